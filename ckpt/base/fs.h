@@ -1,0 +1,95 @@
+#pragma once
+// Fs: the only door to the file system. Tests put a memory or a failing implementation behind it.
+//
+// Paths are plain strings, '/' separated. Every error names the path and the call. Implementations are thread-safe;
+// a File may be used from several threads through pread and pwrite.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+/// An open file. The destructor closes without reporting: call close() where a late error matters (writers do).
+class File {
+ public:
+  virtual ~File() = default;
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kFailed on I/O errors.
+  virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
+  /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
+  virtual Status pwrite(std::uint64_t offset, std::span<const std::byte> data) = 0;
+  /// Sets the size; bytes beyond the old end read as zeros.
+  virtual Status truncate(std::uint64_t size) = 0;
+  virtual Result<std::uint64_t> size() = 0;
+  /// Makes the data durable (fdatasync). After an error the inode is lost: never call it again on this file.
+  virtual Status datasync() = 0;
+  virtual Status close() = 0;
+};
+
+enum class FileType { kFile, kDirectory, kOther };
+
+struct FileInfo {
+  FileType type = FileType::kOther;
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;  ///< since the epoch, UTC
+  bool operator==(const FileInfo&) const = default;
+};
+
+struct DirEntry {
+  std::string name;  ///< never "." or ".."
+  FileType type = FileType::kOther;
+  bool operator==(const DirEntry&) const = default;
+};
+
+/// An exclusive advisory lock on a file; released by the destructor or by the death of the process.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+  /// Replaces the content of the lock file (who holds it); not made durable.
+  virtual Status write(const std::string& text) = 0;
+};
+
+class Fs {
+ public:
+  virtual ~Fs() = default;
+  /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
+  virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
+  /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
+  virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
+  virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
+  virtual Status remove_file(const std::string& path) = 0;
+  virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty
+  /// Renames a file over another (atomic replace).
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// Renames without ever replacing `to`. \error kFailed with "exists" in the message when `to` exists.
+  virtual Status rename_noreplace(const std::string& from, const std::string& to) = 0;
+  /// Makes the names in `path` (creations, renames, removals) durable: fsync of the directory.
+  virtual Status sync_dir(const std::string& path) = 0;
+  virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;  ///< sorted by name; \error kNotFound
+  /// \error kNotFound when nothing is there; symbolic links are not followed (type kOther).
+  virtual Result<FileInfo> stat(const std::string& path) = 0;
+  virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
+  /// Takes the lock on `path` (created when missing) without waiting.
+  /// \error kLocked with the present content of the file in `causes` when another holder lives.
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
+};
+
+/// The real file system of this process; never destroyed.
+Fs& posix_fs();
+
+/// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
+Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
+/// Creates `path` with `data`, datasync, close. The directory is not synced.
+Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
+/// Creates `path` and every missing parent, syncing each parent that got a new name.
+Status make_dirs(Fs& fs, const std::string& path);
+/// Removes `path` with everything below it; missing is fine.
+Status remove_tree(Fs& fs, const std::string& path);
+/// Joins two parts with one '/'.
+std::string join_path(const std::string& a, const std::string& b);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,65 @@
+#pragma once
+// XXH3-128 digests in canonical (big-endian) form.
+// \source https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+/// 16 bytes, canonical order: hex() prints them left to right.
+struct Digest {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const Digest&) const = default;
+  std::string hex() const;  ///< 32 lower-case digits
+};
+
+/// Parses 32 lower-case hex digits. \error kInvalid.
+Result<Digest> parse_digest(std::string_view hex);
+
+Digest digest_of(std::span<const std::byte> data);
+Digest digest_of(std::string_view data);
+
+/// Incremental digest; update() in any pieces gives digest_of() of the concatenation.
+class Hasher {
+ public:
+  Hasher();
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& operator=(Hasher&&) noexcept;
+  void update(std::span<const std::byte> data);
+  Digest digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Typed, length-prefixed encoding for identities: each field is one tag byte, then (strings and bytes) a u64
+/// little-endian length, then the value; integers are u64 or i64, doubles their IEEE-754 bits, all little-endian.
+/// Two different field sequences never encode to the same bytes. \source FORMAT.md, "Digests and the id"
+class IdentityEncoder {
+ public:
+  void str(std::string_view value);      ///< tag 's'
+  void u64(std::uint64_t value);         ///< tag 'u'
+  void i64(std::int64_t value);          ///< tag 'i'
+  void f64(double value);                ///< tag 'd'
+  void boolean(bool value);              ///< tag 'b', one byte
+  void digest(const Digest& value);      ///< tag 'h', 16 bytes
+  void absent();                         ///< tag '-': the field is not there
+  void list(std::uint64_t count);        ///< tag 'l': `count` elements follow
+  Digest finish() const;                 ///< XXH3-128 of everything so far
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace titan::ckpt

@@ -1,0 +1,54 @@
+#pragma once
+// Status: what went wrong, why, and what to do about it. ckpt never throws across its borders.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace titan::ckpt {
+
+/// What kind of failure a Status is; exit_code() maps it to the published exit codes.
+enum class Code {
+  kOk,
+  kInvalid,       ///< usage or configuration that cannot work (exit 2)
+  kUnsupported,   ///< not built yet, or asks for something we lack (exit 2)
+  kFailed,        ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit 3)
+  kNotFound,      ///< no checkpoint, tensor or path there (exit 10)
+  kLocked,        ///< a live run owns the folder (exit 11)
+  kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit 12)
+  kIncompatible,  ///< newer format, drift, steps behind the checkpoint, infeasible mesh (exit 13)
+};
+
+/// The outcome of a call: `message` names the thing, what was expected and what was found; `causes` are printed
+/// as "caused by:" lines, `hint` as a "hint:" line that can be pasted.
+struct [[nodiscard]] Status {
+  Code code = Code::kOk;
+  std::string message;
+  std::vector<std::string> causes;
+  std::string hint;
+
+  bool ok() const { return code == Code::kOk; }
+  bool operator==(const Status&) const = default;
+
+  /// Returns a copy with `hint` set.
+  Status with_hint(std::string text) const;
+  /// Returns a copy whose message is `outer`, and whose first cause is the present message.
+  Status wrapped(std::string outer) const;
+  /// Returns message, causes and hint on one line each, for logs and tests.
+  std::string to_string() const;
+};
+
+inline Status ok_status() { return {}; }
+Status invalid(std::string message);
+Status unsupported(std::string message);
+Status failed(std::string message);
+Status not_found(std::string message);
+Status locked(std::string message);
+Status corrupt(std::string message);
+Status incompatible(std::string message);
+
+/// Returns the published process exit code of `code` (the table of the command-line contract).
+int exit_code(Code code);
+/// Returns the machine-readable name of `code` ("corruption", "not_found", ...), used in JSON errors.
+const char* code_name(Code code);
+
+}  // namespace titan::ckpt

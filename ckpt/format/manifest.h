@@ -1,0 +1,115 @@
+#pragma once
+// The manifest as a value. Bytes: manifest_codec.h. \source FORMAT.md, "manifest.json"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/model/schedule.h"
+#include "ckpt/model/tensor_meta.h"
+
+namespace titan::ckpt {
+
+inline constexpr std::uint32_t kFormatMajor = 1;
+inline constexpr std::uint32_t kFormatMinor = 0;
+
+enum class FileRole { kShard, kJson, kDerived };
+
+/// A member file of a checkpoint. Shards: table and envelope; json and derived files: one whole-file digest.
+struct FileEntry {
+  std::string path;  ///< relative, '/' separated, no "..", e.g. "model/shard-00000.h5"
+  FileRole role = FileRole::kShard;
+  std::uint64_t bytes = 0;
+  std::uint64_t table_offset = 0;  ///< of the per-leaf table in the file
+  std::uint64_t table_rows = 0;
+  Digest table;                    ///< over the rows' bytes
+  Digest envelope;                 ///< over all bytes that are neither leaf data nor table, in file order
+  Digest whole;                    ///< json and derived files
+  bool operator==(const FileEntry&) const = default;
+};
+
+enum class Codec : std::uint8_t { kRaw, kZstd };  ///< kZstd is reserved for a later minor version
+
+/// A run of leaves of one tensor in one file. Raw: leaf i starts at offset + (i - first) * leaf bytes.
+struct Piece {
+  std::uint32_t file = 0;        ///< index into Manifest::files
+  std::uint64_t first_leaf = 0;
+  std::uint64_t leaf_count = 0;
+  std::uint64_t offset = 0;      ///< of the first leaf's bytes in the file
+  std::uint64_t row = 0;         ///< of the first leaf in the file's table
+  Codec codec = Codec::kRaw;
+  bool operator==(const Piece&) const = default;
+};
+
+struct StoredTensor {
+  DType dtype = DType::kF32;
+  std::uint64_t chunk = 0;       ///< chunk extent in elements: min(leaf, elements of the tensor)
+  Digest digest;                 ///< over the leaf digests in order
+  std::vector<Piece> pieces;     ///< by first leaf; cover every leaf exactly once
+  bool operator==(const StoredTensor&) const = default;
+};
+
+struct SlotTensor {
+  std::string name;              ///< "exp_avg", "exp_avg_sq"
+  StoredTensor tensor;
+  bool operator==(const SlotTensor&) const = default;
+};
+
+/// One record per parameter, its optimizer slots inside.
+struct ParameterRecord {
+  ParameterMeta meta;
+  std::optional<StoredTensor> model;   ///< absent when the component "model" is
+  std::vector<SlotTensor> slots;       ///< empty when the component "optimizer" is absent
+  std::uint64_t optimizer_step = 0;    ///< Adam's t of this parameter; in the component's digest
+  bool operator==(const ParameterRecord&) const = default;
+};
+
+struct ComponentEntry {
+  std::string name;             ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
+  Digest digest;                ///< tensors: over (name, dtype, shape, tensor digest); JSON components: of the file
+  std::uint64_t bytes = 0;      ///< raw bytes of its leaves, or of the file
+  std::uint64_t stored_bytes = 0;
+  std::uint32_t files = 0;
+  bool operator==(const ComponentEntry&) const = default;
+};
+
+struct DerivedFrom {
+  Digest id;
+  std::uint64_t step = 0;
+  std::string path;
+  bool operator==(const DerivedFrom&) const = default;
+};
+
+struct Manifest {
+  std::uint32_t major = kFormatMajor, minor = kFormatMinor;
+  Digest id;
+  std::uint64_t step = 0;
+  std::string created;                   ///< RFC 3339 UTC
+  std::string writer;                    ///< program, version, git hash
+  Mesh mesh;
+  std::vector<std::uint32_t> stage_cuts; ///< first layer group of stages 1..; recorded, never needed to load
+  std::uint64_t leaf_elements = kDefaultLeafElements;
+  std::vector<ComponentEntry> components;///< an absent component has no entry
+  std::vector<FileEntry> files;
+  std::vector<ParameterRecord> parameters;  ///< in model order
+  Settings config;                       ///< the resolved configuration: dotted key -> TOML text of the value
+  std::optional<DerivedFrom> derived_from;
+  bool operator==(const Manifest&) const = default;
+
+  const ComponentEntry* component(std::string_view name) const;
+  /// Index of the parameter called `name`, or nullopt.
+  std::optional<std::uint32_t> find(std::string_view name) const;
+  /// The stored tensor of `ref`, or nullptr when it is absent.
+  const StoredTensor* stored(const TensorRef& ref) const;
+  std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
+};
+
+/// Digest of a tensor from its leaf digests in order.
+Digest tensor_digest(const std::vector<Digest>& leaves);
+/// Digest of component "model" or "optimizer" over all its tensors in bytewise name order.
+Digest component_digest(const Manifest& manifest, std::string_view component);
+/// The checkpoint's id: see FORMAT.md, "Digests and the id".
+Digest checkpoint_id(const Manifest& manifest, const LrSchedule& lr, const DataPosition& data, std::uint64_t tokens);
+
+}  // namespace titan::ckpt

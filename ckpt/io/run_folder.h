@@ -1,0 +1,65 @@
+#pragma once
+// The checkpoint folder of a run: what is in it, which step a resume takes, what may be collected and deleted.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/manifest.h"
+
+namespace titan::ckpt {
+
+struct StepEntry {
+  std::uint64_t step = 0;
+  std::string path;
+  bool pinned = false;         ///< a file ".keep" lies in it
+  Status validity;             ///< ok = manifest, self-digest, version and member sizes hold
+  std::optional<Manifest> manifest;
+  bool full = false;           ///< has every component that a resume needs
+};
+
+struct RunScan {
+  std::vector<StepEntry> steps;          ///< newest first
+  std::vector<std::string> leftovers;    ///< names of *.tmp-<id> and .trash-*
+  std::vector<std::string> foreign;      ///< anything else, never touched
+};
+
+/// Lists `checkpoint_dir`; a missing folder is an empty scan.
+Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
+
+struct ResumeChoice {
+  const StepEntry* entry = nullptr;      ///< nullptr: nothing to resume from
+  std::vector<std::string> skipped;      ///< why newer steps were not taken, one line each
+};
+/// Picks the newest valid full step. Pure.
+ResumeChoice select_resume(const RunScan& scan);
+
+/// Which steps to delete so that `keep_latest` valid full ones remain (0 = keep all): pure; never pinned ones, step 0,
+/// invalid ones, or the newest valid full one. Returns indices into scan.steps.
+std::vector<std::size_t> select_expired(const RunScan& scan, std::uint64_t keep_latest);
+
+/// Deletes a step: rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder.
+Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
+
+/// Removes leftovers (temporaries and trash) of dead runs; the caller holds the run's lock. Returns one line per
+/// failure; a failure is never fatal.
+std::vector<std::string> collect_leftovers(Fs& fs, const std::string& checkpoint_dir);
+
+/// printf "step-%08d".
+std::string step_name(std::uint64_t step);
+/// Parses exactly step_name()'s form.
+std::optional<std::uint64_t> parse_step_name(std::string_view name);
+
+/// Tries the store: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed naming what the
+/// store cannot do.
+Status probe_store(Fs& fs, const std::string& dir);
+
+/// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest; a run folder is
+/// `<RUN>/checkpoint` or the folder that holds the steps. \error kNotFound naming the steps that are there.
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec);
+/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps.
+Result<std::string> resolve_run(Fs& fs, const std::string& run);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,77 @@
+#pragma once
+// Writing a checkpoint. Ranks are data here: every rank calls write_rank() for itself, rank 0 calls begin_save() before
+// and commit_save() after; carrying receipts between processes is the caller's business. The protocol is FORMAT.md,
+// "Commit protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/manifest.h"
+#include "ckpt/io/tensor_stream.h"
+#include "ckpt/model/schedule.h"
+
+namespace titan::ckpt {
+
+/// Everything that a save writes, as a value at one step boundary, apart from tensor bytes (a TensorSource has those).
+/// Equal on every rank.
+struct Snapshot {
+  std::vector<ParameterMeta> parameters;      ///< the whole model in model order, stages assigned
+  Mesh mesh;
+  std::vector<std::uint32_t> stage_cuts;
+  std::uint64_t leaf_elements = kDefaultLeafElements;
+  DType dtype = DType::kF32;                  ///< of parameters and slots
+  std::vector<std::string> slots{kExpAvg, kExpAvgSq};
+  std::uint64_t optimizer_step = 0;
+  LrSchedule lr;
+  DataPosition data;
+  TrainState train;
+  Settings config;
+  std::string writer;                         ///< program, version, git hash
+  std::string created;                        ///< RFC 3339 UTC
+};
+
+/// What one rank wrote. Sent to rank 0 as bytes.
+struct RankReceipt {
+  std::uint32_t rank = 0;                     ///< stage * dp + dp_rank
+  std::vector<FileEntry> files;
+  /// Per stored tensor piece in plan order: where it lies and its leaf digests.
+  struct Item {
+    TensorRef ref;
+    Piece piece;                              ///< piece.file indexes `files` of this receipt
+    std::vector<Digest> leaves;
+    bool operator==(const Item&) const = default;
+  };
+  std::vector<Item> items;
+  bool operator==(const RankReceipt&) const = default;
+};
+
+std::string encode_receipt(const RankReceipt& receipt);
+Result<RankReceipt> decode_receipt(std::string_view bytes);
+
+/// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` and its parents are
+/// made when missing. Checks free space (estimate x 1.05). Returns the temporary's path.
+/// \error kFailed (disk full, I/O).
+Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id);
+
+/// Writes the shard files of `rank` (its owned leaves of parameters and slots, read from `source` one leaf at a time),
+/// makes them durable and syncs the folders in which it created files. A rank that owns nothing writes nothing.
+Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source);
+
+struct Published {
+  std::string path;      ///< final folder
+  Digest id;
+  std::uint64_t bytes = 0;
+  bool already_there = false;  ///< an equal valid step existed; the new one was dropped
+};
+
+/// Checks that receipts cover every leaf exactly once, writes the JSON components and the manifest, and publishes by a
+/// no-replace rename and a sync of the parent. An invalid step of the same number is moved to `.trash-*` first.
+/// \error kFailed when a valid but different checkpoint of that step exists.
+Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
+                              const std::vector<RankReceipt>& receipts);
+
+/// Removes a temporary after a failed save; errors are ignored (a leftover is collectable).
+void abandon_save(Fs& fs, const std::string& tmp_dir);
+
+}  // namespace titan::ckpt

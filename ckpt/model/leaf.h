@@ -1,0 +1,39 @@
+#pragma once
+// The leaf grid: every logical tensor, row-major, cut into leaves of a fixed number of elements (the last may be
+// short). A pure function of the shape; the same for a parameter and its optimizer slots. \source FORMAT.md, "Leaves"
+#include <cstdint>
+#include <span>
+
+namespace titan::ckpt {
+
+inline constexpr std::uint64_t kDefaultLeafElements = 262'144;
+
+/// Product of the dimensions; 1 for a scalar. The caller has checked that it does not overflow (checked_elements).
+std::uint64_t element_count(std::span<const std::uint64_t> shape);
+/// As element_count, but false when the product does not fit in 63 bits.
+bool checked_elements(std::span<const std::uint64_t> shape, std::uint64_t* count);
+
+struct LeafGrid {
+  std::uint64_t elements = 0;
+  std::uint64_t leaf_elements = kDefaultLeafElements;
+  bool operator==(const LeafGrid&) const = default;
+
+  /// Number of leaves; 0 for a tensor without elements.
+  std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
+  /// First element of leaf `i`; `i == count()` gives `elements`.
+  std::uint64_t begin(std::uint64_t i) const { return i >= count() ? elements : i * leaf_elements; }
+  /// Elements of leaf `i`.
+  std::uint64_t length(std::uint64_t i) const { return begin(i + 1) - begin(i); }
+  /// Extent of an HDF5 chunk: min(leaf, elements of the tensor), never of a piece.
+  std::uint64_t chunk_extent() const { return elements < leaf_elements ? elements : leaf_elements; }
+};
+
+/// `count` leaves from `first` on.
+struct LeafRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t end() const { return first + count; }
+  bool operator==(const LeafRange&) const = default;
+};
+
+}  // namespace titan::ckpt

@@ -1,0 +1,42 @@
+#pragma once
+// What a checkpoint says about tensors: parameters, their optimizer slots, and names of components.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ckpt/model/dtype.h"
+#include "ckpt/model/leaf.h"
+
+namespace titan::ckpt {
+
+inline constexpr const char* kModel = "model";          ///< component of the parameters
+inline constexpr const char* kOptimizer = "optimizer";  ///< component of the optimizer slots
+inline constexpr const char* kExpAvg = "exp_avg";
+inline constexpr const char* kExpAvgSq = "exp_avg_sq";
+
+/// One parameter: global name (torchtitan's), full shape, pipeline stage that holds it. In a list of ParameterMeta
+/// the order is the model's order, which leaf ranges of ranks follow.
+struct ParameterMeta {
+  std::string name;
+  std::vector<std::uint64_t> shape;
+  std::uint32_t stage = 0;
+  bool operator==(const ParameterMeta&) const = default;
+
+  LeafGrid grid(std::uint64_t leaf_elements) const { return {element_count(shape), leaf_elements}; }
+};
+
+/// Names one stored tensor: parameter `index` of the list, and its slot ("" = the parameter itself).
+/// Component "model" iff slot is empty, else "optimizer"; the stored tensor's name is "<name>" or "<name>.<slot>".
+struct TensorRef {
+  std::uint32_t index = 0;
+  std::string slot;
+  bool operator==(const TensorRef&) const = default;
+};
+
+struct Mesh {
+  std::uint32_t pp = 1, dp = 1, tp = 1;
+  std::uint32_t world() const { return pp * dp * tp; }
+  bool operator==(const Mesh&) const = default;
+};
+
+}  // namespace titan::ckpt

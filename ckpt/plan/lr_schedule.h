@@ -1,0 +1,21 @@
+#pragma once
+// The learning rate as a pure function of the step and a list of phases.
+#include <cstdint>
+
+#include "ckpt/model/schedule.h"
+
+namespace titan::ckpt {
+
+/// Returns lr(n) of the phase list for the 1-based step `n`. Clamped: past the last phase the curve stays at its end.
+double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
+
+/// Builds the curve of a config from step `base` + 1 on: warm-up from `from`, hold, decay to min_lr_factor * peak.
+/// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
+LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
+
+/// End of the curve: origin + length - 1 of the last phase.
+std::uint64_t curve_end(const std::vector<LrPhase>& phases);
+
+const char* phase_kind_name(PhaseKind kind);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,12 @@
+execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
+  OUTPUT_VARIABLE hash OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT hash)
+  set(hash "unknown")
+endif()
+set(text "#pragma once\n#define TITAN_VERSION \"${VERSION}\"\n#define TITAN_GIT_HASH \"${hash}\"\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()

@@ -1,0 +1,61 @@
+#pragma once
+// Training data as one token stream, samples as a per-epoch permutation of a global index, state as one number.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/schedule.h"
+#include "libtrain/config/config.h"
+
+namespace titan::train {
+
+/// A read-only stream of token ids over one or more files, memory-mapped.
+class TokenStream {
+ public:
+  virtual ~TokenStream() = default;
+  virtual std::uint64_t size() const = 0;   ///< tokens
+  /// Copies tokens [begin, begin + out.size()) into `out`.
+  virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
+  /// Largest id that can occur, plus one, where the kind of file bounds it (bytes: 256), else 0.
+  virtual std::uint64_t id_bound() const = 0;
+};
+
+/// The index of sample number `i` of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
+std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
+
+/// Samples of seq_len + 1 tokens each.
+class Dataset {
+ public:
+  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list) and, with
+  /// validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working directory.
+  /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a multiple
+  /// of the token size.
+  static ckpt::Result<std::unique_ptr<Dataset>> open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size);
+
+  /// Position at the start: samples 0, with fingerprint.
+  const ckpt::DataPosition& origin() const { return origin_; }
+  std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
+  /// Epoch of global sample number `sample`.
+  std::uint64_t epoch(std::uint64_t sample) const { return sample / origin_.samples_per_epoch; }
+  /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs).
+  /// \error kInvalid: a token id >= vocab_size (file, position).
+  ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
+
+  /// Held-back samples, in stream order, without permutation; 0 when validation is off.
+  std::uint64_t validation_samples() const { return validation_samples_; }
+  std::int64_t validation_seq_len() const { return validation_seq_len_; }
+  ckpt::Status validation_sample(std::uint64_t sample, std::span<std::int64_t> out) const;
+
+ private:
+  Dataset() = default;
+  std::unique_ptr<TokenStream> train_, validation_;
+  ckpt::DataPosition origin_;
+  std::uint64_t vocab_size_ = 0;
+  std::uint64_t validation_begin_ = 0, validation_samples_ = 0;
+  std::int64_t validation_seq_len_ = 0;
+};
+
+}  // namespace titan::train

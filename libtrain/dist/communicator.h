@@ -1,0 +1,63 @@
+#pragma once
+// A group of ranks and the few collectives that training needs. Backends implement it; callers never see c10d.
+//
+// Errors are exceptions of type CommError: a dead or silent peer ends the job, so nobody recovers in place.
+// All ranks of a group call the same operations in the same order, except send/recv. Tensors are contiguous, on the CPU.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace at { class Tensor; }
+
+namespace titan::train {
+
+/// A peer died or stayed silent past the deadline; the message names it where that is known.
+struct CommError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A transfer under way; wait() blocks until it is done. Keep it (and the tensor) alive until then.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  virtual void wait() = 0;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;   ///< in the group
+  virtual int size() const = 0;
+
+  /// Sends `in` cut along dim 0 by `in_splits` (elements; in is 1-D) and receives rows in rank order into `out`.
+  virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                          const std::vector<std::int64_t>& in_splits) = 0;
+  /// Element-wise sum over ranks in an unspecified order: use only where at most one rank's element is not zero,
+  /// or for integers.
+  virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  /// Point to point; a (src, dst, tag) triple is used by one transfer at a time. Tensors must stay alive until wait().
+  virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
+  virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
+
+  /// Every rank's bytes, in rank order, on every rank.
+  virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
+  /// Rank `root`'s bytes on every rank.
+  virtual std::string broadcast(const std::string& bytes, int root) = 0;
+  virtual void barrier() = 0;
+};
+
+/// The groups of one rank in a D x P mesh. Global rank = stage * dp + dp_rank.
+struct World {
+  int rank = 0, size = 1;
+  int stage = 0, dp_rank = 0;
+  std::unique_ptr<Communicator> all;    ///< every rank; training deadline
+  std::unique_ptr<Communicator> dp;     ///< ranks of this stage, by dp_rank
+  std::unique_ptr<Communicator> pp;     ///< ranks of this dp_rank, by stage
+  std::unique_ptr<Communicator> io;     ///< every rank; checkpoint I/O deadline
+  std::function<void()> shutdown;       ///< barrier, then groups and store in the right order; call before leaving main
+};
+
+}  // namespace titan::train

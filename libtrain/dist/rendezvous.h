@@ -1,0 +1,26 @@
+#pragma once
+// How a rank finds its peers.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/tensor_meta.h"
+#include "libtrain/dist/communicator.h"
+#include "libtrain/launch/launch_env.h"
+
+namespace titan::train {
+
+struct ConnectOptions {
+  LaunchEnv env;
+  ckpt::Mesh mesh;
+  std::chrono::milliseconds init_timeout{300'000};
+  std::chrono::milliseconds train_timeout{100'000};
+  std::chrono::milliseconds io_timeout{1'800'000};
+};
+
+/// Connects this rank to its peers over Gloo and builds the groups of the mesh; starts the heartbeat by which a silent
+/// rank is named. \error CommError naming the ranks that did not arrive within init_timeout.
+World connect(const ConnectOptions& options);
+
+}  // namespace titan::train

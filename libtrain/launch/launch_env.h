@@ -1,0 +1,27 @@
+#pragma once
+// The launch contract of this process: torchrun's variables, Open MPI's, Slurm's, or none.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ckpt/base/result.h"
+
+namespace titan::train {
+
+struct LaunchEnv {
+  int rank = 0, world = 1, local_rank = 0, local_world = 1;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 0;                 ///< 0 with world 1: none needed
+  std::uint32_t restart_count = 0;
+  std::string run_id;                  ///< scopes store keys: unique per job and restart where the launcher gives one
+  std::string source = "none";         ///< "titan", "torchrun", "none"
+};
+
+using GetEnv = std::function<std::optional<std::string>(const char*)>;
+
+/// Reads the contract. Nothing set: nullopt (start local ranks). \error kInvalid: a half-set contract, or several Slurm /
+/// Open MPI tasks without RANK and WORLD_SIZE (naming what to set).
+ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
+
+}  // namespace titan::train

@@ -1,0 +1,68 @@
+#pragma once
+// One pipeline stage of a Llama-style model: its parameters and its forward function.
+//
+// Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+
+/// Which part of the model a stage holds: layers [first_layer, end_layer).
+struct StageSpec {
+  std::int64_t first_layer = 0, end_layer = 0;
+  bool embedding = false, head = false;
+  bool operator==(const StageSpec&) const = default;
+};
+StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
+
+/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf that
+/// requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews.
+struct StageParameter {
+  std::string name;
+  std::uint32_t index = 0;   ///< into RunPlan::parameters
+  at::Tensor master;
+  at::Tensor compute;
+  /// The head's use of a tied embedding: a gradient slot of its own at every PP degree. Shares master (and storage)
+  /// with the embedding when that is on the same stage, else holds the received copy of it. Never saved, never owned.
+  bool tied_head = false;
+};
+
+class Stage {
+ public:
+  /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
+  Stage(const RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
+
+  const StageSpec& spec() const { return spec_; }
+  /// In model order; a tied head's slot comes last.
+  std::vector<StageParameter>& parameters() { return parameters_; }
+  const std::vector<StageParameter>& parameters() const { return parameters_; }
+
+  /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout.
+  /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
+  void init_weights(std::uint64_t seed);
+  /// Renews bf16 compute copies from the masters; nothing to do in fp32.
+  void refresh();
+
+  /// `input`: tokens int64 [B,T] on the first stage, hidden [B,T,D] in the compute dtype elsewhere.
+  /// Returns hidden [B,T,D], or logits [B,T,V] (compute dtype) on the last stage.
+  at::Tensor forward(const at::Tensor& input) const;
+
+ private:
+  ModelDims dims_;
+  StageSpec spec_;
+  bool bf16_ = false;
+  std::vector<StageParameter> parameters_;
+  at::Tensor rope_cos_, rope_sin_;
+};
+
+/// Cross-entropy in fp32 of each token, [B*T]; `targets` int64 [B,T].
+at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
+/// Sum of `losses` in index order in fp64.
+double ordered_sum(const at::Tensor& losses);
+
+}  // namespace titan::train

@@ -1,0 +1,47 @@
+#pragma once
+// AdamW on the leaves that a rank owns (ZeRO-1), and the gradient norm.
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/dist/canonical.h"
+
+namespace titan::train {
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+};
+
+/// Moments of the pieces that this rank owns.
+class ShardedAdamW {
+ public:
+  struct State {
+    ckpt::OwnedPiece piece;
+    at::Tensor param;              ///< 1-D view into the stage parameter's master
+    at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
+  };
+  ShardedAdamW(const RunPlan& plan, std::uint64_t leaf_elements, const World& world, Stage& stage, AdamWOptions options);
+
+  /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
+  /// coefficient) multiplies each gradient first. \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
+  void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
+  std::vector<State>& states() { return states_; }
+  const std::vector<State>& states() const { return states_; }
+
+ private:
+  AdamWOptions options_;
+  std::vector<State> states_;
+};
+
+/// Sum of squares of one leaf: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree; independent of SIMD width.
+double leaf_sum_of_squares(const float* data, std::int64_t count);
+
+/// Global L2 norm: per-leaf sums exchanged over all ranks, leaves added in index order per tensor, tensors in name order.
+/// The same bits on every rank and layout; non-finite values come through as such.
+double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements, const std::vector<OwnedGradient>& grads);
+
+/// min(1, max_norm / (norm + 1e-6)) in fp64; 1 when max_norm <= 0.
+double clip_coefficient(double norm, double max_norm);
+
+}  // namespace titan::train

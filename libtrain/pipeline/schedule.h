@@ -1,0 +1,43 @@
+#pragma once
+// Pipeline schedules as data: one list of actions per rank, run by a table-driven executor. Pure.
+// \source GPipe: Huang et al. 2019; 1F1B: Narayanan et al., PipeDream-Flush / Megatron-LM 2021
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::train {
+
+enum class ActionKind : std::uint8_t { kForward, kBackward, kSendForward, kRecvForward, kSendBackward, kRecvBackward };
+
+/// One cell: `micro_batch` is local to the DP rank (0-based within its block).
+struct Action {
+  ActionKind kind = ActionKind::kForward;
+  std::uint32_t stage = 0;
+  std::uint32_t micro_batch = 0;
+  auto operator<=>(const Action&) const = default;
+};
+
+using ScheduleTable = std::vector<std::vector<Action>>;  ///< [rank][time order]
+
+/// Compute actions only, for `stages` ranks (one stage each) and `micro_batches`. `name`: "GPipe" or "1F1B".
+/// \error kUnsupported for torchtitan's other schedule names ("not supported yet"), kInvalid with "did you mean" otherwise.
+ckpt::Result<ScheduleTable> make_schedule(const std::string& name, std::uint32_t stages, std::uint32_t micro_batches);
+
+/// Adds SEND/RECV actions by simulating all ranks: both sides of a transfer see one global order, so no deadlock.
+/// \error kInvalid: the table makes no progress, misses or repeats an action.
+ckpt::Result<ScheduleTable> lower_schedule(const ScheduleTable& compute);
+
+struct Simulation {
+  double makespan = 0;             ///< in units of a forward
+  double idle_share = 0;           ///< bubble / (ranks * makespan)
+  std::vector<std::uint32_t> peak_in_flight;  ///< per rank, micro-batches whose activations live at once
+};
+/// Event simulation with the given costs of forward and backward and a hop. \error as lower_schedule.
+ckpt::Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop);
+
+/// "0F0,0B0,..." per rank, for error messages and tests.
+std::string to_csv(const ScheduleTable& table);
+
+}  // namespace titan::train
