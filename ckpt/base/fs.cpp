@@ -1,0 +1,88 @@
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+std::string parent_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status make_one_dir(Fs& fs, const std::string& path) {
+  Result<FileInfo> info = fs.stat(path);
+  if (info.ok()) {
+    // A symbolic link (kOther) may lead to a directory; whoever uses it finds out.
+    if (info->type == FileType::kFile) return failed(path + ": expected a directory, found a file");
+    return ok_status();
+  }
+  if (info.status().code != Code::kNotFound) return info.status();
+  if (Status made = fs.make_dir(path); !made.ok()) {
+    // Another process may have been faster; its name has to be durable for us as well.
+    Result<FileInfo> again = fs.stat(path);
+    if (!again.ok() || again->type != FileType::kDirectory) return made;
+  }
+  return fs.sync_dir(parent_of(path));
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit) {
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, fs.open_read(path));
+  TITAN_ASSIGN_OR_RETURN(std::uint64_t size, file->size());
+  if (size > limit)
+    return corrupt(path + ": expected at most " + std::to_string(limit) + " bytes, found " + std::to_string(size));
+  std::vector<std::byte> data(size);
+  TITAN_RETURN_IF_ERROR(file->pread(0, data));
+  TITAN_RETURN_IF_ERROR(file->close());
+  return data;
+}
+
+Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data) {
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, fs.create(path));
+  if (!data.empty()) TITAN_RETURN_IF_ERROR(file->pwrite(0, data));
+  TITAN_RETURN_IF_ERROR(file->datasync());
+  return file->close();
+}
+
+Status make_dirs(Fs& fs, const std::string& path) {
+  for (std::size_t end = 1; end < path.size(); ++end)
+    if (path[end] == '/' && path[end - 1] != '/') TITAN_RETURN_IF_ERROR(make_one_dir(fs, path.substr(0, end)));
+  if (path.empty() || path.back() == '/') return ok_status();
+  return make_one_dir(fs, path);
+}
+
+Status remove_tree(Fs& fs, const std::string& path) {
+  Result<FileInfo> info = fs.stat(path);
+  if (!info.ok()) return info.status().code == Code::kNotFound ? ok_status() : info.status();
+  Status first;
+  // One stubborn entry must not keep the others alive: go on, report the first failure.
+  auto note = [&first](const Status& status) {
+    if (first.ok() && !status.ok() && status.code != Code::kNotFound) first = status;
+  };
+  if (info->type != FileType::kDirectory) {
+    note(fs.remove_file(path));
+    return first;
+  }
+  Result<std::vector<DirEntry>> entries = fs.list(path);
+  if (!entries.ok()) return entries.status();
+  for (const DirEntry& entry : *entries) {
+    std::string child = join_path(path, entry.name);
+    note(entry.type == FileType::kDirectory ? remove_tree(fs, child) : fs.remove_file(child));
+  }
+  if (first.ok()) note(fs.remove_dir(path));
+  return first;
+}
+
+std::string join_path(const std::string& a, const std::string& b) {
+  if (a.empty()) return b;
+  if (b.empty()) return a;
+  std::size_t end = a.size();
+  while (end > 1 && a[end - 1] == '/') --end;
+  std::size_t begin = 0;
+  while (begin < b.size() && b[begin] == '/') ++begin;
+  if (end == 1 && a[0] == '/') return "/" + b.substr(begin);
+  return a.substr(0, end) + "/" + b.substr(begin);
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,279 @@
+#include "ckpt/base/fs_posix.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+namespace titan::ckpt {
+namespace {
+
+constexpr std::uint64_t kLockTextLimit = 64 * 1024;
+
+/// Repeats `call` while a signal interrupts it.
+template <typename Call>
+auto retry(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+enum class OnMissing { kNotFound, kFailed };
+
+/// Turns errno into a Status: path, call, reason; a full disk says how much is free.
+Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed) {
+  std::string reason = std::generic_category().message(error);
+  if (error == ENOSPC || error == EDQUOT) {
+    struct statvfs fs_info {};
+    std::size_t slash = path.rfind('/');
+    std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    std::string free;
+    if (::statvfs(path.c_str(), &fs_info) == 0 || ::statvfs(parent.c_str(), &fs_info) == 0)
+      free = "; " + std::to_string(std::uint64_t{fs_info.f_bavail} * fs_info.f_frsize) + " bytes free on this file system";
+    return failed(path + ": " + call + ": disk full (" + reason + ")" + free)
+        .with_hint(error == EDQUOT ? "the quota of this user or project is used up: remove files, or ask for more"
+                                   : "free some space (df -h shows file systems), or keep fewer checkpoints");
+  }
+  Status status = failed(path + ": " + call + ": " + reason);
+  if (missing == OnMissing::kNotFound && (error == ENOENT || error == ENOTDIR)) status.code = Code::kNotFound;
+  if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
+  return status;
+}
+
+FileType type_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileType::kFile;
+  return S_ISDIR(mode) ? FileType::kDirectory : FileType::kOther;
+}
+
+class PosixFile final : public File {
+ public:
+  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixFile() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Status pread(std::uint64_t offset, std::span<std::byte> out) override {
+    const std::uint64_t end = offset + out.size();
+    while (!out.empty()) {
+      ssize_t got = retry([&] { return ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset)); });
+      if (got < 0) return from_errno(errno, path_, "pread at " + std::to_string(offset));
+      if (got == 0)
+        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " + std::to_string(offset));
+      offset += static_cast<std::uint64_t>(got);
+      out = out.subspan(static_cast<std::size_t>(got));
+    }
+    return ok_status();
+  }
+
+  Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {
+    while (!data.empty()) {
+      ssize_t put = retry([&] { return ::pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset)); });
+      const std::string call = "pwrite of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset);
+      if (put < 0) return from_errno(errno, path_, call);
+      if (put == 0) return failed(path_ + ": " + call + ": nothing was written");
+      offset += static_cast<std::uint64_t>(put);
+      data = data.subspan(static_cast<std::size_t>(put));
+    }
+    return ok_status();
+  }
+
+  Status truncate(std::uint64_t size) override {
+    if (retry([&] { return ::ftruncate(fd_, static_cast<off_t>(size)); }) < 0)
+      return from_errno(errno, path_, "ftruncate to " + std::to_string(size));
+    return ok_status();
+  }
+
+  Result<std::uint64_t> size() override {
+    struct stat info {};
+    if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  Status datasync() override {
+    // Linux marks pages clean after reporting a failure once: a second call would succeed with data missing.
+    if (!lost_.ok()) return lost_;
+    if (retry([&] { return ::fdatasync(fd_); }) < 0) lost_ = from_errno(errno, path_, "fdatasync");
+    return lost_;
+  }
+
+  Status close() override {
+    if (fd_ < 0) return failed(path_ + ": close: already closed");
+    int fd = std::exchange(fd_, -1);
+    // Never repeated: after EINTR the descriptor is gone on Linux, and may belong to another thread.
+    if (::close(fd) < 0 && errno != EINTR) return from_errno(errno, path_, "close");
+    return ok_status();
+  }
+
+ private:
+  int fd_;
+  std::string path_;
+  Status lost_;
+};
+
+class PosixLock final : public FileLock {
+ public:
+  explicit PosixLock(std::unique_ptr<PosixFile> file) : file_(std::move(file)) {}
+  Status write(const std::string& text) override {
+    // Shortened last, so that a reader in between sees the new text with at most an old tail.
+    TITAN_RETURN_IF_ERROR(file_->pwrite(0, std::as_bytes(std::span(text))));
+    return file_->truncate(text.size());
+  }
+
+ private:
+  std::unique_ptr<PosixFile> file_;  // flock goes with the open file description
+};
+
+class PosixFs final : public Fs {
+ public:
+  explicit PosixFs(NoReplace no_replace) : no_replace_(no_replace) {}
+
+  Result<std::unique_ptr<File>> create(const std::string& path) override {
+    int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
+    if (fd < 0) return from_errno(errno, path, "create");
+    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
+  }
+
+  Result<std::unique_ptr<File>> open_read(const std::string& path) override {
+    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
+    int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+    if (fd < 0) return from_errno(errno, path, "open", OnMissing::kNotFound);
+    auto file = std::make_unique<PosixFile>(fd, path);
+    struct stat info {};
+    if (::fstat(fd, &info) < 0) return from_errno(errno, path, "fstat");
+    if (!S_ISREG(info.st_mode)) return failed(path + ": open: expected a regular file");
+    return std::unique_ptr<File>(std::move(file));
+  }
+
+  Status make_dir(const std::string& path) override {
+    if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");
+    return ok_status();
+  }
+
+  Status remove_file(const std::string& path) override {
+    if (::unlink(path.c_str()) < 0) return from_errno(errno, path, "unlink", OnMissing::kNotFound);
+    return ok_status();
+  }
+
+  Status remove_dir(const std::string& path) override {
+    if (::rmdir(path.c_str()) < 0) return from_errno(errno, path, "rmdir", OnMissing::kNotFound);
+    return ok_status();
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) < 0) return from_errno(errno, from, "rename to " + to, OnMissing::kNotFound);
+    return ok_status();
+  }
+
+  Status rename_noreplace(const std::string& from, const std::string& to) override {
+    if (no_replace_ == NoReplace::kKernel) {
+      if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return ok_status();
+      if (errno != EINVAL && errno != ENOSYS) return noreplace_error(errno, from, to);
+    }
+    struct stat info {};
+    if (::lstat(from.c_str(), &info) < 0) return noreplace_error(errno, from, to);
+    if (!S_ISDIR(info.st_mode)) {
+      if (::link(from.c_str(), to.c_str()) < 0) return noreplace_error(errno, from, to);
+      return remove_file(from);
+    }
+    // A plain rename replaces only an empty directory, hence the look before; a full one it refuses.
+    if (struct stat target {}; ::lstat(to.c_str(), &target) == 0) return noreplace_error(EEXIST, from, to);
+    if (::rename(from.c_str(), to.c_str()) < 0) return noreplace_error(errno, from, to);
+    return ok_status();
+  }
+
+  Status sync_dir(const std::string& path) override {
+    int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0) return from_errno(errno, path, "open for fsync");
+    Status status;
+    if (retry([&] { return ::fsync(fd); }) < 0) status = from_errno(errno, path, "fsync of the directory");
+    if (::close(fd) < 0 && errno != EINTR && status.ok()) status = from_errno(errno, path, "close of the directory");
+    return status;
+  }
+
+  Result<std::vector<DirEntry>> list(const std::string& path) override {
+    std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
+    if (!dir) return from_errno(errno, path, "opendir", errno == ENOENT ? OnMissing::kNotFound : OnMissing::kFailed);
+    std::vector<DirEntry> entries;
+    for (;;) {
+      errno = 0;
+      const dirent* item = ::readdir(dir.get());
+      if (!item) break;
+      std::string name = item->d_name;
+      if (name == "." || name == "..") continue;
+      struct stat info {};
+      if (item->d_type != DT_UNKNOWN) {
+        info.st_mode = DTTOIF(item->d_type);
+      } else if (::fstatat(::dirfd(dir.get()), item->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno == ENOENT) continue;  // removed since
+        return from_errno(errno, join_path(path, name), "fstatat");
+      }
+      entries.push_back({std::move(name), type_of(info.st_mode)});
+    }
+    if (errno != 0) return from_errno(errno, path, "readdir");
+    std::sort(entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  Result<FileInfo> stat(const std::string& path) override {
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) < 0) return from_errno(errno, path, "lstat", OnMissing::kNotFound);
+    return FileInfo{type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size),
+                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+  }
+
+  Result<std::uint64_t> free_bytes(const std::string& path) override {
+    struct statvfs info {};
+    if (retry([&] { return ::statvfs(path.c_str(), &info); }) < 0)
+      return from_errno(errno, path, "statvfs", OnMissing::kNotFound);
+    return std::uint64_t{info.f_bavail} * info.f_frsize;
+  }
+
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override {
+    int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
+    if (fd < 0) return from_errno(errno, path, "open of the lock");
+    auto file = std::make_unique<PosixFile>(fd, path);
+    if (retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) < 0) {
+      if (errno != EWOULDBLOCK) return from_errno(errno, path, "flock");
+      Status status = locked(path + ": locked by another process");
+      status.causes.push_back(present_text(*file));
+      return status;
+    }
+    return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(file)));
+  }
+
+ private:
+  static Status noreplace_error(int error, const std::string& from, const std::string& to) {
+    if (error == ENOTEMPTY) error = EEXIST;
+    if (error == EEXIST) return failed(from + ": rename to " + to + ": the target exists");
+    return from_errno(error, from, "rename to " + to, OnMissing::kNotFound);
+  }
+
+  static std::string present_text(PosixFile& file) {
+    Result<std::uint64_t> size = file.size();
+    if (!size.ok() || *size > kLockTextLimit) return {};
+    std::string text(*size, '\0');
+    return file.pread(0, std::as_writable_bytes(std::span(text))).ok() ? text : std::string{};
+  }
+
+  NoReplace no_replace_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fs> make_posix_fs(NoReplace no_replace) { return std::make_unique<PosixFs>(no_replace); }
+
+Fs& posix_fs() {
+  static Fs* fs = make_posix_fs(NoReplace::kKernel).release();  // outlives every other static
+  return *fs;
+}
+
+}  // namespace titan::ckpt

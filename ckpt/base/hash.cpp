@@ -1,0 +1,116 @@
+#include "ckpt/base/hash.h"
+
+#include <bit>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace titan::ckpt {
+namespace {
+
+Digest canonical(XXH128_hash_t hash) {
+  XXH128_canonical_t form;
+  XXH128_canonicalFromHash(&form, hash);
+  Digest digest;
+  static_assert(sizeof form.digest == sizeof digest.bytes);
+  std::memcpy(digest.bytes.data(), form.digest, sizeof form.digest);
+  return digest;
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+void put_u64(std::string& out, std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(value >> shift & 0xff));
+}
+
+}  // namespace
+
+std::string Digest::hex() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (std::uint8_t byte : bytes) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
+Result<Digest> parse_digest(std::string_view hex) {
+  Digest digest;
+  if (hex.size() != 2 * digest.bytes.size())
+    return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
+  for (std::size_t i = 0; i < digest.bytes.size(); ++i) {
+    int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
+    digest.bytes[i] = static_cast<std::uint8_t>(high << 4 | low);
+  }
+  return digest;
+}
+
+Digest digest_of(std::span<const std::byte> data) { return canonical(XXH3_128bits(data.data(), data.size())); }
+
+Digest digest_of(std::string_view data) { return canonical(XXH3_128bits(data.data(), data.size())); }
+
+struct Hasher::State {
+  XXH3_state_t xxh;
+};
+
+Hasher::Hasher() : state_(std::make_unique<State>()) {
+  XXH3_INITSTATE(&state_->xxh);
+  XXH3_128bits_reset(&state_->xxh);
+}
+Hasher::~Hasher() = default;
+Hasher::Hasher(Hasher&&) noexcept = default;
+Hasher& Hasher::operator=(Hasher&&) noexcept = default;
+
+void Hasher::update(std::span<const std::byte> data) { XXH3_128bits_update(&state_->xxh, data.data(), data.size()); }
+
+Digest Hasher::digest() const { return canonical(XXH3_128bits_digest(&state_->xxh)); }
+
+void IdentityEncoder::str(std::string_view value) {
+  bytes_.push_back('s');
+  put_u64(bytes_, value.size());
+  bytes_.append(value);
+}
+
+void IdentityEncoder::u64(std::uint64_t value) {
+  bytes_.push_back('u');
+  put_u64(bytes_, value);
+}
+
+void IdentityEncoder::i64(std::int64_t value) {
+  bytes_.push_back('i');
+  put_u64(bytes_, static_cast<std::uint64_t>(value));
+}
+
+void IdentityEncoder::f64(double value) {
+  bytes_.push_back('d');
+  put_u64(bytes_, std::bit_cast<std::uint64_t>(value));
+}
+
+void IdentityEncoder::boolean(bool value) {
+  bytes_.push_back('b');
+  bytes_.push_back(value ? '\1' : '\0');
+}
+
+void IdentityEncoder::digest(const Digest& value) {
+  bytes_.push_back('h');
+  for (std::uint8_t byte : value.bytes) bytes_.push_back(static_cast<char>(byte));
+}
+
+void IdentityEncoder::absent() { bytes_.push_back('-'); }
+
+void IdentityEncoder::list(std::uint64_t count) {
+  bytes_.push_back('l');
+  put_u64(bytes_, count);
+}
+
+Digest IdentityEncoder::finish() const { return digest_of(std::string_view(bytes_)); }
+
+}  // namespace titan::ckpt
