@@ -2,6 +2,7 @@
 // Data files: finding them, fingerprinting them, and reading them as one token stream.
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 

@@ -100,13 +100,17 @@ MetricsFile::~MetricsFile() {
 }
 
 std::string MetricsFile::line_start(std::uint64_t step) const {
-  return std::string(kMetricsLineStart) + std::to_string(step) + ",\"time\":\"" + utc_now() + "\",\"attempt\":" + std::to_string(attempt_);
+  return std::string(kMetricsLineStart) + std::to_string(step) + ",\"time\":\"" + utc_now() +
+         "\",\"attempt\":" + std::to_string(attempt_);
 }
 
 Status MetricsFile::step(const StepMetrics& metrics) {
-  return append(line_start(metrics.step) + ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm) +
-                ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) + ",\"tps\":" +
-                json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s) + ",\"data_s\":" + json_number(metrics.data_s));
+  std::string line = line_start(metrics.step);
+  line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
+  line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens);
+  line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
+  line += ",\"data_s\":" + json_number(metrics.data_s);
+  return append(std::move(line));
 }
 
 Status MetricsFile::event(std::uint64_t step, std::string_view name, const EventFields& fields) {

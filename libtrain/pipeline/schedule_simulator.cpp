@@ -36,7 +36,7 @@ class Timeline {
       total += row.size();
       for (const Action& action : row) {
         if (action.kind != ActionKind::kForward && action.kind != ActionKind::kBackward)
-          return ckpt::invalid("schedule has the transfer " + to_csv(action) + "; only F and B are expected before lowering");
+          return ckpt::invalid("schedule has the transfer " + to_csv(action) + "; expected are only F and B");
         stages_ = std::max(stages_, std::uint64_t{action.stage} + 1);
         micro_batches_ = std::max(micro_batches_, std::uint64_t{action.micro_batch} + 1);
       }
@@ -55,8 +55,8 @@ class Timeline {
         std::uint32_t& rank = rank_of_[action.stage];
         if (rank == kNone) rank = r;
         if (rank != r)
-          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " + std::to_string(rank) + " and " +
-                               std::to_string(r));
+          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " + std::to_string(rank) +
+                               " and " + std::to_string(r));
         std::uint32_t& position = position_[key(action)];
         if (position != kNone) return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
         position = i;
@@ -65,7 +65,8 @@ class Timeline {
     for (std::uint32_t stage = 0; stage < stages_; ++stage)
       for (std::uint32_t m = 0; m < micro_batches_; ++m)
         for (ActionKind kind : {ActionKind::kForward, ActionKind::kBackward})
-          if (position_[key({kind, stage, m})] == kNone) return ckpt::invalid("schedule misses " + to_csv(Action{kind, stage, m}));
+          if (const Action action{kind, stage, m}; position_[key(action)] == kNone)
+            return ckpt::invalid("schedule misses " + to_csv(action));
     return {};
   }
 
@@ -86,7 +87,8 @@ class Timeline {
     }
     for (std::size_t r = 0; r < table_.size(); ++r)
       if (next[r] < table_[r].size())
-        return ckpt::invalid("schedule deadlocks: rank " + std::to_string(r) + " waits for ever before " + to_csv(table_[r][next[r]]));
+        return ckpt::invalid("schedule deadlocks: rank " + std::to_string(r) + " waits for ever before " +
+                             to_csv(table_[r][next[r]]));
     return {};
   }
 
