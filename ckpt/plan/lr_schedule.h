@@ -10,6 +10,7 @@ namespace titan::ckpt {
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
 /// Builds the curve of a config from step `base` + 1 on: warm-up from `from`, hold, decay to min_lr_factor * peak.
+/// `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` is `settings` as given.
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 

@@ -1,0 +1,95 @@
+#include "ckpt/plan/lr_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace titan::ckpt {
+namespace {
+
+PhaseKind decay_kind(const std::string& type) {
+  if (type == "sqrt") return PhaseKind::kSqrt;
+  if (type == "cosine") return PhaseKind::kCosine;
+  return PhaseKind::kLinear;
+}
+
+/// How much of the way from `end` back to `start` is left at progress `p`.
+double remaining(PhaseKind kind, double p) {
+  switch (kind) {
+    case PhaseKind::kLinear: return 1 - p;
+    case PhaseKind::kSqrt: return 1 - std::sqrt(p);
+    case PhaseKind::kCosine: return (1 + std::cos(std::numbers::pi * p)) / 2;
+    case PhaseKind::kConstant: return 1;
+  }
+  return 1;
+}
+
+double progress(const LrPhase& phase, std::uint64_t n) {
+  const double done = static_cast<double>(n) - phase.origin;
+  if (!(phase.length > 0)) return done < 0 ? 0 : 1;
+  return std::clamp(done / phase.length, 0.0, 1.0);
+}
+
+}  // namespace
+
+double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
+  if (phases.empty()) return 0;
+  const LrPhase* active = &phases.front();
+  for (const LrPhase& phase : phases)
+    if (phase.first <= n) active = &phase;
+  const double lr = active->end + (active->start - active->end) * remaining(active->kind, progress(*active, n));
+  // Rounding may step over an end by one unit; the curve may not.
+  return std::clamp(lr, std::min(active->start, active->end), std::max(active->start, active->end));
+}
+
+LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double from) {
+  const std::uint64_t total = settings.total_steps;
+  const std::uint64_t warmup = std::min(settings.warmup_steps, total);
+  std::uint64_t decay = total - warmup;
+  if (settings.decay_ratio) {
+    // Half to even, as Python's round(); the comparison is false for NaN as well.
+    const double wanted = std::nearbyint(static_cast<double>(total) * *settings.decay_ratio);
+    if (!(wanted >= 1)) {
+      decay = 0;
+    } else if (wanted < static_cast<double>(decay)) {
+      decay = static_cast<std::uint64_t>(wanted);
+    }
+  }
+  const double peak = settings.peak, floor = settings.min_lr_factor * settings.peak;
+  auto constant = [](std::uint64_t first, double lr) {
+    return LrPhase{first, PhaseKind::kConstant, lr, lr, static_cast<double>(first), 0};
+  };
+  LrSchedule schedule{{}, settings};
+  if (warmup > 0) {
+    schedule.phases.push_back(
+        {base + 1, PhaseKind::kLinear, from, peak, static_cast<double>(base), static_cast<double>(warmup)});
+  }
+  schedule.phases.push_back(constant(base + warmup + 1, peak));
+  const std::uint64_t last = base + total + 1 - decay;
+  if (decay > 0) {
+    schedule.phases.push_back(
+        {last, decay_kind(settings.decay_type), peak, floor, static_cast<double>(last), static_cast<double>(decay)});
+  } else {
+    schedule.phases.push_back(constant(last, floor));
+  }
+  return schedule;
+}
+
+std::uint64_t curve_end(const std::vector<LrPhase>& phases) {
+  if (phases.empty()) return 0;
+  // A stretched curve has a rounded origin and length: their sum is a whole number up to rounding.
+  const double end = phases.back().origin + phases.back().length - 1;
+  return end <= 0 ? 0 : static_cast<std::uint64_t>(std::nearbyint(end));
+}
+
+const char* phase_kind_name(PhaseKind kind) {
+  switch (kind) {
+    case PhaseKind::kLinear: return "linear";
+    case PhaseKind::kSqrt: return "sqrt";
+    case PhaseKind::kCosine: return "cosine";
+    case PhaseKind::kConstant: return "constant";
+  }
+  return "constant";
+}
+
+}  // namespace titan::ckpt
