@@ -27,23 +27,10 @@ auto retry(Call call) {
 
 enum class OnMissing { kNotFound, kFailed };
 
-/// Turns errno into a Status: path, call, reason; a full disk says how much is free.
+/// As errno_status, but a missing path is kNotFound where that is an answer and not a failure.
 Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed) {
-  std::string reason = std::generic_category().message(error);
-  if (error == ENOSPC || error == EDQUOT) {
-    struct statvfs fs_info {};
-    std::size_t slash = path.rfind('/');
-    std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    std::string free;
-    if (::statvfs(path.c_str(), &fs_info) == 0 || ::statvfs(parent.c_str(), &fs_info) == 0)
-      free = "; " + std::to_string(std::uint64_t{fs_info.f_bavail} * fs_info.f_frsize) + " bytes free on this file system";
-    return failed(path + ": " + call + ": disk full (" + reason + ")" + free)
-        .with_hint(error == EDQUOT ? "the quota of this user or project is used up: remove files, or ask for more"
-                                   : "free some space (df -h shows file systems), or keep fewer checkpoints");
-  }
-  Status status = failed(path + ": " + call + ": " + reason);
+  Status status = errno_status(error, path, call);
   if (missing == OnMissing::kNotFound && (error == ENOENT || error == ENOTDIR)) status.code = Code::kNotFound;
-  if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
   return status;
 }
 
@@ -268,6 +255,24 @@ class PosixFs final : public Fs {
 };
 
 }  // namespace
+
+Status errno_status(int error, const std::string& path, const std::string& call) {
+  std::string reason = std::generic_category().message(error);
+  if (error == ENOSPC || error == EDQUOT) {
+    struct statvfs fs_info {};
+    std::size_t slash = path.rfind('/');
+    std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    std::string free;
+    if (::statvfs(path.c_str(), &fs_info) == 0 || ::statvfs(parent.c_str(), &fs_info) == 0)
+      free = "; " + std::to_string(std::uint64_t{fs_info.f_bavail} * fs_info.f_frsize) + " bytes free on this file system";
+    return failed(path + ": " + call + ": disk full (" + reason + ")" + free)
+        .with_hint(error == EDQUOT ? "the quota of this user or project is used up: remove files, or ask for more"
+                                   : "free some space (df -h shows file systems), or keep fewer checkpoints");
+  }
+  Status status = failed(path + ": " + call + ": " + reason);
+  if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
+  return status;
+}
 
 std::unique_ptr<Fs> make_posix_fs(NoReplace no_replace) { return std::make_unique<PosixFs>(no_replace); }
 

@@ -1,0 +1,22 @@
+#pragma once
+// titan-train's flag table, and what was typed, converted once into what it means.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "cli/ui/command_line.h"
+
+namespace titan::train_cli {
+
+const ui::Program& program();
+
+/// A parsed command line of titan-train.
+struct Arguments {
+  ui::Command command;
+  std::vector<std::string> overrides;  ///< "section.key=value", "section.key" (a switch), in order
+};
+
+/// \error kInvalid, kUnsupported: see ui::parse_command_line.
+ckpt::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
+
+}  // namespace titan::train_cli

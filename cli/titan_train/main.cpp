@@ -1,0 +1,25 @@
+// titan-train: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
+#include <string>
+#include <vector>
+
+#include "cli/titan_train/args.h"
+#include "cli/titan_train/verbs.h"
+#include "cli/ui/errors.h"
+#include "cli/ui/output.h"
+#include "cli/ui/version.h"
+
+int main(int argc, char** argv) {
+  using namespace titan;
+  ui::ignore_broken_pipes();
+  const std::vector<std::string> words(argv, argv + argc);
+  const auto arguments = train_cli::parse_arguments({words.begin() + 1, words.end()});
+  if (!arguments.ok()) return ui::report_error(arguments.status(), false, ui::ColorChoice::kAuto);
+  const ui::Command& command = arguments->command;
+  if (command.help || command.version) {
+    ckpt::Status status;
+    ui::deliver(1, command.version ? ui::version_line("titan-train") + "\n" : ui::help_text(train_cli::program(), command.verb), &status);
+    return 0;
+  }
+  if (command.verb == "config") return train_cli::config_verb(*arguments);
+  return train_cli::run_verb(*arguments, words);
+}

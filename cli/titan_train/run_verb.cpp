@@ -1,0 +1,95 @@
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+
+#include "cli/titan_train/verbs.h"
+#include "cli/ui/errors.h"
+#include "cli/ui/output.h"
+#include "cli/ui/terminal.h"
+#include "cli/ui/version.h"
+#include "libtrain/config/loader.h"
+#include "libtrain/config/run_plan.h"
+#include "libtrain/launch/launch_env.h"
+#include "libtrain/launch/launcher.h"
+#include "libtrain/launch/rank_process.h"
+#include "libtrain/launch/signals.h"
+#include "libtrain/loop/trainer.h"
+
+namespace titan::train_cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+Result<int> parse_nproc(const ui::Command& command) {
+  const std::string text = command.value("nproc").value_or("1");
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
+    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
+  return count;
+}
+
+// The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
+[[noreturn]] void be_rank(const Arguments& arguments, const train::LaunchEnv& env) {
+  train::bind_to_launcher();
+  const auto leave = [&](const Status& status, bool report) {
+    if (report) ui::report_error(status, false, ui::ColorChoice::kAuto);
+    std::_Exit(ckpt::exit_code(status.code));
+  };
+  auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  if (!loaded.ok()) leave(loaded.status(), env.rank == 0);
+  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(env.world));
+  if (!plan.ok()) leave(plan.status(), env.rank == 0);
+
+  train::TrainOptions options;
+  options.resume = arguments.command.value("resume").value_or("auto");
+  options.threads = train::choose_threads(loaded->config, options.resume, env.local_world);
+  train::ensure_thread_env(options.threads);
+  train::install_stop_handlers();
+  options.loaded = std::move(*loaded);
+  options.env = env;
+  options.version = ui::version_line("titan-train");
+  options.color = !options.loaded.config.metrics.disable_color_printing && ui::color_of_process(1, ui::ColorChoice::kAuto);
+  options.out = [](const std::string& line) {
+    Status ignored;  // a closed stdout does not end a training run
+    ui::deliver(1, line + "\n", &ignored);
+  };
+  const train::TrainOutcome outcome = train::train(options);
+  if (!outcome.status.ok() && outcome.report) ui::report_error(outcome.status, false, ui::ColorChoice::kAuto);
+  std::_Exit(outcome.exit_code);
+}
+
+}  // namespace
+
+int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
+  const auto fail = [](const Status& status) { return ui::report_error(status, false, ui::ColorChoice::kAuto); };
+  const auto env = train::read_launch_env(environment);
+  if (!env.ok()) return fail(env.status());
+  if (env->has_value()) be_rank(arguments, **env);
+
+  // What every rank would refuse is refused here, once.
+  const auto nproc = parse_nproc(arguments.command);
+  if (!nproc.ok()) return fail(nproc.status());
+  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  if (!loaded.ok()) return fail(loaded.status());
+  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
+  if (!plan.ok()) return fail(plan.status());
+  for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
+
+  train::LaunchOptions options;
+  options.nproc = *nproc;
+  options.argv = words;
+  options.threads_per_rank = train::choose_threads(loaded->config, arguments.command.value("resume").value_or("auto"), *nproc);
+  options.run_dir = loaded->config.job.dump_folder;
+  train::LaunchEvents events;
+  events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };
+  return train::launch_local(options, events);
+}
+
+}  // namespace titan::train_cli

@@ -1,0 +1,28 @@
+#pragma once
+// The lines that rank 0 logs before the first step: what will run, on what, from where.
+#include <string>
+#include <vector>
+
+#include "ckpt/model/schedule.h"
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+
+struct BannerFacts {
+  std::string start;             ///< the resume decision with its reason
+  std::string run_dir;
+  std::uint64_t first_step = 1, last_step = 0;
+  ckpt::Settings environment;
+  std::string data;              ///< kind, files, samples per epoch
+};
+
+/// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
+std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& facts);
+
+/// The equivalence class as text: equal text means equal bits on every layout.
+std::string class_line(const RunPlan& plan, const ckpt::Settings& environment);
+
+/// torchtitan's FLOPs per token of a training step: 6 (N - N_embedding) + 6 L H 2 head_dim T.
+double flops_per_token(const RunPlan& plan);
+
+}  // namespace titan::train

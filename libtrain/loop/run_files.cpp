@@ -1,0 +1,65 @@
+#include "libtrain/loop/run_files.h"
+
+#include <chrono>
+
+#include "ckpt/io/run_folder.h"
+#include "libtrain/config/writer.h"
+#include "libtrain/metrics/log.h"
+
+namespace titan::train {
+
+using ckpt::Result;
+using ckpt::Status;
+
+namespace {
+constexpr std::chrono::seconds kHeartbeatInterval{10};
+
+Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
+  const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
+  if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
+  TITAN_RETURN_IF_ERROR(ckpt::write_new_file(fs, temporary, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(fs.rename(temporary, path));
+  return fs.sync_dir(dir);
+}
+}  // namespace
+
+Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir) {
+  std::unique_ptr<RunFiles> files(new RunFiles);
+  files->run_dir_ = config.job.dump_folder;
+  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, checkpoint_dir));
+  TITAN_ASSIGN_OR_RETURN(files->lock_, ckpt::RunLock::take(fs, files->run_dir_, ckpt::this_process()));
+  TITAN_RETURN_IF_ERROR(ckpt::probe_store(fs, checkpoint_dir));
+  for (const std::string& problem : ckpt::collect_leftovers(fs, checkpoint_dir)) log_warn("leftover: " + problem);
+  files->heartbeat_ = std::thread([raw = files.get()] { raw->beat(); });
+  return files;
+}
+
+RunFiles::~RunFiles() {
+  {
+    const std::lock_guard guard(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_all();
+  if (heartbeat_.joinable()) heartbeat_.join();
+}
+
+void RunFiles::beat() {
+  std::unique_lock guard(mutex_);
+  while (!wake_.wait_for(guard, kHeartbeatInterval, [this] { return closing_; })) {
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    if (const Status status = lock_->beat(now); !status.ok()) log_warn("run lock: " + status.message);
+  }
+}
+
+Status RunFiles::start(const Config& config, const LoadedConfig& loaded, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
+  (void)config;
+  TITAN_RETURN_IF_ERROR(replace_file(ckpt::posix_fs(), run_dir_, "config.toml", describe_config(loaded)));
+  TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
+  EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
+  if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
+  return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
+}
+
+Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }
+
+}  // namespace titan::train

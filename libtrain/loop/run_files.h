@@ -1,0 +1,42 @@
+#pragma once
+// What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, config.toml.
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/run_lock.h"
+#include "ckpt/model/schedule.h"
+#include "libtrain/config/loader.h"
+#include "libtrain/metrics/metrics.h"
+
+namespace titan::train {
+
+class RunFiles {
+ public:
+  /// Creates the run folder, takes its lock, probes the store, and collects leftovers of dead runs.
+  /// \error kLocked (a live run owns it), kFailed (the store lacks something we need, I/O).
+  static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir);
+  ~RunFiles();
+
+  /// Writes config.toml and opens metrics.jsonl behind `step`.
+  ckpt::Status start(const Config& config, const LoadedConfig& loaded, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
+  ckpt::Status close();
+
+  std::unique_ptr<MetricsFile> metrics;
+
+ private:
+  RunFiles() = default;
+  void beat();
+
+  std::string run_dir_;
+  std::unique_ptr<ckpt::RunLock> lock_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool closing_ = false;
+  std::thread heartbeat_;
+};
+
+}  // namespace titan::train

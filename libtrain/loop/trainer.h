@@ -1,0 +1,34 @@
+#pragma once
+// One rank of a training run, from start to end.
+#include <functional>
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "libtrain/config/loader.h"
+#include "libtrain/launch/launch_env.h"
+
+namespace titan::train {
+
+struct TrainOptions {
+  LoadedConfig loaded;
+  std::string resume = "auto";                          ///< auto, never, or a checkpoint
+  LaunchEnv env;
+  int threads = 1;                                      ///< per rank, already in force in the environment
+  std::string version;                                  ///< program, version, git hash
+  std::function<void(const std::string&)> out;          ///< rank 0's step lines (stdout)
+  bool color = false;
+};
+
+struct TrainOutcome {
+  ckpt::Status status;      ///< what went wrong
+  int exit_code = 0;        ///< 0 done, 75 saved and stopped early, else the status's
+  bool report = true;       ///< this rank should print the status (another one owns the fault otherwise)
+};
+
+/// Trains until training.steps, a stop, or an error; all ranks return the same exit code unless a peer died.
+TrainOutcome train(const TrainOptions& options);
+
+/// Threads per rank: job.threads_per_rank, else what the checkpoint that a resume would take says, else cores / local ranks.
+int choose_threads(const Config& config, const std::string& resume, int local_ranks);
+
+}  // namespace titan::train

@@ -1,0 +1,38 @@
+#include "libtrain/loop/validation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace titan::train {
+
+ValidationResult run_validation(World& world, Executor& executor, const Dataset& dataset, const Config& config) {
+  const std::int64_t rows = config.validation.local_batch_size, seq_len = dataset.validation_seq_len();
+  std::uint64_t samples = dataset.validation_samples();
+  if (config.validation.steps >= 0) samples = std::min(samples, static_cast<std::uint64_t>(config.validation.steps * rows));
+  const auto count = static_cast<std::uint32_t>((samples + static_cast<std::uint64_t>(rows) - 1) / static_cast<std::uint64_t>(rows));
+  const auto valid_rows = [&](std::uint32_t index) {
+    return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
+  };
+  const auto batches = [&](std::uint32_t index) {
+    const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
+      const ckpt::Status status = dataset.validation_sample(sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)});
+      if (!status.ok()) throw std::runtime_error(status.to_string());
+    }
+    return MicroBatch{tokens.slice(1, 0, seq_len).contiguous(), tokens.slice(1, 1, seq_len + 1).contiguous()};
+  };
+
+  std::vector<double> losses = executor.run_forward(batches, count, rows, seq_len, valid_rows);
+  at::Tensor shared = at::from_blob(losses.data(), {static_cast<std::int64_t>(losses.size())}, at::kDouble).clone();
+  world.all->all_reduce_sum(shared);
+  ValidationResult result;
+  result.tokens = samples * static_cast<std::uint64_t>(seq_len);
+  for (std::int64_t i = 0; i < shared.numel(); ++i) result.loss += shared.data_ptr<double>()[i];
+  result.loss /= static_cast<double>(result.tokens);
+  return result;
+}
+
+}  // namespace titan::train

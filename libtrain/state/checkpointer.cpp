@@ -1,0 +1,235 @@
+#include "libtrain/state/checkpointer.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+// Status as bytes: code, then length-prefixed texts. Carried between ranks of one program only.
+std::string pack(const Status& status) {
+  std::string out(1, static_cast<char>(status.code));
+  const auto text = [&out](const std::string& value) {
+    const std::uint64_t size = value.size();
+    out.append(reinterpret_cast<const char*>(&size), sizeof size).append(value);
+  };
+  text(status.message);
+  text(status.hint);
+  for (const std::string& cause : status.causes) text(cause);
+  return out;
+}
+
+Status unpack(const std::string& bytes) {
+  Status status;
+  status.code = static_cast<ckpt::Code>(bytes.at(0));
+  std::size_t at = 1;
+  const auto text = [&] {
+    std::uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    at += sizeof size;
+    std::string value = bytes.substr(at, size);
+    at += size;
+    return value;
+  };
+  status.message = text();
+  status.hint = text();
+  while (at < bytes.size()) status.causes.push_back(text());
+  return status;
+}
+
+std::span<const std::byte> bytes_of(const at::Tensor& flat, std::uint64_t begin, std::uint64_t count) {
+  return {reinterpret_cast<const std::byte*>(flat.const_data_ptr<float>() + begin), count * sizeof(float)};
+}
+
+// Leaves of the owned pieces, straight from the tensors' memory.
+class OwnedSource : public ckpt::TensorSource {
+ public:
+  OwnedSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const ShardedAdamW::State& state : optimizer.states()) pieces_[state.piece.parameter] = &state;
+  }
+
+  Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf, std::span<std::byte>) override {
+    const auto found = pieces_.find(ref.index);
+    if (found == pieces_.end() || leaf < found->second->piece.leaves.first || leaf >= found->second->piece.leaves.end())
+      return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name + " is not owned by this rank");
+    const ShardedAdamW::State& state = *found->second;
+    const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
+    const at::Tensor& flat = ref.slot.empty() ? state.param : ref.slot == ckpt::kExpAvg ? state.exp_avg : state.exp_avg_sq;
+    return bytes_of(flat, grid.begin(leaf) - grid.begin(state.piece.leaves.first), grid.length(leaf));
+  }
+
+ private:
+  const ckpt::Snapshot& snapshot_;
+  std::map<std::uint32_t, const ShardedAdamW::State*> pieces_;
+};
+
+std::string random_id() {
+  std::random_device device;
+  const std::uint64_t value = (std::uint64_t{device()} << 32) ^ device();
+  return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
+}
+
+// Everything that must be equal on all ranks before bytes are written.
+ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
+  ckpt::IdentityEncoder encoder;
+  encoder.u64(snapshot.train.step);
+  encoder.u64(snapshot.train.tokens);
+  encoder.u64(snapshot.data.samples);
+  encoder.u64(snapshot.mesh.pp);
+  encoder.u64(snapshot.mesh.dp);
+  encoder.u64(snapshot.leaf_elements);
+  encoder.list(snapshot.parameters.size());
+  for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
+    encoder.str(parameter.name);
+    encoder.u64(parameter.stage);
+    encoder.list(parameter.shape.size());
+    for (const std::uint64_t extent : parameter.shape) encoder.u64(extent);
+  }
+  return encoder.finish();
+}
+
+Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves, at::Tensor& flat) {
+  return reader.read(ref, leaves, {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
+}
+
+}  // namespace
+
+Status agree(Communicator& all, const Status& mine) {
+  const std::vector<std::string> statuses = all.all_gather(pack(mine));
+  for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
+    Status status = unpack(statuses[rank]);
+    if (status.ok()) continue;
+    if (static_cast<int>(rank) != all.rank()) status.message += " (rank " + std::to_string(rank) + ")";
+    return status;
+  }
+  return ckpt::ok_status();
+}
+
+Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements)
+    : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)), leaf_elements_(leaf_elements) {}
+
+Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
+                                      const std::function<void(const std::string&)>& on_begin) {
+  const auto start = std::chrono::steady_clock::now();
+  Communicator& io = *world_.io;
+
+  std::string tmp;
+  Status status;
+  if (world_.rank == 0) {
+    auto begun = ckpt::begin_save(fs_, dir_, snapshot, random_id());
+    if (begun.ok()) {
+      tmp = *begun;
+      if (on_begin) on_begin(tmp);
+    } else {
+      status = begun.status();
+    }
+  }
+  TITAN_RETURN_IF_ERROR(agree(io, status));
+  tmp = io.broadcast(tmp, 0);
+
+  // Every rank writes what it owns; nothing but receipts travels.
+  OwnedSource source(optimizer, snapshot);
+  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source);
+  status = agree(io, receipt.status());
+  if (!status.ok()) {
+    if (world_.rank == 0) ckpt::abandon_save(fs_, tmp);
+    return status;
+  }
+  const std::vector<std::string> packed = io.all_gather(plan_digest(snapshot).hex() + ckpt::encode_receipt(*receipt));
+
+  SaveReport report;
+  if (world_.rank == 0) {
+    std::vector<ckpt::RankReceipt> receipts;
+    for (std::size_t rank = 0; rank < packed.size() && status.ok(); ++rank) {
+      if (packed[rank].substr(0, 32) != packed[0].substr(0, 32)) {
+        status = ckpt::failed("rank " + std::to_string(rank) + " plans another save than rank 0 (step, position, mesh or tensors differ)");
+        break;
+      }
+      auto decoded = ckpt::decode_receipt(std::string_view(packed[rank]).substr(32));
+      if (!decoded.ok()) {
+        status = decoded.status();
+        break;
+      }
+      receipts.push_back(std::move(*decoded));
+    }
+    if (status.ok() && damaged_.count(snapshot.train.step) != 0 && fs_.stat(ckpt::join_path(dir_, ckpt::step_name(snapshot.train.step))).ok())
+      status = ckpt::delete_step(fs_, dir_, ckpt::step_name(snapshot.train.step), random_id());
+    if (status.ok()) {
+      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts);
+      if (published.ok()) {
+        report.path = published->path;
+        report.id = published->id;
+        report.bytes = published->bytes;
+        report.already_there = published->already_there;
+        damaged_.erase(snapshot.train.step);
+      } else {
+        status = published.status();
+        ckpt::abandon_save(fs_, tmp);
+      }
+    }
+  }
+  TITAN_RETURN_IF_ERROR(agree(io, status));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW& optimizer) const {
+  const ckpt::Manifest& manifest = reader.manifest();
+  const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
+    const auto index = manifest.find(name);
+    if (!index) return ckpt::incompatible("the checkpoint has no parameter " + name + "; the model of the config does");
+    const ckpt::ParameterRecord& found = manifest.parameters[*index];
+    const std::vector<std::uint64_t> want(tensor.sizes().begin(), tensor.sizes().end());
+    if (found.meta.shape != want) return ckpt::incompatible("parameter " + name + " has another shape in the checkpoint than in the config");
+    return *index;
+  };
+
+  std::map<std::uint32_t, std::uint32_t> index_of;  // plan index -> index in the checkpoint
+  for (StageParameter& parameter : stage.parameters()) {
+    // A tied head shares its parameter with the embedding; where both are on this stage it is read once.
+    if (index_of.count(parameter.index) != 0) continue;
+    TITAN_ASSIGN_OR_RETURN(const std::uint32_t index, record(plan.parameters[parameter.index].name, parameter.master));
+    index_of[parameter.index] = index;
+    const ckpt::StoredTensor* stored = manifest.stored({index, ""});
+    if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
+      return ckpt::incompatible("parameter " + parameter.name + " is not stored as float32: a resume needs full precision");
+    at::Tensor flat = parameter.master.view({-1});
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
+  }
+  if (manifest.leaf_elements != leaf_elements_)
+    return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) + " elements, this build's " + std::to_string(leaf_elements_));
+  for (ShardedAdamW::State& state : optimizer.states()) {
+    const std::uint32_t index = index_of.at(state.piece.parameter);
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
+  }
+  stage.refresh();
+  return ckpt::ok_status();
+}
+
+std::vector<std::string> Checkpointer::retain(std::uint64_t keep_latest, std::vector<std::string>* deleted) {
+  std::vector<std::string> problems;
+  auto scan = ckpt::scan_run(fs_, dir_);
+  if (!scan.ok()) return {scan.status().message};
+  for (const std::size_t index : ckpt::select_expired(*scan, keep_latest)) {
+    const std::string name = ckpt::step_name(scan->steps[index].step);
+    const Status status = ckpt::delete_step(fs_, dir_, name, random_id());
+    if (status.ok()) {
+      deleted->push_back(name);
+    } else {
+      problems.push_back(status.message);
+    }
+  }
+  return problems;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,56 @@
+#pragma once
+// Saves and loads the training state: the only place that turns at::Tensor into leaves and back.
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/writer.h"
+#include "libtrain/dist/communicator.h"
+#include "libtrain/model/stage.h"
+#include "libtrain/optim/adamw.h"
+
+namespace titan::train {
+
+/// All ranks learn the first failure of any of them: returns ok on every rank, or on every rank the status of the lowest
+/// rank that failed (its message names that rank when it is another one).
+ckpt::Status agree(Communicator& all, const ckpt::Status& mine);
+
+struct SaveReport {
+  std::string path;
+  ckpt::Digest id;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  bool already_there = false;
+};
+
+class Checkpointer {
+ public:
+  /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
+  Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements);
+
+  /// Writes `snapshot` from the given tensors and publishes it; collective. On failure nothing is published and at most
+  /// one collectable leftover remains. `on_begin` runs on rank 0 once the temporary exists.
+  ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
+                                const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// Reads every parameter of the stage and the owned moments, each leaf verified; collective agreement is the caller's.
+  ckpt::Status load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW& optimizer) const;
+
+  /// Steps that must be moved aside before a save of the same number is published.
+  void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }
+
+  /// Deletes expired steps; rank 0 only. Returns one line per failure; nothing here ends a run.
+  std::vector<std::string> retain(std::uint64_t keep_latest, std::vector<std::string>* deleted);
+
+ private:
+  ckpt::Fs& fs_;
+  World& world_;
+  std::string dir_;
+  std::uint64_t leaf_elements_;
+  std::set<std::uint64_t> damaged_;
+};
+
+}  // namespace titan::train

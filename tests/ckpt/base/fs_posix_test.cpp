@@ -1,0 +1,106 @@
+// What only the real file system has: links, FIFOs, processes, errno.
+#include "ckpt/base/fs_posix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "tests/support/files.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::get_text;
+using testing::put_text;
+using testing::TempDir;
+
+TEST(PosixFs, NeverFollowsASymbolicLinkToAFile) {
+  TempDir dir;
+  Fs& fs = posix_fs();
+  ASSERT_TRUE(put_text(fs, dir / "real", "x").ok());
+  std::filesystem::create_symlink("real", dir / "link");
+  std::filesystem::create_symlink("missing", dir / "dangling");
+  EXPECT_EQ(fs.open_read(dir / "link").status().code, Code::kFailed);
+  EXPECT_EQ(fs.create(dir / "dangling").status().code, Code::kFailed);
+  EXPECT_EQ(fs.lock(dir / "link").status().code, Code::kFailed);
+  EXPECT_EQ(fs.stat(dir / "link")->type, FileType::kOther);
+  EXPECT_EQ(fs.stat(dir / "missing").status().code, Code::kNotFound) << "nothing came into being behind the link";
+}
+
+TEST(PosixFs, RemoveTreeRemovesLinksAndNotWhatTheyLeadTo) {
+  TempDir dir;
+  Fs& fs = posix_fs();
+  ASSERT_TRUE(put_text(fs, dir / "outside/f", "x").ok());
+  ASSERT_TRUE(fs.make_dir(dir / "tree").ok());
+  std::filesystem::create_directory_symlink("../outside", dir / "tree/link");
+  ASSERT_TRUE(remove_tree(fs, dir / "tree").ok());
+  EXPECT_EQ(get_text(fs, dir / "outside/f"), "x");
+}
+
+TEST(PosixFs, AFifoUnderTheNameDoesNotBlockTheReader) {
+  TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(posix_fs().open_read(dir / "fifo").status().code, Code::kFailed);
+}
+
+TEST(PosixFs, DescriptorsAreNotInheritedByChildren) {
+  TempDir dir;
+  auto file = posix_fs().create(dir / "f");
+  ASSERT_TRUE(file.ok());
+  const std::string command = "ls -l /proc/self/fd | grep -c '" + dir.path() + "' >/dev/null && exit 1 || exit 0";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(PosixFs, ALockDiesWithItsProcess) {
+  TempDir dir;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto lock = posix_fs().lock(dir / "lock");
+    if (!lock.ok() || !(*lock)->write("the child").ok()) ::_exit(1);
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "the child did not get the lock";
+  auto refused = posix_fs().lock(dir / "lock");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code, Code::kLocked);
+  EXPECT_THAT(refused.status().causes, ::testing::ElementsAre("the child"));
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ::close(ready[0]);
+  EXPECT_TRUE(posix_fs().lock(dir / "lock").ok());
+}
+
+TEST(PosixFs, MessagesNamePathCallAndReason) {
+  TempDir dir;
+  Status status = posix_fs().make_dir(dir / "no/d");
+  EXPECT_THAT(status.message, HasSubstr(dir / "no/d"));
+  EXPECT_THAT(status.message, HasSubstr("mkdir"));
+  EXPECT_THAT(status.message, HasSubstr("No such file or directory"));
+}
+
+TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {
+  TempDir dir;
+  for (int error : {ENOSPC, EDQUOT}) {
+    Status status = errno_status(error, dir / "not-there-yet", "pwrite");
+    EXPECT_EQ(status.code, Code::kFailed);
+    EXPECT_THAT(status.message, HasSubstr("disk full"));
+    EXPECT_THAT(status.message, HasSubstr("bytes free"));
+    EXPECT_FALSE(status.hint.empty());
+  }
+}
+
+}  // namespace
+}  // namespace titan::ckpt

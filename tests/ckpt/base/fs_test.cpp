@@ -1,0 +1,288 @@
+// One suite for every file system: what PosixFs and MemFs promise alike.
+#include "ckpt/base/fs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "ckpt/base/fs_posix.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::get_text;
+using testing::put_text;
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string read(File& file, std::uint64_t offset, std::size_t size) {
+  std::string text(size, '?');
+  Status status = file.pread(offset, std::as_writable_bytes(std::span(text)));
+  return status.ok() ? text : "<" + status.message + ">";
+}
+
+enum class Kind { kPosix, kPosixFallback, kMemory };
+
+class FsConformance : public ::testing::TestWithParam<Kind> {
+ protected:
+  FsConformance() {
+    if (GetParam() == Kind::kMemory) {
+      fs_ = std::make_unique<testing::MemFs>();
+      root_ = "/run";
+      EXPECT_TRUE(fs_->make_dir(root_).ok());
+    } else {
+      fs_ = make_posix_fs(GetParam() == Kind::kPosix ? NoReplace::kKernel : NoReplace::kFallback);
+      root_ = temp_.path();
+    }
+  }
+  std::string at(const std::string& name) const { return root_ + "/" + name; }
+  Fs& fs() { return *fs_; }
+
+  testing::TempDir temp_;
+  std::unique_ptr<Fs> fs_;
+  std::string root_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, FsConformance, ::testing::Values(Kind::kPosix, Kind::kPosixFallback, Kind::kMemory),
+                         [](const auto& info) {
+                           return info.param == Kind::kMemory ? "Memory" : info.param == Kind::kPosix ? "Posix" : "PosixFallback";
+                         });
+
+TEST_P(FsConformance, ACreatedFileIsReadBackWhileOpenAndAfterwards) {
+  auto file = fs().create(at("a"));
+  ASSERT_TRUE(file.ok()) << file.status().message;
+  ASSERT_TRUE((*file)->pwrite(0, bytes("hello")).ok());
+  ASSERT_TRUE((*file)->pwrite(5, bytes(" world")).ok());
+  ASSERT_TRUE((*file)->pwrite(0, bytes("J")).ok());
+  EXPECT_EQ(read(**file, 0, 11), "Jello world");
+  EXPECT_EQ(*(*file)->size(), 11u);
+  ASSERT_TRUE((*file)->datasync().ok());
+  ASSERT_TRUE((*file)->close().ok());
+  EXPECT_EQ((*file)->close().code, Code::kFailed) << "a second close";
+  EXPECT_EQ(get_text(fs(), at("a")), "Jello world");
+}
+
+TEST_P(FsConformance, CreateNeverOpensWhatExists) {
+  ASSERT_TRUE(put_text(fs(), at("a"), "1").ok());
+  ASSERT_TRUE(fs().make_dir(at("d")).ok());
+  for (const char* name : {"a", "d"}) {
+    auto file = fs().create(at(name));
+    ASSERT_FALSE(file.ok());
+    EXPECT_EQ(file.status().code, Code::kFailed);
+    EXPECT_THAT(file.status().message, HasSubstr(at(name)));
+  }
+  EXPECT_EQ(get_text(fs(), at("a")), "1");
+  EXPECT_EQ(fs().create(at("nowhere/a")).status().code, Code::kFailed);
+}
+
+TEST_P(FsConformance, OpenReadGivesOnlyRegularFilesForReading) {
+  EXPECT_EQ(fs().open_read(at("a")).status().code, Code::kNotFound);
+  ASSERT_TRUE(fs().make_dir(at("d")).ok());
+  EXPECT_EQ(fs().open_read(at("d")).status().code, Code::kFailed);
+  ASSERT_TRUE(put_text(fs(), at("f"), "x").ok());
+  EXPECT_EQ(fs().open_read(at("f/g")).status().code, Code::kNotFound);
+  auto file = fs().open_read(at("f"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->pwrite(0, bytes("y")).code, Code::kFailed);
+  EXPECT_EQ((*file)->truncate(0).code, Code::kFailed);
+  EXPECT_EQ(get_text(fs(), at("f")), "x");
+}
+
+TEST_P(FsConformance, ReadingPastTheEndIsCorruptAndSaysWhere) {
+  ASSERT_TRUE(put_text(fs(), at("a"), "12345").ok());
+  auto file = fs().open_read(at("a"));
+  ASSERT_TRUE(file.ok());
+  for (std::uint64_t offset : {2, 5, 100}) {
+    std::byte buffer[4];
+    Status status = (*file)->pread(offset, buffer);
+    EXPECT_EQ(status.code, Code::kCorrupt) << offset;
+    EXPECT_THAT(status.message, HasSubstr(at("a")));
+    EXPECT_THAT(status.message, HasSubstr(std::to_string(offset + 4)));
+  }
+  EXPECT_TRUE((*file)->pread(5, {}).ok()) << "nothing asked, nothing missing";
+}
+
+TEST_P(FsConformance, HolesAndGrownFilesReadAsZeros) {
+  auto file = fs().create(at("sparse"));
+  ASSERT_TRUE(file.ok());
+  const std::uint64_t far = std::uint64_t{1} << 36;
+  ASSERT_TRUE((*file)->pwrite(far, bytes("end")).ok());
+  EXPECT_EQ(*(*file)->size(), far + 3);
+  EXPECT_EQ(read(**file, far - 3, 6), std::string("\0\0\0end", 6));
+  EXPECT_EQ(read(**file, 12345, 3), std::string(3, '\0'));
+  ASSERT_TRUE((*file)->truncate(2).ok());
+  ASSERT_TRUE((*file)->pwrite(0, bytes("ab")).ok());
+  ASSERT_TRUE((*file)->truncate(1).ok());
+  ASSERT_TRUE((*file)->truncate(4).ok());
+  EXPECT_EQ(read(**file, 0, 4), std::string("a\0\0\0", 4)) << "cut bytes do not come back";
+}
+
+TEST_P(FsConformance, ListIsSortedAndTyped) {
+  EXPECT_EQ(fs().list(at("no")).status().code, Code::kNotFound);
+  ASSERT_TRUE(put_text(fs(), at("b"), "").ok());
+  EXPECT_EQ(fs().list(at("b")).status().code, Code::kFailed) << "a file has no entries";
+  ASSERT_TRUE(fs().make_dir(at("c")).ok());
+  ASSERT_TRUE(put_text(fs(), at(".a"), "").ok());
+  auto entries = fs().list(root_);
+  ASSERT_TRUE(entries.ok());
+  EXPECT_THAT(*entries, ElementsAre(DirEntry{".a", FileType::kFile}, DirEntry{"b", FileType::kFile},
+                                    DirEntry{"c", FileType::kDirectory}));
+}
+
+TEST_P(FsConformance, StatTellsTypeSizeAndAbsence) {
+  ASSERT_TRUE(put_text(fs(), at("f"), "123").ok());
+  auto info = fs().stat(at("f"));
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(info->type, FileType::kFile);
+  EXPECT_EQ(info->size, 3u);
+  EXPECT_GT(info->mtime_ns, std::int64_t{1'500'000'000} * 1'000'000'000);
+  EXPECT_EQ(fs().stat(root_)->type, FileType::kDirectory);
+  EXPECT_EQ(fs().stat(at("no")).status().code, Code::kNotFound);
+  EXPECT_EQ(fs().stat(at("f/no")).status().code, Code::kNotFound);
+  EXPECT_GT(*fs().free_bytes(root_), 0u);
+  EXPECT_EQ(fs().free_bytes(at("no")).status().code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, DirectoriesAreMadeOnceAndRemovedOnlyEmpty) {
+  ASSERT_TRUE(fs().make_dir(at("d")).ok());
+  EXPECT_EQ(fs().make_dir(at("d")).code, Code::kFailed);
+  EXPECT_EQ(fs().make_dir(at("no/d")).code, Code::kFailed);
+  ASSERT_TRUE(put_text(fs(), at("d/f"), "").ok());
+  EXPECT_EQ(fs().remove_dir(at("d")).code, Code::kFailed);
+  EXPECT_EQ(fs().remove_file(at("d")).code, Code::kFailed);
+  ASSERT_TRUE(fs().remove_file(at("d/f")).ok());
+  EXPECT_EQ(fs().remove_file(at("d/f")).code, Code::kNotFound);
+  ASSERT_TRUE(fs().remove_dir(at("d")).ok());
+  EXPECT_EQ(fs().remove_dir(at("d")).code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, AnOpenFileSurvivesItsRemovalAndItsReplacement) {
+  ASSERT_TRUE(put_text(fs(), at("a"), "old").ok());
+  auto file = fs().open_read(at("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(put_text(fs(), at("b"), "new").ok());
+  ASSERT_TRUE(fs().rename(at("b"), at("a")).ok());
+  EXPECT_EQ(read(**file, 0, 3), "old");
+  EXPECT_EQ(get_text(fs(), at("a")), "new");
+  EXPECT_EQ(fs().stat(at("b")).status().code, Code::kNotFound);
+  ASSERT_TRUE(fs().remove_file(at("a")).ok());
+  EXPECT_EQ(read(**file, 0, 3), "old");
+}
+
+TEST_P(FsConformance, RenameMovesDirectoriesButNeverOverAFullOne) {
+  ASSERT_TRUE(put_text(fs(), at("d/sub/f"), "x").ok());
+  ASSERT_TRUE(put_text(fs(), at("full/f"), "keep").ok());
+  EXPECT_EQ(fs().rename(at("d"), at("full")).code, Code::kFailed);
+  EXPECT_EQ(get_text(fs(), at("full/f")), "keep");
+  ASSERT_TRUE(fs().rename(at("d"), at("e")).ok());
+  EXPECT_EQ(get_text(fs(), at("e/sub/f")), "x");
+  EXPECT_EQ(fs().rename(at("no"), at("x")).code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, RenameNoReplaceMovesOnlyToAFreeName) {
+  ASSERT_TRUE(put_text(fs(), at("dir/f"), "new").ok());
+  ASSERT_TRUE(put_text(fs(), at("file"), "new").ok());
+  ASSERT_TRUE(put_text(fs(), at("full/f"), "old").ok());
+  ASSERT_TRUE(fs().make_dir(at("empty")).ok());
+  ASSERT_TRUE(put_text(fs(), at("old"), "old").ok());
+  for (const char* from : {"dir", "file"}) {
+    for (const char* to : {"full", "empty", "old"}) {
+      Status status = fs().rename_noreplace(at(from), at(to));
+      EXPECT_EQ(status.code, Code::kFailed) << from << " over " << to;
+      EXPECT_THAT(status.message, HasSubstr("exists"));
+    }
+  }
+  EXPECT_EQ(get_text(fs(), at("old")), "old");
+  EXPECT_EQ(get_text(fs(), at("full/f")), "old");
+  EXPECT_TRUE(fs().list(at("empty"))->empty());
+  ASSERT_TRUE(fs().rename_noreplace(at("dir"), at("dir2")).ok());
+  ASSERT_TRUE(fs().rename_noreplace(at("file"), at("file2")).ok());
+  EXPECT_EQ(get_text(fs(), at("dir2/f")), "new");
+  EXPECT_EQ(get_text(fs(), at("file2")), "new");
+  EXPECT_EQ(fs().stat(at("file")).status().code, Code::kNotFound);
+  EXPECT_EQ(fs().rename_noreplace(at("no"), at("x")).code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, SyncDirTakesDirectoriesOnly) {
+  EXPECT_TRUE(fs().sync_dir(root_).ok());
+  ASSERT_TRUE(put_text(fs(), at("f"), "").ok());
+  EXPECT_EQ(fs().sync_dir(at("f")).code, Code::kFailed);
+  EXPECT_EQ(fs().sync_dir(at("no")).code, Code::kFailed);
+}
+
+TEST_P(FsConformance, ALockIsExclusiveShowsItsHolderAndEndsWithItsObject) {
+  auto first = fs().lock(at("lock"));
+  ASSERT_TRUE(first.ok()) << first.status().message;
+  ASSERT_TRUE((*first)->write("holder one, a long line").ok());
+  ASSERT_TRUE((*first)->write("holder 1").ok());
+  auto second = fs().lock(at("lock"));
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code, Code::kLocked);
+  EXPECT_THAT(second.status().causes, ElementsAre("holder 1"));
+  EXPECT_EQ(get_text(fs(), at("lock")), "holder 1");
+  first->reset();
+  second = fs().lock(at("lock"));
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(get_text(fs(), at("lock")), "holder 1") << "taking a lock keeps the text";
+  EXPECT_EQ(fs().lock(at("no/lock")).status().code, Code::kFailed);
+}
+
+TEST_P(FsConformance, ThreadsMayWriteTheirOwnRangesOfOneFile) {
+  auto file = fs().create(at("shared"));
+  ASSERT_TRUE(file.ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&file, t] {
+      for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE((*file)->pwrite(static_cast<std::uint64_t>(4 * i + t), bytes(std::string(1, static_cast<char>('a' + t)))).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::string expected;
+  for (int i = 0; i < 100; ++i) expected += "abcd";
+  EXPECT_EQ(read(**file, 0, 400), expected);
+}
+
+TEST_P(FsConformance, MakeDirsMakesWhatIsMissingAndRefusesFilesOnTheWay) {
+  ASSERT_TRUE(make_dirs(fs(), at("a/b//c/")).ok());
+  ASSERT_TRUE(make_dirs(fs(), at("a/b/c")).ok());
+  ASSERT_TRUE(make_dirs(fs(), at("a/b/d")).ok());
+  EXPECT_THAT(testing::tree(fs(), root_), ElementsAre("a/", "a/b/", "a/b/c/", "a/b/d/"));
+  ASSERT_TRUE(put_text(fs(), at("a/f"), "").ok());
+  Status status = make_dirs(fs(), at("a/f/g"));
+  EXPECT_EQ(status.code, Code::kFailed);
+  EXPECT_THAT(status.message, HasSubstr("found a file"));
+}
+
+TEST_P(FsConformance, RemoveTreeRemovesEverythingAndMissingIsFine) {
+  ASSERT_TRUE(put_text(fs(), at("t/a/b/f"), "").ok());
+  ASSERT_TRUE(put_text(fs(), at("t/g"), "").ok());
+  ASSERT_TRUE(put_text(fs(), at("stays"), "").ok());
+  ASSERT_TRUE(remove_tree(fs(), at("t")).ok());
+  ASSERT_TRUE(remove_tree(fs(), at("t")).ok());
+  ASSERT_TRUE(remove_tree(fs(), at("t/below")).ok());
+  EXPECT_THAT(testing::tree(fs(), root_), ElementsAre("stays"));
+  ASSERT_TRUE(remove_tree(fs(), at("stays")).ok());
+  EXPECT_TRUE(fs().list(root_)->empty());
+}
+
+TEST_P(FsConformance, ReadFileRefusesMoreThanItsLimit) {
+  ASSERT_TRUE(put_text(fs(), at("f"), "12345").ok());
+  EXPECT_EQ(read_file(fs(), at("f"), 5)->size(), 5u);
+  EXPECT_EQ(read_file(fs(), at("f"), 4).status().code, Code::kCorrupt);
+  EXPECT_EQ(read_file(fs(), at("no"), 4).status().code, Code::kNotFound);
+}
+
+TEST(Fs, JoinPathPutsOneSlashBetween) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "/b", "a/b"}, {"/", "b", "/b"}, {"", "b", "b"}, {"a", "", "a"}, {"/a", "b/c", "/a/b/c"}};
+  for (const auto& [a, b, joined] : cases) EXPECT_EQ(join_path(a, b), joined);
+}
+
+}  // namespace
+}  // namespace titan::ckpt
