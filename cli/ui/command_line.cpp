@@ -66,7 +66,7 @@ void add_flag(CLI::App& app, Slot& slot) {
   std::string names = "--" + slot.flag.name;
   if (slot.flag.letter != 0) names += std::string(",-") + slot.flag.letter;
   if (slot.flag.value.empty()) {
-    app.add_flag(names, slot.count)->multi_option_policy(CLI::MultiOptionPolicy::Sum);
+    app.add_flag(names, slot.count);
   } else {
     // One value per occurrence: a vector option would otherwise eat the positionals that follow.
     app.add_option(names, slot.values)->allow_extra_args(false);
