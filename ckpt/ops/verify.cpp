@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -60,11 +59,15 @@ Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
     VerifiedStep step;
     step.path = path;
     if (options.begin) options.begin(path);
-    const Result<CheckpointReader> reader = CheckpointReader::open(fs, path);
-    if (!reader.ok() && reader.status().code == Code::kIncompatible) {
-      step.readable = reader.status();
+    Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress);
+    if (report.ok()) {
+      step.report = std::move(report).value();
+    } else if (report.status().code == Code::kNotFound) {
+      step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
+    } else if (report.status().code == Code::kIncompatible) {
+      step.readable = report.status();
     } else {
-      step.report = verify_checkpoint(fs, path, options.progress);
+      return report.status();
     }
     summary.leaves += step.report.leaves;
     summary.bytes += step.report.bytes;

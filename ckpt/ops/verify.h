@@ -28,10 +28,11 @@ struct VerifySummary {
 struct VerifyOptions {
   std::string target;             ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
   std::function<void(const std::string& path)> begin;                    ///< a step is started
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress; ///< bytes of that step
+  VerifyProgress progress;                                               ///< of that step
 };
 
-/// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint.
+/// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint; kFailed when
+/// a file cannot be read.
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 
 }  // namespace titan::ckpt

@@ -34,7 +34,7 @@ TEST(FormatCount, GroupsThousands) {
 }
 
 TEST(FormatReal, IsShortestAndRoundsOnlyForPeople) {
-  EXPECT_EQ(format_real(3e-4), "0.0003");
+  EXPECT_EQ(format_real(3e-4), "3e-04");
   EXPECT_EQ(format_real(0.1 + 0.2), "0.30000000000000004");
   EXPECT_EQ(format_real(-1.0 / 0.0), "-inf");
   EXPECT_EQ(format_rounded(0.1 + 0.2), "0.3");
