@@ -66,31 +66,32 @@ void add_flag(CLI::App& app, Slot& slot) {
   std::string names = "--" + slot.flag.name;
   if (slot.flag.letter != 0) names += std::string(",-") + slot.flag.letter;
   if (slot.flag.value.empty()) {
-    app.add_flag(names, slot.count)->multi_option_policy(CLI::MultiOptionPolicy::Sum);
+    app.add_flag(names, slot.count);
   } else {
     // One value per occurrence: a vector option would otherwise eat the positionals that follow.
     app.add_option(names, slot.values)->allow_extra_args(false);
   }
 }
 
-/// Takes --section.key=value and --section.key value out of `extras`.
-Status take_overrides(std::vector<std::string>& extras, Command& command) {
+/// Moves --section.key=value and --section.key value from `words` into `command`, before the parser could take the
+/// separate value for a positional.
+Status take_overrides(std::vector<std::string>& words, Command& command) {
   std::vector<std::string> rest;
-  for (std::size_t i = 0; i < extras.size(); ++i) {
-    const std::string& word = extras[i];
-    const std::size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string key = words[i].substr(0, equals);
     if (!key.starts_with("--") || key.find('.') == std::string::npos) {
-      rest.push_back(word);
+      rest.push_back(words[i]);
     } else if (equals != std::string::npos) {
-      command.overrides.emplace_back(key.substr(2), word.substr(equals + 1));
-    } else if (i + 1 < extras.size()) {
-      command.overrides.emplace_back(key.substr(2), extras[++i]);
+      command.overrides.emplace_back(key.substr(2), words[i].substr(equals + 1));
+    } else if (i + 1 < words.size()) {
+      command.overrides.emplace_back(key.substr(2), words[i + 1]);
+      ++i;
     } else {
-      return ckpt::invalid(quoted(word) + " needs a value").with_hint("write " + quoted(word + "=VALUE"));
+      return ckpt::invalid(quoted(words[i]) + " needs a value").with_hint("write " + quoted(words[i] + "=VALUE"));
     }
   }
-  extras = std::move(rest);
+  words = std::move(rest);
   return ckpt::ok_status();
 }
 
@@ -121,7 +122,6 @@ Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
 std::string first_word(const Program& program, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
-    if (word == "--") return {};
     if (!word.starts_with("-")) return word;
     const bool takes_next = std::any_of(program.flags.begin(), program.flags.end(), [&](const Flag& flag) {
       return !flag.value.empty() && (word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter));
@@ -151,18 +151,25 @@ std::optional<std::string> Command::value(const std::string& flag) const {
   return found == values.end() ? std::nullopt : std::optional<std::string>(found->second.back());
 }
 
-Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& arguments) {
+Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words) {
+  // What follows "--" is never a flag; CLI11 would mix it with what it does not know.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> arguments(words.begin(), dashes);
+  const std::vector<std::string> literal(dashes == words.end() ? dashes : dashes + 1, words.end());
+
   const std::string word = first_word(program, arguments);
   const Verb* verb = find_verb(program, word);
   if (verb == nullptr && !word.empty()) return unknown_verb(program, word);
   if (verb != nullptr && verb->built == Built::kNotYet)
     return ckpt::unsupported(quoted(program.name + " " + verb->name) + " is not supported yet");
 
+  Command command;
+  if (verb != nullptr && verb->overrides) TITAN_RETURN_IF_ERROR(take_overrides(arguments, command));
+
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
   app.require_subcommand(0, 1);
-  Command command;
   std::deque<Slot> slots;  // addresses must stay
   CLI::App* sub = nullptr;
   if (verb != nullptr) {
@@ -185,13 +192,12 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   command.version = command.values.erase("version") > 0;
   if (command.help || command.version) return command;
 
-  std::vector<std::string> extras = app.remaining(true);
-  std::erase(extras, "--");
-  if (verb != nullptr && verb->overrides) TITAN_RETURN_IF_ERROR(take_overrides(extras, command));
+  const std::vector<std::string> extras = app.remaining(true);
   for (const std::string& extra : extras)
     if (extra.starts_with("-")) return unknown_flag(program, verb, extra);
   if (verb == nullptr) return with_help_hint(ckpt::invalid("a verb is missing"), program, "");
   command.positionals.insert(command.positionals.end(), extras.begin(), extras.end());
+  command.positionals.insert(command.positionals.end(), literal.begin(), literal.end());
   TITAN_RETURN_IF_ERROR(check_flags(slots, verb->name));
   TITAN_RETURN_IF_ERROR(check_counts(program, *verb, command));
   return command;

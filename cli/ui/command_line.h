@@ -51,7 +51,7 @@ struct Command {
 
 /// Reads the arguments (without the program's name). With help or version nothing else is checked.
 /// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments; kUnsupported: not built yet.
-ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& arguments);
+ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words);
 
 /// Text of `--help`: of the program, or of one verb.
 std::string help_text(const Program& program, const std::string& verb = "");

@@ -60,8 +60,12 @@ std::string format_duration(double seconds) {
 }
 
 std::string format_count(std::uint64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t left = text.size(); left > 3; left -= 3) text.insert(left - 3, ",");
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 
