@@ -58,7 +58,8 @@ class MetricsFile {
 };
 
 /// torchtitan's console line with its widths, without newline:
-/// "step: 10  loss:  9.94932  grad_norm:  1.5181  memory: n/a  tps: 5,855  tflops: 0.31  mfu: n/a". A `tflops` that is not a positive number is unknown.
+/// "step: 10  loss:  9.94932  grad_norm:  1.5181  memory: n/a  tps: 5,855  tflops: 0.31  mfu: n/a".
+/// A `tflops` that is not a positive number is unknown.
 std::string step_line(const StepMetrics& metrics, std::optional<double> memory_gib, double tflops, bool color);
 /// "validate step: 20  loss:  3.1234  memory: n/a  tps: 5,855"
 std::string validation_line(std::uint64_t step, double loss, double tps, bool color);

@@ -1,15 +1,14 @@
 #include "libtrain/pipeline/schedule.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "ckpt/base/nearest.h"
 
 namespace titan::train {
 namespace {
 
 using ckpt::Result;
-using ckpt::Status;
 
-constexpr const char* kKnown[] = {"GPipe", "1F1B"};
 constexpr const char* kLater[] = {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"};
 
 ScheduleTable gpipe(std::uint32_t stages, std::uint32_t micro_batches) {
@@ -35,35 +34,6 @@ ScheduleTable one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches) {
   return table;
 }
 
-bool equal_ignoring_case(const std::string& a, const std::string& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
-
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-Status unknown_schedule(const std::string& name) {
-  Status status = ckpt::invalid("pipeline schedule '" + name + "' is unknown; known are GPipe, 1F1B");
-  for (const char* known : kKnown)
-    if (equal_ignoring_case(name, known) || edit_distance(name, known) <= 2)
-      return status.with_hint("did you mean '" + std::string(known) + "'?");
-  return status;
-}
-
 }  // namespace
 
 Result<ScheduleTable> make_schedule(const std::string& name, std::uint32_t stages, std::uint32_t micro_batches) {
@@ -76,7 +46,8 @@ Result<ScheduleTable> make_schedule(const std::string& name, std::uint32_t stage
     if (name == later)
       return ckpt::unsupported("pipeline schedule '" + name + "' is not supported yet").with_hint("use GPipe or 1F1B");
   }
-  return unknown_schedule(name);
+  return ckpt::invalid("pipeline schedule '" + name + "' is unknown; known are GPipe, 1F1B")
+      .with_hint(ckpt::did_you_mean(name, {"GPipe", "1F1B"}));
 }
 
 std::string to_csv(const Action& action) {

@@ -35,7 +35,9 @@ TEST(MappedFile, RefusesFoldersAndMissingFiles) {
   const ScratchDir dir;
   const struct {
     std::string path, message;
-  } cases[] = {{dir.path(), "not a regular file"}, {dir / "none", "does not exist"}, {dir.write("f", "x") + "/below", "does not exist"}};
+  } cases[] = {{dir.path(), "not a regular file"},
+               {dir / "none", "does not exist"},
+               {dir.write("f", "x") + "/below", "does not exist"}};
   for (const auto& c : cases) {
     const auto opened = MappedFile::open(c.path);
     ASSERT_FALSE(opened.ok()) << c.path;

@@ -113,7 +113,8 @@ TEST(Fingerprint, ChangesWithEverySampledBlockAndWithTheSize) {
 
 TEST(TokenFiles, JoinsFilesIntoOneStreamAndReadsAcrossThem) {
   const ScratchDir dir;
-  const std::string a = dir.write("a", "abc"), none = dir.write("none", ""), b = dir.write("b", "de"), c = dir.write("c", "fghij");
+  const std::string a = dir.write("a", "abc"), none = dir.write("none", "");
+  const std::string b = dir.write("b", "de"), c = dir.write("c", "fghij");
   auto opened = open_token_files({a, none, b, c}, TokenKind::kUtf8Bytes, "key");
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   const TokenStream& stream = *opened->stream;

@@ -10,8 +10,9 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Utf8, AcceptsEveryWellFormedText) {
-  for (const std::string& text : {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s, "\xC2\x80\xDF\xBF"s,
-                                  "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s, "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
+  for (const std::string& text : {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s,
+                                  "\xC2\x80\xDF\xBF"s, "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s,
+                                  "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
     EXPECT_EQ(valid_utf8_prefix(text), text.size());
 }
 

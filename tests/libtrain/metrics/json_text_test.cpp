@@ -14,8 +14,10 @@ namespace {
 
 TEST(JsonText, WritesNumbersInShortestForm) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
-  const std::pair<double, const char*> cases[] = {{0, "0"},       {0.1, "0.1"},     {8e-4, "8e-04"},      {3, "3"},           {-2.5, "-2.5"},
-                                                  {1e300, "1e+300"}, {nan, "\"nan\""}, {-nan, "\"nan\""}, {inf, "\"inf\""}, {-inf, "\"-inf\""}};
+  const std::pair<double, const char*> cases[] = {
+      {0, "0"},          {0.1, "0.1"},      {8e-4, "8e-04"},     {3, "3"},           {-2.5, "-2.5"},
+      {1e300, "1e+300"}, {nan, "\"nan\""}, {-nan, "\"nan\""}, {inf, "\"inf\""}, {-inf, "\"-inf\""},
+  };
   for (const auto& [value, text] : cases) EXPECT_EQ(json_number(value), text);
 }
 

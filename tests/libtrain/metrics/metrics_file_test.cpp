@@ -43,7 +43,9 @@ void write_steps(const std::string& path, std::uint64_t resumed, std::uint32_t a
   ASSERT_TRUE(file->close().ok());
 }
 
-std::string without_time(const std::string& text) { return std::regex_replace(text, std::regex(R"("time":"[^"]*")"), R"("time":"T")"); }
+std::string without_time(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"("time":"[^"]*")"), R"("time":"T")");
+}
 
 std::vector<std::string> lines(const std::string& path) {
   std::istringstream in(without_time(read_text(path)));
@@ -61,8 +63,8 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   StepMetrics bad = metrics(8);
   bad.loss = std::nan("");
   ASSERT_TRUE(file->step(bad).ok());
-  ASSERT_TRUE(file->event(8, "save_commit", {{"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", std::string("a\"b")},
-                                             {"ok", true}}).ok());
+  const EventFields fields = {{"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", "a\"b"}, {"ok", true}};
+  ASSERT_TRUE(file->event(8, "save_commit", fields).ok());
   ASSERT_TRUE(file->sync().ok());
   EXPECT_EQ(without_time(read_text(path)),
             R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"

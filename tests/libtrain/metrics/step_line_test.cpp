@@ -24,7 +24,8 @@ TEST(StepLine, HasTorchtitansWidths) {
   EXPECT_EQ(step_line(metrics(1, 12.0, 123.45678, 999), 1.5, 0.314, false),
             "step:  1  loss: 12.00000  grad_norm: 123.4568  memory:  1.50GiB  tps: 999  tflops: 0.31  mfu: n/a");
   EXPECT_EQ(step_line(metrics(12345, 0.5, 0, 1234567.5), 100, 1234567.891, false),
-            "step: 12345  loss:  0.50000  grad_norm:  0.0000  memory: 100.00GiB  tps: 1,234,568  tflops: 1,234,567.89  mfu: n/a");
+            "step: 12345  loss:  0.50000  grad_norm:  0.0000  memory: 100.00GiB  tps: 1,234,568  "
+            "tflops: 1,234,567.89  mfu: n/a");
 }
 
 TEST(StepLine, SaysWhatIsUnknownAndNeverMinusNan) {
@@ -35,8 +36,10 @@ TEST(StepLine, SaysWhatIsUnknownAndNeverMinusNan) {
 }
 
 TEST(StepLine, RoundsHalfToEvenAndGroupsThousands) {
-  const std::pair<double, const char*> cases[] = {{0.5, "tps: 0  "},       {1.5, "tps: 2  "},           {2.5, "tps: 2  "},
-                                                  {999.5, "tps: 1,000  "}, {100000, "tps: 100,000  "}, {1e9, "tps: 1,000,000,000  "}};
+  const std::pair<double, const char*> cases[] = {
+      {0.5, "tps: 0  "},       {1.5, "tps: 2  "},          {2.5, "tps: 2  "},
+      {999.5, "tps: 1,000  "}, {100000, "tps: 100,000  "}, {1e9, "tps: 1,000,000,000  "},
+  };
   for (const auto& [tps, text] : cases) {
     const std::string line = step_line(metrics(1, 1, 1, tps), {}, 0, false);
     EXPECT_NE(line.find(text), std::string::npos) << line;

@@ -56,7 +56,8 @@ TEST(Simulator, AgreesWithTheFormulasForBubbleAndMemory) {
 
 /// Runs a lowered table with sends and receives that block until both sides are there (`capacity` 0), or with sends that
 /// buffer. Checks that each message is the one expected and that all inputs are there; returns false on a deadlock.
-bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint32_t>& rank_of, std::uint32_t stages, bool buffered) {
+bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint32_t>& rank_of, std::uint32_t stages,
+             bool buffered) {
   std::vector<std::size_t> next(table.size(), 0);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Action>> wires;  // (from, to) rank
   std::map<Action, bool> done;                                                   // computed, or received
@@ -80,7 +81,8 @@ bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint
           const std::uint32_t source = a.kind == F ? a.stage - 1 : a.stage + 1;
           const bool local = rank_of.at(source) == r;
           const ActionKind receive = a.kind == F ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
-          EXPECT_TRUE((done[local ? Action{a.kind, source, a.micro_batch} : Action{receive, a.stage, a.micro_batch}])) << to_csv(a);
+          const Action input = local ? Action{a.kind, source, a.micro_batch} : Action{receive, a.stage, a.micro_batch};
+          EXPECT_TRUE(done[input]) << to_csv(a);
         }
       } else if (a.kind == ActionKind::kSendForward || a.kind == ActionKind::kSendBackward) {
         EXPECT_TRUE((done[{a.kind == ActionKind::kSendForward ? F : B, a.stage, a.micro_batch}])) << to_csv(a);
@@ -124,7 +126,8 @@ TEST(Lowering, RunsWithoutDeadlockWithMessagesInOrder) {
   for (const char* name : {"GPipe", "1F1B"})
     for (std::uint32_t p = 1; p <= 8; ++p)
       for (std::uint32_t m = 1; m <= 17; ++m)
-        expect_sound(make_schedule(name, p, m).value(), p, std::string(name) + " p " + std::to_string(p) + " m " + std::to_string(m));
+        expect_sound(make_schedule(name, p, m).value(), p,
+                     std::string(name) + " p " + std::to_string(p) + " m " + std::to_string(m));
 }
 
 TEST(Lowering, PlacesTransfersWhereTheyBelong) {
@@ -205,7 +208,8 @@ TEST(Lowering, RejectsMalformedTables) {
 TEST(Simulator, RejectsCostsThatMeanNothing) {
   const auto table = make_schedule("GPipe", 2, 2).value();
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
-  for (const auto& [forward, backward, hop] : std::vector<std::array<double, 3>>{{0, 1, 0}, {1, 0, 0}, {1, 1, -1}, {nan, 1, 0}, {1, inf, 0}, {1, 1, nan}})
+  const std::array<double, 3> cases[] = {{0, 1, 0}, {1, 0, 0}, {1, 1, -1}, {nan, 1, 0}, {1, inf, 0}, {1, 1, nan}};
+  for (const auto& [forward, backward, hop] : cases)
     EXPECT_EQ(simulate(table, forward, backward, hop).status().code, Code::kInvalid);
 }
 

@@ -73,10 +73,10 @@ TEST(Schedule, RefusesOtherNamesAndEmptyPipelines) {
       {"InterleavedZeroBubble", 2, 4, Code::kUnsupported, "not supported yet"},
       {"ZBVZeroBubble", 2, 4, Code::kUnsupported, "not supported yet"},
       {"DualPipeV", 2, 4, Code::kUnsupported, "not supported yet"},
-      {"gpipe", 2, 4, Code::kInvalid, "did you mean 'GPipe'?"},
-      {"GPip", 2, 4, Code::kInvalid, "did you mean 'GPipe'?"},
-      {"1f1b", 2, 4, Code::kInvalid, "did you mean '1F1B'?"},
-      {"1F1", 2, 4, Code::kInvalid, "did you mean '1F1B'?"},
+      {"gpipe", 2, 4, Code::kInvalid, "did you mean `GPipe`?"},
+      {"GPip", 2, 4, Code::kInvalid, "did you mean `GPipe`?"},
+      {"1f1b", 2, 4, Code::kInvalid, "did you mean `1F1B`?"},
+      {"1F1", 2, 4, Code::kInvalid, "did you mean `1F1B`?"},
       {"breadth-first", 2, 4, Code::kInvalid, "known are GPipe, 1F1B"},
       {"", 2, 4, Code::kInvalid, "known are GPipe, 1F1B"},
       {"GPipe", 0, 4, Code::kInvalid, "at least one stage"},
@@ -91,8 +91,9 @@ TEST(Schedule, RefusesOtherNamesAndEmptyPipelines) {
 }
 
 TEST(Schedule, PrintsTorchtitansCells) {
-  const ScheduleTable table = {{{ActionKind::kForward, 0, 12}, {ActionKind::kSendForward, 0, 12}, {ActionKind::kRecvBackward, 0, 12}},
-                               {{ActionKind::kRecvForward, 1, 12}, {ActionKind::kBackward, 1, 12}, {ActionKind::kSendBackward, 1, 12}}};
+  using enum ActionKind;
+  const ScheduleTable table = {{{kForward, 0, 12}, {kSendForward, 0, 12}, {kRecvBackward, 0, 12}},
+                               {{kRecvForward, 1, 12}, {kBackward, 1, 12}, {kSendBackward, 1, 12}}};
   EXPECT_EQ(to_csv(table), "0F12,0SEND_F12,0RECV_B12\n1RECV_F12,1B12,1SEND_B12\n");
 }
 
