@@ -166,8 +166,7 @@ std::string expectation(const Key& key) {
   std::string text = (type == "integer" ? "an " : "a ") + type;
   if (type == "boolean" || type == "string") return text;
   const auto& [min, max, also, open] = key.range;
-  const bool top = std::isfinite(max) && max != 1'000'000'000;
-  if (top)
+  if (std::isfinite(max))
     text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
   else
     text += (open ? " above " : " of at least ") + number_text(min);

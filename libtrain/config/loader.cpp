@@ -1,8 +1,10 @@
 #include "libtrain/config/loader.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include "libtrain/config/overrides.h"
 #include "libtrain/config/run_plan.h"
@@ -14,15 +16,18 @@ namespace {
 constexpr std::size_t kMaxFileBytes = 16u << 20;
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  const auto unreadable = [&] {
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno));
+  };
+  if (!file) return unreadable();
   std::string text;
-  if (file) {
-    text.assign(std::istreambuf_iterator<char>(file.rdbuf()), {});
-    // A folder opens, but cannot be read; an empty file is readable and merely empty.
-    if (text.empty()) file.clear(), file.peek();
+  char buffer[65536];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    text.append(buffer, got);
+    if (text.size() > kMaxFileBytes) return ckpt::invalid(path + ": larger than 16 MiB; this is not a configuration file");
   }
-  if (file.bad() || !(file.is_open())) return ckpt::invalid("cannot read the configuration file '" + path + "'");
-  if (text.size() > kMaxFileBytes) return ckpt::invalid(path + ": larger than 16 MiB; this is not a configuration file");
+  if (std::ferror(file.get())) return unreadable();
   return text;
 }
 
@@ -45,7 +50,9 @@ class Loader {
 
     Status status = set_value(*key, value, loaded_.config, name);
     if (!status.ok()) {
-      status.message = value_at.text() + ": " + status.message;
+      // A flag already names the key.
+      const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
+      status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
       return fail(std::move(status));
     }
     if (key->slot) loaded_.origins[name] = value_at;
@@ -77,6 +84,8 @@ class Loader {
   }
 
   void unknown(const std::string& name, const Origin& at) {
+    if (section_exists(name))
+      return fail(ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
     const std::string near = suggest_key(name);
     fail(ckpt::invalid(at.text() + ": unknown key '" + name + "'" + (near.empty() ? "" : " (did you mean '" + near + "'?)")));
   }

@@ -6,13 +6,15 @@ namespace {
 
 #define TITAN_FIELD(path) [](Config& c) -> Slot { return &c.path; }
 
-constexpr double kMaxCount = 1'000'000'000;
+constexpr double kMaxCount = 1'000'000'000;  // micro-batches of a step are counted in 32 bits
 constexpr double kMaxDim = 1'048'576;
 
-Range at_least(double min) { return {min, kMaxCount}; }
-Range between(double min, double max) { return {min, max}; }
-Range positive() { return {0, kMaxCount, std::nullopt, true}; }
-Range at_least_or(double min, double also) { return {min, kMaxCount, also}; }
+Range at_least(double min) { return {.min = min}; }
+Range at_least_or(double min, double also) { return {.min = min, .also = also}; }
+Range between(double min, double max) { return {.min = min, .max = max}; }
+Range count() { return between(1, kMaxCount); }
+Range positive() { return {.min = 0, .open = true}; }
+Range seconds() { return {.min = 0, .max = kMaxCount, .open = true}; }
 
 Key flag(const char* name, KeyClass cls, Slot (*slot)(Config&), const char* doc) { return {name, cls, slot, doc}; }
 Key number(const char* name, KeyClass cls, Slot (*slot)(Config&), Range range, const char* doc) {
@@ -83,16 +85,16 @@ std::vector<Key> own_keys() {
       text("training.token_dtype", kCurve, TITAN_FIELD(training.token_dtype), "of raw token files, little-endian",
            {"uint16", "uint32"}),
       flag("training.shuffle", kCurve, TITAN_FIELD(training.shuffle), "permute the samples anew in each epoch"),
-      number("training.sample_stride", kCurve, TITAN_FIELD(training.sample_stride), at_least(1),
+      number("training.sample_stride", kCurve, TITAN_FIELD(training.sample_stride), count(),
              "distance between the first tokens of two samples; unset: seq_len"),
-      number("training.local_batch_size", kCurve, TITAN_FIELD(training.local_batch_size), at_least(1),
+      number("training.local_batch_size", kCurve, TITAN_FIELD(training.local_batch_size), count(),
              "sequences of a micro-batch (unless parallelism.pipeline_parallel_microbatch_size is given)"),
-      number("training.global_batch_size", kCurve, TITAN_FIELD(training.global_batch_size), at_least_or(1, -1),
+      number("training.global_batch_size", kCurve, TITAN_FIELD(training.global_batch_size), {1, kMaxCount, -1},
              "sequences per step; -1: local_batch_size x DP degree of the first start, then what the checkpoint says"),
       number("training.seq_len", kCurve, TITAN_FIELD(training.seq_len), between(1, 16 * kMaxDim), "tokens of a sequence"),
       number("training.steps", kCurve, TITAN_FIELD(training.steps), at_least(1),
              "last step; alone it shapes nothing while lr_scheduler.total_steps is set"),
-      number("training.max_norm", kCurve, TITAN_FIELD(training.max_norm), between(0, kMaxCount),
+      number("training.max_norm", kCurve, TITAN_FIELD(training.max_norm), at_least(0),
              "gradients are clipped to this global L2 norm; 0: never"),
       text("training.dtype", kCurve, TITAN_FIELD(training.dtype), "of parameters and optimizer state", {"float32"}, {"bfloat16"}),
       text("training.mixed_precision_param", kCurve, TITAN_FIELD(training.mixed_precision_param), "compute dtype",
@@ -113,7 +115,7 @@ std::vector<Key> own_keys() {
            "order of work in the pipeline; does not change results", {"GPipe", "1F1B"},
            {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"}),
       number("parallelism.pipeline_parallel_microbatch_size", kCurve,
-             TITAN_FIELD(parallelism.pipeline_parallel_microbatch_size), at_least(1),
+             TITAN_FIELD(parallelism.pipeline_parallel_microbatch_size), count(),
              "sequences of a micro-batch on every layout; unset: training.local_batch_size"),
       text("parallelism.data_parallel_sharding", kLayout, TITAN_FIELD(parallelism.data_parallel_sharding),
            "what data-parallel ranks divide: \"zero1\", the optimizer state", {"zero1"}, {"none", "fsdp"}),
@@ -133,7 +135,7 @@ std::vector<Key> own_keys() {
            "what a resume does when a key that shapes the curve differs", {"error"}, {"policy"}),
       number("checkpoint.load_step", kStart, TITAN_FIELD(checkpoint.load_step), at_least_or(1, -1),
              "step to resume from; -1: the newest valid one"),
-      number("checkpoint.io_timeout_seconds", kEnvironment, TITAN_FIELD(checkpoint.io_timeout_seconds), positive(),
+      number("checkpoint.io_timeout_seconds", kEnvironment, TITAN_FIELD(checkpoint.io_timeout_seconds), seconds(),
              "deadline of a collective during a save or a load"),
 
       flag("validation.enable", kLogging, TITAN_FIELD(validation.enable), "evaluate every validation.freq steps and at the end"),
@@ -141,7 +143,7 @@ std::vector<Key> own_keys() {
            "as training.dataset_path; unset: the tail held back from the training data"),
       number("validation.holdout", kCurve, TITAN_FIELD(validation.holdout), {0, 0.9, std::nullopt, true},
              "share of the token stream, at its end, that training never sees while validation is on without its own data"),
-      number("validation.local_batch_size", kLogging, TITAN_FIELD(validation.local_batch_size), at_least(1),
+      number("validation.local_batch_size", kLogging, TITAN_FIELD(validation.local_batch_size), count(),
              "sequences evaluated at once"),
       number("validation.seq_len", kLogging, TITAN_FIELD(validation.seq_len), between(1, 16 * kMaxDim),
              "tokens of a sequence; unset: training.seq_len"),
@@ -152,12 +154,12 @@ std::vector<Key> own_keys() {
              "steps between two console lines; metrics.jsonl always has every step"),
       flag("metrics.disable_color_printing", kLogging, TITAN_FIELD(metrics.disable_color_printing), "plain console lines"),
 
-      number("comm.init_timeout_seconds", kEnvironment, TITAN_FIELD(comm.init_timeout_seconds), positive(),
+      number("comm.init_timeout_seconds", kEnvironment, TITAN_FIELD(comm.init_timeout_seconds), seconds(),
              "deadline for all ranks to arrive, and of the first step"),
-      number("comm.train_timeout_seconds", kEnvironment, TITAN_FIELD(comm.train_timeout_seconds), positive(),
+      number("comm.train_timeout_seconds", kEnvironment, TITAN_FIELD(comm.train_timeout_seconds), seconds(),
              "deadline of a collective after the first step"),
 
-      number("debug.seed", kCurve, TITAN_FIELD(debug.seed), {0, 9007199254740992.0},
+      number("debug.seed", kCurve, TITAN_FIELD(debug.seed), at_least(0),
              "of initial weights and shuffling; unset: drawn once and stored"),
       number("debug.stop_at_step", kSaving, TITAN_FIELD(debug.stop_at_step), at_least(1),
              "save there and exit 75, without touching the schedule; unset: never"),

@@ -79,7 +79,7 @@ std::vector<Key> torchtitan_keys() {
       only("parallelism.pipeline_parallel_layers_per_stage", kLayout, {}, "stages by hand", "stages are cut by cost"),
       only("parallelism.pipeline_parallel_first_stage_less_layers", kLayout, {integer(1)}, "stages by hand", "stages are cut by cost"),
       only("parallelism.pipeline_parallel_last_stage_less_layers", kLayout, {integer(1)}, "stages by hand", "stages are cut by cost"),
-      only("parallelism.num_pp_microbatches", kCurve, {}, "count of micro-batches (not their size)",
+      only("parallelism.num_pp_microbatches", kCurve, {integer(1)}, "count of micro-batches (not their size)",
            "set parallelism.pipeline_parallel_microbatch_size, in sequences"),
       idle("parallelism.context_parallel_load_balancer", kLayout, "context parallelism is off"),
       idle("parallelism.context_parallel_rotate_method", kLayout, "context parallelism is off"),
