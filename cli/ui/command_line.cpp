@@ -30,17 +30,17 @@ std::vector<Flag> flags_of(const Program& program, const Verb* verb) {
   return flags;
 }
 
-std::string quoted(const std::string& text) { return "`" + text + "`"; }
+std::string in_ticks(const std::string& text) { return "`" + text + "`"; }
 
 Status with_help_hint(Status status, const Program& program, const std::string& verb) {
   const std::string subject = verb.empty() ? program.name : program.name + " " + verb;
-  return status.with_hint(quoted(subject + " --help") + (verb.empty() ? " lists the verbs" : " shows its arguments"));
+  return status.with_hint(in_ticks(subject + " --help") + (verb.empty() ? " lists the verbs" : " shows its arguments"));
 }
 
 Status unknown_verb(const Program& program, const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& verb : program.verbs) names.push_back(verb.name);
-  const Status status = ckpt::invalid("unknown verb " + quoted(name));
+  const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
   const std::string suggestion = ckpt::did_you_mean(name, names);
   return suggestion.empty() ? with_help_hint(status, program, "") : status.with_hint(suggestion);
 }
@@ -50,7 +50,7 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
   std::vector<std::string> names;
   for (const Flag& known : flags_of(program, verb)) names.push_back("--" + known.name);
   const std::string verb_name = verb == nullptr ? "" : verb->name;
-  const Status status = ckpt::invalid("unknown flag " + quoted(flag) + (verb == nullptr ? "" : " of " + quoted(verb->name)));
+  const Status status = ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
   const std::string suggestion = ckpt::did_you_mean(flag, names);
   return suggestion.empty() ? with_help_hint(status, program, verb_name) : status.with_hint(suggestion);
 }
@@ -88,7 +88,7 @@ Status take_overrides(std::vector<std::string>& words, Command& command) {
       command.overrides.emplace_back(key.substr(2), words[i + 1]);
       ++i;
     } else {
-      return ckpt::invalid(quoted(words[i]) + " needs a value").with_hint("write " + quoted(words[i] + "=VALUE"));
+      return ckpt::invalid(in_ticks(words[i]) + " needs a value").with_hint("write " + in_ticks(words[i] + "=VALUE"));
     }
   }
   words = std::move(rest);
@@ -98,11 +98,11 @@ Status take_overrides(std::vector<std::string>& words, Command& command) {
 Status check_counts(const Program& program, const Verb& verb, const Command& command) {
   if (command.positionals.size() < verb.positionals.size()) {
     const std::string& missing = verb.positionals[command.positionals.size()];
-    return with_help_hint(ckpt::invalid(quoted(verb.name) + " needs " + missing), program, verb.name);
+    return with_help_hint(ckpt::invalid(in_ticks(verb.name) + " needs " + missing), program, verb.name);
   }
   if (command.positionals.size() > verb.positionals.size()) {
     const std::string& surplus = command.positionals[verb.positionals.size()];
-    return with_help_hint(ckpt::invalid("unexpected argument " + quoted(surplus) + " of " + quoted(verb.name)), program, verb.name);
+    return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)), program, verb.name);
   }
   return ckpt::ok_status();
 }
@@ -111,7 +111,7 @@ Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
   for (const Slot& slot : slots) {
     const std::size_t times = slot.values.size() + static_cast<std::size_t>(slot.count);
     if (times > 0 && slot.flag.built == Built::kNotYet)
-      return ckpt::unsupported(quoted(verb + " --" + slot.flag.name) + " is not supported yet");
+      return ckpt::unsupported(in_ticks(verb + " --" + slot.flag.name) + " is not supported yet");
     if (slot.values.size() > 1 && slot.flag.repeat == Repeat::kOnce)
       return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(times) + " times, expected once");
   }
@@ -161,7 +161,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   const Verb* verb = find_verb(program, word);
   if (verb == nullptr && !word.empty()) return unknown_verb(program, word);
   if (verb != nullptr && verb->built == Built::kNotYet)
-    return ckpt::unsupported(quoted(program.name + " " + verb->name) + " is not supported yet");
+    return ckpt::unsupported(in_ticks(program.name + " " + verb->name) + " is not supported yet");
 
   Command command;
   if (verb != nullptr && verb->overrides) TITAN_RETURN_IF_ERROR(take_overrides(arguments, command));

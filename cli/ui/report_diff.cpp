@@ -87,7 +87,7 @@ std::string diff_text(const DiffReport& report, const TextStyle& style) {
   const Palette& palette = style.palette;
   std::string out;
   if (report.state_equal) {
-    out += palette.paint(Role::kOk, "equal") + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors\n";
+    out += (report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes")) + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors\n";
   } else {
     out += palette.paint(Role::kError, "different") + "\n" + side("  a", report.a, palette) + side("  b", report.b, palette);
     out += field_lines(report.differences) + tensor_table(report.differences, style);

@@ -1,6 +1,5 @@
 // `inspect` as text. The JSON side is report_inspect_json.cpp.
 #include <algorithm>
-#include <map>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/ui/reports.h"
@@ -67,11 +66,16 @@ std::string phase_line(const ckpt::LrPhase& phase) {
 std::string schedule(const InspectReport& report, const TextStyle& style) {
   std::string out = heading(style, "LR schedule");
   if (!report.lr) return out + "  absent\n";
-  for (const ckpt::LrPhase& phase : report.lr->phases) out += "  " + phase_line(phase) + "\n";
+  const std::vector<ckpt::LrPhase>& phases = report.lr->phases;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    // A phase that the next one replaces from its first step on never applies.
+    const bool applies = i + 1 == phases.size() || phases[i + 1].first > phases[i].first;
+    if (applies) out += "  " + phase_line(phases[i]) + "\n";
+  }
   const std::uint64_t next = report.manifest.step + 1;
-  if (!report.lr->phases.empty())
-    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(report.lr->phases, next)) + "; the curve ends at step " +
-           std::to_string(ckpt::curve_end(report.lr->phases)) + "\n";
+  if (!phases.empty())
+    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(phases, next)) + "; the curve ends at step " +
+           std::to_string(ckpt::curve_end(phases)) + "\n";
   return out;
 }
 
