@@ -36,8 +36,6 @@ std::string quoted(std::string_view text) {
 
 // TOML's basic strings and JSON's strings share these escapes.
 std::string toml_string(std::string_view text) { return quoted(text); }
-std::string json_string(std::string_view text) { return quoted(text); }
-
 std::string toml_float(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

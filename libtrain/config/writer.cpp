@@ -1,4 +1,5 @@
 #include "libtrain/config/writer.h"
+#include "libtrain/metrics/metrics.h"
 
 #include <algorithm>
 #include <functional>

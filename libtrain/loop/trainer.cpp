@@ -188,7 +188,7 @@ void Trainer::prepare_state() {
       const std::vector<Drift> drift = find_drift(state_.accepted, accepted);
       return drift.empty() ? ckpt::ok_status() : drift_error(drift, start_.path);
     });
-    data_.samples_per_epoch = dataset_->samples_per_epoch();
+    dataset_->continue_from(data_);
   } else {
     lr_ = ckpt::schedule_from(plan_.lr);
     data_ = dataset_->origin();
@@ -284,6 +284,8 @@ void Trainer::save(std::uint64_t step) {
   if (root()) {
     log_info("save begin step=" + std::to_string(step));
     check(files_->metrics->event(step, "save_begin", {}));
+    // Lines first, checkpoint second: a published step never lacks its lines.
+    check(files_->metrics->sync());
   }
   const auto report = checkpointer_->save(snapshot(step), *optimizer_, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
   if (!report.ok()) throw StatusError(report.status().wrapped("step " + std::to_string(step) + " could not be saved"));
