@@ -43,13 +43,25 @@ struct RunPlan {
   std::vector<std::uint32_t> stage_cuts;          ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;                ///< of the cost, per stage
   ckpt::LrSettings lr;
+  std::vector<std::string> warnings;              ///< legal, but probably not meant; for rank 0's log
 };
+
+/// The model's dimensions: explicit keys, else the flavour's, else rules (n_kv_heads = n_heads when only that is given,
+/// head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the flavour's unless it is given: the byte
+/// tokenizer's 256 ids fit into each, set model.vocab_size = 256 not to waste rows.
+/// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim.
+/// \source torchtitan v0.2.2 models/llama3/__init__.py, models/llama3/model/model.py (FeedForward)
+Result<ModelDims> model_dims(const Config& config);
+
+/// Width of the feed-forward: int(2/3 * 4 dim), times `multiplier` (cut to an integer), rounded up to `multiple_of`.
+std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier);
 
 /// Names and shapes of a model's parameters in model order (torchtitan v0.2.2 names), stages unassigned (0).
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);
 
-/// Derives the plan. `stored_global_batch` replaces global_batch_size = -1 on a resume (0: none stored).
-/// \error kInvalid: world size does not fit the mesh, M not whole, M < DP, more stages than parts, bad dimensions.
+/// Derives the plan. Batches: a micro-batch is parallelism.pipeline_parallel_microbatch_size sequences if given, else
+/// training.local_batch_size, on every layout; M = global / micro must be whole and at least DP. `stored_global_batch` replaces global_batch_size = -1 on a resume (0: none stored).
+/// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the mesh, M not whole, M < DP, more stages than parts, bad dimensions.
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
 
 }  // namespace titan::train

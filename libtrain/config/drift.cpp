@@ -1,0 +1,144 @@
+#include "libtrain/config/drift.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ckpt/base/hash.h"
+#include "libtrain/config/key_table.h"
+#include "libtrain/config/toml_reader.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kNotSet = "not set";
+
+/// Curve keys that act only through a derived value under another key.
+const std::set<std::string, std::less<>> kFolded = {
+    "model.flavor",                                   // the dimensions
+    "training.steps",                                 // lr_scheduler.total_steps
+    "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
+};
+
+/// What decides a derived value besides its key, for the message.
+const std::map<std::string, const char*, std::less<>> kDecidedBy = {
+    {"lr_scheduler.total_steps", "training.steps when unset"},
+    {"training.local_batch_size", "parallelism.pipeline_parallel_microbatch_size when that is given"},
+    {"training.global_batch_size", "sequences per step"},
+    {"training.dataset_path", "the files' names, sizes and contents"},
+    {"training.sample_stride", "training.seq_len when unset"},
+    {"validation.holdout", "in force while validation is on without a dataset_path"},
+};
+
+std::string integer(std::int64_t value) { return std::to_string(value); }
+
+std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
+  ckpt::IdentityEncoder encoder;
+  std::uint64_t bytes = 0;
+  encoder.list(files.size());
+  for (const ckpt::DataFile& file : files) {
+    encoder.str(file.name);
+    encoder.u64(file.bytes);
+    encoder.digest(file.blocks);
+    bytes += file.bytes;
+  }
+  const std::string what = files.size() == 1 ? files[0].name : std::to_string(files.size()) + " files";
+  return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
+}
+
+/// Derived values by key; they replace what the config says.
+std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
+                                                  const ckpt::DataPosition& data) {
+  const ModelDims& dims = plan.dims;
+  const bool held_back = config.validation.enable && !config.validation.dataset_path;
+  const bool tokens = config.training.dataset == "tokens";
+  return {
+      {"model.dim", integer(dims.dim)},
+      {"model.n_layers", integer(dims.n_layers)},
+      {"model.n_heads", integer(dims.n_heads)},
+      {"model.n_kv_heads", integer(dims.n_kv_heads)},
+      {"model.head_dim", integer(dims.head_dim)},
+      {"model.ffn_dim", integer(dims.ffn_dim)},
+      {"model.vocab_size", integer(dims.vocab_size)},
+      {"model.norm_eps", toml_float(dims.norm_eps)},
+      {"model.rope_theta", toml_float(dims.rope_theta)},
+      {"model.tied_embeddings", dims.tied ? "true" : "false"},
+      {"model.tokenizer", toml_string(data.tokenizer)},
+      {"lr_scheduler.total_steps", std::to_string(plan.lr.total_steps)},
+      {"training.dataset_path", fingerprint(data.files)},
+      {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
+      {"training.sample_stride", std::to_string(data.sample_stride)},
+      {"training.local_batch_size", integer(plan.batch.micro)},
+      {"training.global_batch_size", integer(plan.batch.global)},
+      {"training.seq_len", integer(plan.batch.seq_len)},
+      {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
+      {"debug.seed", std::to_string(seed)},
+  };
+}
+
+/// The flag that brings the checkpoint's value back, "" where a flag cannot say it.
+std::string flag_for(const Drift& row) {
+  const Key* key = find_key(row.key);
+  if (!key || !key->slot || row.key == "training.dataset_path") return "";
+  const std::string text = row.stored == kNotSet ? "none" : row.stored;
+  Config scratch;
+  if (!set_value(*key, parse_override_value(text), scratch).ok()) return "";
+  return " --" + row.key + "=" + text;
+}
+
+}  // namespace
+
+ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed, const ckpt::DataPosition& data) {
+  const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
+  ckpt::Settings settings;
+  for (const Key& key : key_table()) {
+    if (!key.slot || key.cls != KeyClass::kCurve || kFolded.contains(key.name)) continue;
+    const std::optional<Value> value = get_value(key, config);
+    const auto found = derived.find(key.name);
+    settings.emplace_back(key.name, found != derived.end() ? found->second : value ? to_toml(*value) : kNotSet);
+  }
+  std::ranges::sort(settings);
+  return settings;
+}
+
+std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current) {
+  std::map<std::string, Drift> rows;
+  for (const auto& [key, value] : stored) rows[key] = {key, value, kNotSet};
+  for (const auto& [key, value] : current) rows.try_emplace(key, Drift{key, kNotSet, ""}).first->second.config = value;
+  std::vector<Drift> drift;
+  for (const auto& [key, row] : rows)
+    if (row.stored != row.config) drift.push_back(row);
+  return drift;
+}
+
+Status drift_error(const std::vector<Drift>& drift, const std::string& checkpoint_path) {
+  const bool one = drift.size() == 1;
+  Status status = ckpt::incompatible("the configuration differs from checkpoint '" + checkpoint_path + "' in " +
+                                     std::to_string(drift.size()) + (one ? " setting that shapes" : " settings that shape") +
+                                     " the loss curve");
+  std::size_t key_width = 0, stored_width = 0;
+  for (const Drift& row : drift) {
+    key_width = std::max(key_width, row.key.size());
+    stored_width = std::max(stored_width, row.stored.size());
+  }
+  std::string flags;
+  for (const Drift& row : drift) {
+    const auto note = kDecidedBy.find(row.key);
+    status.causes.push_back(row.key + std::string(key_width - row.key.size(), ' ') + "  checkpoint " + row.stored +
+                            std::string(stored_width - row.stored.size(), ' ') + "  config " + row.config +
+                            (note == kDecidedBy.end() ? "" : std::string("  (") + note->second + ")"));
+    flags += flag_for(row);
+  }
+  status.hint = std::string("put the checkpoint's value") + (one ? "" : "s") + " back" + (flags.empty() ? "" : " (" + flags.substr(1) + ")") +
+                ", or start a new run in another job.dump_folder; going on with changed settings (--allow) and starting "
+                "from its weights (--init-from) are not supported yet";
+  return status;
+}
+
+std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {
+  const std::vector<Drift> drift = find_drift(stored, current);
+  if (drift.empty()) return "";
+  return drift[0].key + ": " + drift[0].stored + " in the checkpoint, " + drift[0].config + " now";
+}
+
+}  // namespace titan::train

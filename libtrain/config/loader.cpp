@@ -1,0 +1,131 @@
+#include "libtrain/config/loader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "libtrain/config/overrides.h"
+#include "libtrain/config/run_plan.h"
+#include "libtrain/config/toml_reader.h"
+
+namespace titan::train {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 16u << 20;
+
+Result<std::string> read_text(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  const auto unreadable = [&] {
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno));
+  };
+  if (!file) return unreadable();
+  std::string text;
+  char buffer[65536];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    text.append(buffer, got);
+    if (text.size() > kMaxFileBytes) return ckpt::invalid(path + ": larger than 16 MiB; this is not a configuration file");
+  }
+  if (std::ferror(file.get())) return unreadable();
+  return text;
+}
+
+/// Collects values and problems, file first, then overrides.
+class Loader {
+ public:
+  void apply(const std::string& typed_name, const Value& value, const Origin& key_at, const Origin& value_at) {
+    const std::string name = canonical_name(typed_name);
+    const auto* other = value.as<Value::Other>();
+    if (other && other->kind == "an empty table" && section_exists(name)) return;
+    const Key* key = find_key(name);
+    if (!key) return unknown(typed_name, key_at);
+
+    const auto [earlier, first] = names_.try_emplace(name, typed_name);
+    const bool same_source = !first && last_origin_[name].kind == value_at.kind;
+    if (same_source && value_at.kind == Origin::Kind::kFile)
+      return fail(ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
+    last_origin_[name] = value_at;
+    if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
+
+    Status status = set_value(*key, value, loaded_.config, name);
+    if (!status.ok()) {
+      // A flag already names the key.
+      const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
+      status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
+      return fail(std::move(status));
+    }
+    if (key->slot) loaded_.origins[name] = value_at;
+  }
+
+  void fail(Status status) { problems_.push_back(std::move(status)); }
+  std::vector<Status>& problems() { return problems_; }
+
+  Result<LoadedConfig> finish(const std::string& path) {
+    for (const Key& key : key_table())
+      if (key.slot) loaded_.origins.try_emplace(key.name);
+    if (problems_.empty()) {
+      loaded_.config.job.config_file = path;
+      if (const auto dims = model_dims(loaded_.config); !dims.ok()) return dims.status();
+      return std::move(loaded_);
+    }
+    if (problems_.size() == 1) return problems_[0];
+    const bool invalid = std::ranges::any_of(problems_, [](const Status& s) { return s.code == ckpt::Code::kInvalid; });
+    const std::string message = std::to_string(problems_.size()) + " problems in the configuration";
+    Status all = invalid ? ckpt::invalid(message) : ckpt::unsupported(message);
+    for (const Status& problem : problems_)
+      all.causes.push_back(problem.message + (problem.hint.empty() ? "" : "; " + problem.hint));
+    return all;
+  }
+
+ private:
+  static bool section_exists(const std::string& name) {
+    return std::ranges::any_of(key_table(), [&](const Key& key) { return key.name.starts_with(name + "."); });
+  }
+
+  void unknown(const std::string& name, const Origin& at) {
+    if (section_exists(name))
+      return fail(ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
+    const std::string near = suggest_key(name);
+    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "'" + (near.empty() ? "" : " (did you mean '" + near + "'?)")));
+  }
+
+  LoadedConfig loaded_;
+  std::map<std::string, std::string> names_;         ///< canonical name -> name first used
+  std::map<std::string, Origin> last_origin_;
+  std::vector<Status> problems_;
+};
+
+}  // namespace
+
+std::string Origin::text() const {
+  switch (kind) {
+    case Kind::kDefault: return "default";
+    case Kind::kFile: return source + ":" + std::to_string(line) + ":" + std::to_string(column);
+    case Kind::kFlag: return "flag " + source;
+  }
+  return "default";
+}
+
+Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
+                                      const std::vector<std::string>& overrides) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<TomlEntry> entries, parse_toml(text, path));
+  Loader loader;
+  for (const TomlEntry& entry : entries) {
+    const auto origin = [&](TomlPosition at) { return Origin{Origin::Kind::kFile, path, at.line, at.column}; };
+    loader.apply(entry.key, entry.value, origin(entry.key_at), origin(entry.value_at));
+  }
+  for (const Override& one : parse_overrides(overrides, loader.problems())) {
+    const Origin origin{Origin::Kind::kFlag, one.flag};
+    loader.apply(one.name, one.value, origin, origin);
+  }
+  return loader.finish(path);
+}
+
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  if (path.empty()) return load_config_text("", "", overrides);
+  TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  return load_config_text(text, path, overrides);
+}
+
+}  // namespace titan::train

@@ -1,0 +1,41 @@
+#pragma once
+// From a TOML file and command-line overrides to a checked Config that knows where each value came from.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libtrain/config/key_table.h"
+
+namespace titan::train {
+
+/// Where a value came from.
+struct Origin {
+  enum class Kind { kDefault, kFile, kFlag };
+  Kind kind = Kind::kDefault;
+  std::string source;                  ///< path of the file, or the flag as typed ("--training.steps")
+  std::uint32_t line = 0, column = 0;  ///< in the file, 1-based
+  bool operator==(const Origin&) const = default;
+  /// "default", "run.toml:3:9", "flag --training.steps".
+  std::string text() const;
+};
+
+struct LoadedConfig {
+  Config config;
+  std::map<std::string, Origin> origins;  ///< of every key with a slot
+  std::vector<std::string> warnings;
+};
+
+/// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
+/// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...;
+/// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
+/// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
+/// only values that are not built yet. Several problems become causes of one Status.
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+/// As load_config, on the text of a file named `path`.
+Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
+                                      const std::vector<std::string>& overrides = {});
+
+}  // namespace titan::train

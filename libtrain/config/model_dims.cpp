@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+namespace {
+
+struct Flavor {
+  const char* name;
+  std::int64_t dim, n_layers, n_heads, n_kv_heads, vocab_size, multiple_of;
+  double multiplier;
+};
+
+constexpr Flavor kFlavors[] = {
+    {"debugmodel", 256, 6, 16, 16, 2048, 256, 1.0},
+    {"8B", 4096, 32, 32, 8, 128256, 1024, 1.3},
+    {"70B", 8192, 80, 64, 8, 128256, 4096, 1.3},
+    {"405B", 16384, 126, 128, 8, 128256, 4096, 1.2},
+};
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier) {
+  const std::int64_t width = static_cast<std::int64_t>(static_cast<double>(8 * dim / 3) * multiplier);
+  return (width + multiple_of - 1) / multiple_of * multiple_of;
+}
+
+Result<ModelDims> model_dims(const Config& config) {
+  const Config::Model& model = config.model;
+  const auto flavor = std::ranges::find(kFlavors, model.flavor, &Flavor::name);
+  if (flavor == std::end(kFlavors))
+    return ckpt::invalid("model.flavor: unknown flavour '" + model.flavor + "'; known: debugmodel, 8B, 70B, 405B");
+
+  ModelDims dims;
+  dims.dim = model.dim.value_or(flavor->dim);
+  dims.n_layers = model.n_layers.value_or(flavor->n_layers);
+  dims.n_heads = model.n_heads.value_or(flavor->n_heads);
+  dims.n_kv_heads = model.n_kv_heads.value_or(model.n_heads ? dims.n_heads : flavor->n_kv_heads);
+  dims.vocab_size = model.vocab_size.value_or(flavor->vocab_size);
+  dims.norm_eps = model.norm_eps.value_or(1e-5);
+  dims.rope_theta = model.rope_theta.value_or(500000);
+  dims.tied = model.tied_embeddings.value_or(false);
+
+  if (!model.head_dim && dims.dim % dims.n_heads != 0)
+    return ckpt::invalid("model.dim " + text(dims.dim) + " is not a multiple of model.n_heads " + text(dims.n_heads))
+        .with_hint("set model.head_dim, or other values of these two");
+  dims.head_dim = model.head_dim.value_or(dims.dim / dims.n_heads);
+  if (dims.head_dim % 2 != 0)
+    return ckpt::invalid("model.head_dim " + text(dims.head_dim) +
+                         (model.head_dim ? "" : " (= model.dim / model.n_heads)") + " is odd; RoPE rotates pairs");
+  if (dims.n_heads % dims.n_kv_heads != 0)
+    return ckpt::invalid("model.n_heads " + text(dims.n_heads) + " is not a multiple of model.n_kv_heads " +
+                         text(dims.n_kv_heads));
+  dims.ffn_dim = model.ffn_dim.value_or(ffn_width(dims.dim, flavor->multiple_of, flavor->multiplier));
+  return dims;
+}
+
+std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims) {
+  const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const std::uint64_t dim = size(dims.dim), ffn = size(dims.ffn_dim), vocab = size(dims.vocab_size);
+  const std::uint64_t q = size(dims.n_heads * dims.head_dim), kv = size(dims.n_kv_heads * dims.head_dim);
+
+  std::vector<ckpt::ParameterMeta> list;
+  list.push_back({"tok_embeddings.weight", {vocab, dim}});
+  for (std::int64_t i = 0; i < dims.n_layers; ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".";
+    list.push_back({layer + "attention.wq.weight", {q, dim}});
+    list.push_back({layer + "attention.wk.weight", {kv, dim}});
+    list.push_back({layer + "attention.wv.weight", {kv, dim}});
+    list.push_back({layer + "attention.wo.weight", {dim, q}});
+    list.push_back({layer + "feed_forward.w1.weight", {ffn, dim}});
+    list.push_back({layer + "feed_forward.w2.weight", {dim, ffn}});
+    list.push_back({layer + "feed_forward.w3.weight", {ffn, dim}});
+    list.push_back({layer + "attention_norm.weight", {dim}});
+    list.push_back({layer + "ffn_norm.weight", {dim}});
+  }
+  list.push_back({"norm.weight", {dim}});
+  if (!dims.tied) list.push_back({"output.weight", {vocab, dim}});
+  return list;
+}
+
+}  // namespace titan::train

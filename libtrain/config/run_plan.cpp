@@ -1,0 +1,148 @@
+#include "libtrain/config/run_plan.h"
+
+#include <numeric>
+
+#include "ckpt/plan/partition.h"
+#include "libtrain/config/key_table.h"
+
+namespace titan::train {
+namespace {
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+/// The multiple of `unit` nearest to `value`, at least one unit.
+std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
+  return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
+}
+
+Result<ckpt::Mesh> make_mesh(const Config::Parallelism& parallelism, std::int64_t world) {
+  const std::int64_t replicate = parallelism.data_parallel_replicate_degree;
+  const std::int64_t shard = parallelism.data_parallel_shard_degree;
+  const std::int64_t pp = parallelism.pipeline_parallel_degree;
+  if (world < 1) return ckpt::invalid("world size " + text(world) + ": expected at least 1");
+
+  const std::int64_t fixed = replicate * pp;
+  const std::string names = "parallelism.data_parallel_replicate_degree " + text(replicate) + " x ";
+  if (shard == -1) {
+    if (world % fixed != 0)
+      return ckpt::invalid("world size " + text(world) + " does not fit the mesh: it is not a multiple of " + names +
+                           "pipeline_parallel_degree " + text(pp) + " = " + text(fixed))
+          .with_hint("start " + text(nearest_multiple(world, fixed)) + " ranks (--nproc " +
+                     text(nearest_multiple(world, fixed)) + "), or set --parallelism.pipeline_parallel_degree=" +
+                     text(std::gcd(world, pp)) + (replicate > 1 ? " --parallelism.data_parallel_replicate_degree=1" : ""));
+  } else if (world != fixed * shard) {
+    std::string hint = "start " + text(fixed * shard) + " ranks (--nproc " + text(fixed * shard) + ")";
+    if (world % fixed == 0) hint += ", or set --parallelism.data_parallel_shard_degree=" + text(world / fixed);
+    return ckpt::invalid("world size " + text(world) + " does not fit the mesh: " + names + "data_parallel_shard_degree " +
+                         text(shard) + " x pipeline_parallel_degree " + text(pp) + " = " + text(fixed * shard))
+        .with_hint(hint);
+  }
+  return ckpt::Mesh{static_cast<std::uint32_t>(pp), static_cast<std::uint32_t>(world / pp), 1};
+}
+
+Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t stored_global) {
+  const Config::Training& training = config.training;
+  const auto& given_micro = config.parallelism.pipeline_parallel_microbatch_size;
+  BatchPlan batch;
+  batch.seq_len = training.seq_len;
+  batch.micro = given_micro.value_or(training.local_batch_size);
+  std::string global_from = "training.global_batch_size";
+  batch.global = training.global_batch_size;
+  if (batch.global == -1 && stored_global > 0) {
+    batch.global = stored_global;
+    global_from = "the checkpoint's global batch size";
+  } else if (batch.global == -1) {
+    batch.global = training.local_batch_size * dp;
+    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) + " x DP degree " +
+                  text(dp) + " =)";
+  }
+  const std::string micro_from =
+      given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
+  if (batch.global % batch.micro != 0)
+    return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
+                         text(batch.micro) + " (" + micro_from + ")")
+        .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
+  batch.count = batch.global / batch.micro;
+  if (batch.count < dp)
+    return ckpt::invalid("M = " + text(batch.count) + " micro-batches per step (" + global_from + " " + text(batch.global) +
+                         " / micro-batch size " + text(batch.micro) + ") are fewer than the " + text(dp) +
+                         " data-parallel ranks; each rank needs at least one")
+        .with_hint("use at most " + text(batch.count) + " data-parallel ranks, a smaller " + micro_from +
+                   ", or --training.global_batch_size=" + text(batch.micro * dp));
+  return batch;
+}
+
+Status cut_stages(std::uint32_t stages, RunPlan& plan) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::ModelGroups groups, ckpt::group_parameters(plan.parameters));
+  if (groups.costs.size() < stages)
+    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(stages) + " asks for more stages than the model has parts: "
+                         "embedding + " + text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
+                         "; the largest feasible degree is " + text(std::ssize(groups.costs)))
+        .with_hint("set --parallelism.pipeline_parallel_degree=" + text(std::ssize(groups.costs)) + " or less");
+  TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, ckpt::partition_stages(groups.costs, stages));
+
+  const auto stage_of = [&](std::uint32_t group) {
+    std::uint32_t stage = 0;
+    while (stage < plan.stage_cuts.size() && group >= plan.stage_cuts[stage]) ++stage;
+    return stage;
+  };
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) plan.parameters[i].stage = stage_of(groups.group_of[i]);
+  plan.stage_share.assign(stages, 0);
+  double total = 0;
+  for (std::uint32_t g = 0; g < groups.costs.size(); ++g) {
+    plan.stage_share[stage_of(g)] += static_cast<double>(groups.costs[g]);
+    total += static_cast<double>(groups.costs[g]);
+  }
+  for (double& share : plan.stage_share) share /= total;
+  return ckpt::ok_status();
+}
+
+ckpt::LrSettings lr_settings(const Config& config) {
+  const Config::LrScheduler& lr = config.lr_scheduler;
+  return {config.optimizer.lr,
+          static_cast<std::uint64_t>(lr.warmup_steps),
+          static_cast<std::uint64_t>(lr.total_steps.value_or(config.training.steps)),
+          lr.decay_ratio,
+          lr.decay_type,
+          lr.min_lr_factor};
+}
+
+std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
+  std::vector<std::string> warnings;
+  const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
+  const std::string total_from = config.lr_scheduler.total_steps ? "lr_scheduler.total_steps " : "training.steps ";
+  if (total < config.training.steps)
+    warnings.push_back("lr_scheduler.total_steps " + text(total) + " < training.steps " + text(config.training.steps) +
+                       ": steps " + text(total + 1) + " and later train at the floor of the curve, " +
+                       toml_float(plan.lr.peak * plan.lr.min_lr_factor));
+  if (config.lr_scheduler.warmup_steps > total)
+    warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from + text(total) +
+                       ": the warm-up is cut to " + text(total) + " steps and nothing decays");
+  if (plan.mesh.pp > 1) {
+    const std::int64_t least = plan.batch.count / plan.mesh.dp;
+    if (least < plan.mesh.pp)
+      warnings.push_back("a data-parallel rank has " + text(least) + " micro-batches for " + text(plan.mesh.pp) +
+                         " pipeline stages: some stages idle most of the time; a smaller micro-batch or a larger "
+                         "training.global_batch_size fills them");
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch) {
+  TITAN_RETURN_IF_ERROR(check_values(config));
+  RunPlan plan;
+  TITAN_ASSIGN_OR_RETURN(plan.dims, model_dims(config));
+  TITAN_ASSIGN_OR_RETURN(plan.mesh, make_mesh(config.parallelism, world_size));
+  TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
+  plan.schedule = config.parallelism.pipeline_parallel_schedule;
+  plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.parameters = model_parameters(plan.dims);
+  TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
+  plan.lr = lr_settings(config);
+  plan.warnings = find_warnings(config, plan);
+  return plan;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,98 @@
+#include "libtrain/config/value.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace titan::train {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char raw : text) {
+    const auto c = static_cast<unsigned char>(raw);
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\b': out += "\\b"; break;
+      case '\t': out += "\\t"; break;
+      case '\n': out += "\\n"; break;
+      case '\f': out += "\\f"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (c < 0x20 || c == 0x7f) {
+          char code[8];
+          std::snprintf(code, sizeof code, "\\u%04X", c);
+          out += code;
+        } else {
+          out += raw;
+        }
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+// TOML's basic strings and JSON's strings share these escapes.
+std::string toml_string(std::string_view text) { return quoted(text); }
+std::string json_string(std::string_view text) { return quoted(text); }
+
+std::string toml_float(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  const double size = std::fabs(value);
+  const bool plain = value == 0 || (size >= 1e-5 && size < 1e15);
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr;
+  std::string text(buffer, end);
+  if (plain && text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string to_toml(const Value& value) {
+  if (const auto* v = value.as<bool>()) return *v ? "true" : "false";
+  if (const auto* v = value.as<std::int64_t>()) return std::to_string(*v);
+  if (const auto* v = value.as<double>()) return toml_float(*v);
+  if (const auto* v = value.as<std::string>()) return toml_string(*v);
+  if (const auto* v = value.as<Value::Other>()) return v->text;
+  std::string text = "[";
+  for (const Value& item : *value.as<std::vector<Value>>()) {
+    if (text.size() > 1) text += ", ";
+    text += to_toml(item);
+  }
+  return text + "]";
+}
+
+std::string describe(const Value& value) {
+  if (const auto* v = value.as<Value::Other>()) return v->text.empty() ? v->kind : v->kind + " (" + v->text + ")";
+  const char* kind = value.as<bool>()           ? "the boolean "
+                     : value.as<std::int64_t>() ? "the integer "
+                     : value.as<double>()       ? "the float "
+                     : value.as<std::string>()  ? "the string "
+                                                : "the list ";
+  return kind + to_toml(value);
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const int extra = lead < 0x80 ? 0 : lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2
+                      : lead >= 0xf0 && lead < 0xf5 ? 3 : -1;
+    if (extra < 0 || i + extra >= text.size()) return false;
+    std::uint32_t code = extra == 0 ? lead : lead & (0x3f >> extra);
+    for (int k = 1; k <= extra; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xc0) != 0x80) return false;
+      code = code << 6 | (next & 0x3f);
+    }
+    if ((extra == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+        (extra == 3 && (code < 0x10000 || code > 0x10ffff)))
+      return false;
+    i += extra + 1;
+  }
+  return true;
+}
+
+}  // namespace titan::train

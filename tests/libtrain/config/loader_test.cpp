@@ -1,0 +1,240 @@
+#include "libtrain/config/loader.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "tests/libtrain/config/config_support.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Code;
+using testing::HasSubstr;
+
+struct BadCase {
+  const char* text;
+  Code code;
+  const char* message;
+};
+
+TEST(Loader, RefusesBadFilesWithPositionExpectationAndHint) {
+  const BadCase cases[] = {
+      {"[training]\nstep = 3\n", Code::kInvalid, "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)"},
+      {"[trainig]\nsteps = 3\n", Code::kInvalid, "run.toml:2:1: unknown key 'trainig.steps' (did you mean 'training.steps'?)"},
+      {"[trainings]\n", Code::kInvalid, "run.toml:1:2: unknown key 'trainings'"},
+      {"steps = 3\n", Code::kInvalid, "run.toml:1:1: unknown key 'steps' (did you mean 'training.steps'?)"},
+      {"[training]\nsteps = \"ten\"\n", Code::kInvalid,
+       "run.toml:2:9: training.steps: expected an integer of at least 1, found the string \"ten\""},
+      {"[training]\nsteps = 10.0\n", Code::kInvalid,
+       "run.toml:2:9: training.steps: expected an integer of at least 1, found the float 10.0"},
+      {"training.steps = 0\n", Code::kInvalid,
+       "run.toml:1:18: training.steps: expected an integer of at least 1, found the integer 0"},
+      {"training.steps = true\n", Code::kInvalid,
+       "run.toml:1:18: training.steps: expected an integer of at least 1, found the boolean true"},
+      {"training.steps = 2026-01-02\n", Code::kInvalid,
+       "run.toml:1:18: training.steps: expected an integer of at least 1, found a date (2026-01-02)"},
+      {"training.steps = [1, 2]\n", Code::kInvalid,
+       "run.toml:1:18: training.steps: expected an integer of at least 1, found the list [1, 2]"},
+      {"[training.steps]\nx = 1\n", Code::kInvalid, "run.toml:2:1: unknown key 'training.steps.x' (did you mean 'training.steps'?)"},
+      {"training = 3\n", Code::kInvalid, "run.toml:1:1: 'training' is a section, not a key (its keys are training.<name>)"},
+      {"training.global_batch_size = 0\n", Code::kInvalid,
+       "run.toml:1:30: training.global_batch_size: expected an integer from 1 to 1000000000, or -1, found the integer 0"},
+      {"checkpoint.enable = 1\n", Code::kInvalid, "run.toml:1:21: checkpoint.enable: expected a boolean, found the integer 1"},
+      {"job.dump_folder = 7\n", Code::kInvalid, "run.toml:1:19: job.dump_folder: expected a string, found the integer 7"},
+      {"optimizer.lr = inf\n", Code::kInvalid, "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the float inf"},
+      {"optimizer.lr = -1\n", Code::kInvalid, "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the integer -1"},
+      {"lr_scheduler.decay_type = \"cosin\"\n", Code::kInvalid,
+       "run.toml:1:27: lr_scheduler.decay_type: expected one of \"linear\", \"sqrt\", \"cosine\", found the string \"cosin\" "
+       "(did you mean \"cosine\"?)"},
+      {"[training]\nsteps = 07\n", Code::kInvalid,
+       "run.toml:2:11: not valid TOML: error while parsing decimal integer: leading zeroes are prohibited"},
+      {"training.seed = 1\ndebug.seed = 1\n", Code::kInvalid,
+       "run.toml:2:7: debug.seed and training.seed are the same key; keep one"},
+      {"model.head_dim = 15\n", Code::kInvalid, "model.head_dim 15 is odd; RoPE rotates pairs"},
+  };
+  for (const BadCase& c : cases) {
+    const Status status = load_error(c.text);
+    EXPECT_EQ(status.code, c.code) << c.text;
+    EXPECT_EQ(status.message, c.message) << c.text;
+  }
+}
+
+TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
+  const char* cases[][2] = {
+      {"model.qkv_bias = true", "model.qkv_bias = true"},
+      {"model.rope_scaling = \"llama3\"", "model.rope_scaling = \"llama3\""},
+      {"[model.rope_scaling]\nfactor = 8.0", "model.rope_scaling.factor = 8.0"},
+      {"model.tokenizer = \"assets/tokenizer.json\"", "model.tokenizer = \"assets/tokenizer.json\""},
+      {"model.hf_assets_path = \"./tests/assets/tokenizer\"", "model.hf_assets_path = \"./tests/assets/tokenizer\""},
+      {"model.converters = [\"float8\"]", "model.converters = [\"float8\"]"},
+      {"checkpoint.compression = \"zstd\"", "checkpoint.compression = \"zstd\""},
+      {"checkpoint.on_drift = \"policy\"", "checkpoint.on_drift = \"policy\""},
+      {"checkpoint.last_save_model_only = true", "checkpoint.last_save_model_only = true"},
+      {"checkpoint.async_mode = \"async\"", "checkpoint.async_mode = \"async\""},
+      {"checkpoint.initial_load_path = \"x/step-1\"", "checkpoint.initial_load_path = \"x/step-1\""},
+      {"training.reduction = \"fast\"", "training.reduction = \"fast\""},
+      {"training.device = \"cuda\"", "training.device = \"cuda\""},
+      {"training.dataset = \"c4_test\"", "training.dataset = \"c4_test\""},
+      {"training.dtype = \"bfloat16\"", "training.dtype = \"bfloat16\""},
+      {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
+      {"lr_scheduler.on_change = \"rescale\"", "lr_scheduler.on_change = \"rescale\""},
+      {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
+      {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
+      {"parallelism.tensor_parallel_degree = 2", "parallelism.tensor_parallel_degree = 2"},
+      {"parallelism.context_parallel_degree = 4", "parallelism.context_parallel_degree = 4"},
+      {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
+      {"parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"", "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
+      {"parallelism.num_pp_microbatches = 4", "parallelism.num_pp_microbatches = 4"},
+      {"activation_checkpoint.mode = \"selective\"", "activation_checkpoint.mode = \"selective\""},
+      {"compile.enable = true", "compile.enable = true"},
+      {"metrics.enable_tensorboard = true", "metrics.enable_tensorboard = true"},
+      {"profiling.enable_profiling = true", "profiling.enable_profiling = true"},
+      {"experimental.custom_import = \"mine\"", "experimental.custom_import = \"mine\""},
+  };
+  for (const auto& [text, name] : cases) {
+    const Status status = load_error(text);
+    EXPECT_EQ(status.code, Code::kUnsupported) << text;
+    EXPECT_EQ(ckpt::exit_code(status.code), 2);
+    EXPECT_THAT(status.message, HasSubstr("not supported yet: " + std::string(name))) << text;
+    EXPECT_THAT(status.message, HasSubstr("run.toml:")) << text;
+  }
+}
+
+TEST(Loader, NamesAllUnknownKeysAtOnce) {
+  const Status status = load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[compile]\nenable = true\n");
+  EXPECT_EQ(status.code, Code::kInvalid);
+  EXPECT_EQ(status.message, "3 problems in the configuration");
+  ASSERT_EQ(status.causes.size(), 3u);
+  EXPECT_EQ(status.causes[0], "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)");
+  EXPECT_EQ(status.causes[1], "run.toml:5:1: unknown key 'modle.dim' (did you mean 'model.dim'?)");
+  EXPECT_EQ(status.causes[2], "run.toml:7:10: not supported yet: compile.enable = true");
+}
+
+TEST(Loader, AcceptsTorchtitansKeysThatAskForNothingWeLack) {
+  // The keys of torchtitan's debug configuration, less its tokenizer and its dataset.
+  const LoadedConfig loaded = load_ok(R"([job]
+dump_folder = "./outputs"
+description = "Llama 3 debug training"
+print_config = false
+[profiling]
+enable_profiling = false
+save_traces_folder = "profile_trace"
+profile_freq = 10
+enable_memory_snapshot = false
+[metrics]
+log_freq = 1
+disable_color_printing = false
+enable_tensorboard = false
+save_tb_folder = "tb"
+enable_wandb = false
+[model]
+name = "llama3"
+flavor = "debugmodel"
+converters = []
+[optimizer]
+name = "AdamW"
+lr = 8e-4
+eps = 1e-8
+[lr_scheduler]
+warmup_steps = 2
+decay_ratio = 0.8
+decay_type = "linear"
+min_lr_factor = 0.0
+[training]
+local_batch_size = 8
+seq_len = 2048
+max_norm = 1
+steps = 10
+gc_freq = 50
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+fsdp_reshard_after_forward = "default"
+tensor_parallel_degree = 1
+enable_async_tensor_parallel = false
+pipeline_parallel_degree = 1
+context_parallel_degree = 1
+[checkpoint]
+enable = false
+folder = "checkpoint"
+interval = 10
+last_save_model_only = false
+export_dtype = "float32"
+async_mode = "disabled"
+[activation_checkpoint]
+mode = "none"
+selective_ac_option = "2"
+[compile]
+enable = false
+components = ["model", "loss"]
+[quantize.linear.float8]
+enable_fsdp_float8_all_gather = false
+filter_fqns = ["output"]
+[validation]
+enable = false
+freq = 5
+steps = 10
+)");
+  EXPECT_EQ(loaded.config.training.steps, 10);
+  EXPECT_EQ(loaded.config.lr_scheduler.decay_ratio, 0.8);
+  EXPECT_EQ(loaded.config.training.max_norm, 1.0);
+  EXPECT_FALSE(loaded.config.checkpoint.enable);
+  EXPECT_TRUE(loaded.warnings.empty());
+}
+
+TEST(Loader, ReadsOldAndNewNamesAsTheSameKeyAndSaysSo) {
+  const LoadedConfig loaded = load_ok(
+      "dump_folder = \"runs/a\"\n[lr_scheduler]\nlr_min = 0.25\n[training]\nseed = 7\nmax_context_length = 64\n"
+      "[validator]\nenable = true\n[checkpoint]\nenable_checkpoint = false\n");
+  EXPECT_EQ(loaded.config.job.dump_folder, "runs/a");
+  EXPECT_EQ(loaded.config.lr_scheduler.min_lr_factor, 0.25);
+  EXPECT_EQ(loaded.config.debug.seed, 7);
+  EXPECT_EQ(loaded.config.training.seq_len, 64);
+  EXPECT_TRUE(loaded.config.validation.enable);
+  EXPECT_FALSE(loaded.config.checkpoint.enable);
+  EXPECT_THAT(loaded.warnings, testing::Contains("run.toml:5:1: training.seed is read as debug.seed"));
+  EXPECT_EQ(loaded.origins.at("debug.seed").text(), "run.toml:5:8");
+}
+
+TEST(Loader, KnowsTheOriginOfEveryKey) {
+  const LoadedConfig loaded = load_ok("[training]\nsteps = 5\nseq_len = 64\n", {"--training.seq_len=32"});
+  EXPECT_EQ(loaded.origins.at("training.steps"), (Origin{Origin::Kind::kFile, "run.toml", 2, 9}));
+  EXPECT_EQ(loaded.origins.at("training.seq_len").text(), "flag --training.seq_len");
+  EXPECT_EQ(loaded.origins.at("optimizer.lr").text(), "default");
+  EXPECT_EQ(loaded.config.training.seq_len, 32);
+  for (const Key& key : key_table()) EXPECT_EQ(loaded.origins.contains(key.name), key.slot != nullptr) << key.name;
+}
+
+TEST(Loader, NoneUnsetsAnOptionalKeyAndOnlyThat) {
+  EXPECT_EQ(load_ok("debug.seed = 3\n", {"--debug.seed=none"}).config.debug.seed, std::nullopt);
+  EXPECT_EQ(load_error("training.steps = \"none\"\n").code, Code::kInvalid);
+}
+
+TEST(Loader, AnEmptyFileGivesTheDefaultsAndNoFileToo) {
+  EXPECT_EQ(load_ok("").config.training.steps, 10000);
+  const Result<LoadedConfig> none = load_config("", {"--training.steps=3"});
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->config.training.steps, 3);
+}
+
+TEST(Loader, SaysWhyAFileCannotBeRead) {
+  EXPECT_EQ(load_config("/no/such/run.toml").status(),
+            ckpt::invalid("cannot read the configuration file '/no/such/run.toml': No such file or directory"));
+  const Status folder = load_config("/").status();
+  EXPECT_EQ(folder.message, "cannot read the configuration file '/': Is a directory");
+}
+
+TEST(Loader, ReadsTheReadyMadeConfigurations) {
+  for (const char* name : {"debugmodel", "quickstart", "full"}) {
+    const std::string path = std::string(TITAN_SOURCE_DIR) + "/configs/" + name + ".toml";
+    const Result<LoadedConfig> loaded = load_config(path);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+    EXPECT_EQ(loaded->config.job.config_file, path);
+    EXPECT_TRUE(loaded->warnings.empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace titan::train
