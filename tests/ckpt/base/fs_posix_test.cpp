@@ -3,14 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "tests/support/child.h"
 #include "tests/support/files.h"
 
 namespace titan::ckpt {
@@ -60,26 +58,16 @@ TEST(PosixFs, DescriptorsAreNotInheritedByChildren) {
 
 TEST(PosixFs, ALockDiesWithItsProcess) {
   TempDir dir;
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  testing::Child child([&dir]() -> std::unique_ptr<FileLock> {
     auto lock = posix_fs().lock(dir / "lock");
-    if (!lock.ok() || !(*lock)->write("the child").ok()) ::_exit(1);
-    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  ::close(ready[1]);
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "the child did not get the lock";
+    return lock.ok() && (*lock)->write("the child").ok() ? std::move(lock).value() : nullptr;
+  });
+  ASSERT_TRUE(child.ready());
   auto refused = posix_fs().lock(dir / "lock");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code, Code::kLocked);
   EXPECT_THAT(refused.status().causes, ::testing::ElementsAre("the child"));
-  ASSERT_EQ(::kill(child, SIGKILL), 0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  ::close(ready[0]);
+  child.kill();
   EXPECT_TRUE(posix_fs().lock(dir / "lock").ok());
 }
 

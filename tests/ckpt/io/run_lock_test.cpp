@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "tests/support/child.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -142,25 +141,16 @@ TEST_F(RunLockTest, FailingCallsAreFailuresAndNotLocks) {
 
 TEST(RunLock, AKilledRunOnThisHostIsReplacedAtOnce) {
   testing::TempDir dir;
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  testing::Child child([&dir] {
     auto lock = RunLock::take(posix_fs(), dir.path(), this_process());
-    if (!lock.ok() || ::write(ready[1], "x", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  ::close(ready[1]);
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  ::close(ready[0]);
+    return lock.ok() ? std::move(lock).value() : nullptr;
+  });
+  ASSERT_TRUE(child.ready());
   auto refused = RunLock::take(posix_fs(), dir.path(), this_process());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code, Code::kLocked);
-  EXPECT_THAT(refused.status().message, HasSubstr("process " + std::to_string(child)));
-  ASSERT_EQ(::kill(child, SIGKILL), 0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_THAT(refused.status().message, HasSubstr("process " + std::to_string(child.pid())));
+  child.kill();
   EXPECT_TRUE(RunLock::take(posix_fs(), dir.path(), this_process()).ok());
 }
 
