@@ -31,7 +31,7 @@ bool is_timeout(const std::string& text) {
 }
 
 /// A flat view of the bytes: Gloo then needs to know no dtype.
-at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.reshape({-1}).view(at::kByte); }
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
 /// Counts of bytes for counts of elements.
 std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::int64_t size) {
@@ -79,7 +79,7 @@ struct GlooCommunicator::Group {
       while (!finished(*work)) {
         if (const auto overdue = silent_ranks(); !overdue.empty()) {
           failed = true;
-          throw CommError(options.heartbeat->explain_overdue(where(operation), overdue));
+          throw CommError(options.heartbeat->explain(where(operation), overdue));
         }
         if (std::chrono::steady_clock::now() > give_up) fail(operation, "timed out", options.timeout);
       }

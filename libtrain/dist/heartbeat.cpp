@@ -86,7 +86,7 @@ struct Heartbeat::State {
     const milliseconds unanswered = between(refreshed, Clock::now());
     if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
       // Without fresh values nothing can be said about the others.
-      if (options.store_on_rank_0 && options.rank != 0) return {{0, unanswered}};
+      if (options.store_on_rank_0 && options.rank != 0) return {{0, unanswered, store_lost}};
       return {};
     }
     std::vector<SilentRank> ranks;
@@ -120,7 +120,7 @@ std::vector<SilentRank> Heartbeat::overdue() const {
   return state_->silent(std::max(state_->options.train_timeout, state_->options.quiet));
 }
 
-std::string Heartbeat::explain_overdue(const std::string& operation, const std::vector<SilentRank>& ranks) {
+std::string Heartbeat::explain(const std::string& operation, const std::vector<SilentRank>& ranks) {
   std::vector<int> numbers;
   milliseconds longest{0};
   for (const SilentRank& silent : ranks) {
@@ -129,8 +129,12 @@ std::string Heartbeat::explain_overdue(const std::string& operation, const std::
   }
   std::lock_guard lock(state_->mutex);
   state_->leaving = true;
-  return name_ranks(numbers) + (numbers.size() == 1 ? " is" : " are") + " silent: no heartbeat for " + seconds_text(longest) +
-         " (comm.train_timeout_seconds = " + number_text(state_->options.train_timeout) + "), noticed by rank " + std::to_string(state_->options.rank) + " in " + operation;
+  const HeartbeatOptions& options = state_->options;
+  std::string text = name_ranks(numbers) + (numbers.size() == 1 ? " is " : " are ");
+  text += ranks[0].gone ? "gone: connection closed and no heartbeat for " : "silent: no heartbeat for ";
+  text += seconds_text(longest);
+  if (!ranks[0].gone) text += " (comm.train_timeout_seconds = " + number_text(options.train_timeout) + ")";
+  return text + ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
 }
 
 std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, milliseconds deadline) {
@@ -138,8 +142,7 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
   const HeartbeatOptions& options = state_->options;
   state_->leaving = true;
   std::vector<SilentRank> silent;
-  // One beat more than the threshold: the last beat of a dead rank may be seen only after the error.
-  state_->changed.wait_for(lock, options.quiet + 2 * options.beat, [&] {
+  state_->changed.wait_for(lock, options.quiet + options.patience, [&] {
     silent = state_->silent(options.quiet);
     return !silent.empty();
   });
@@ -150,14 +153,9 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
   }
   lock.unlock();
 
-  if (!silent.empty() && timed_out) return explain_overdue(operation, silent);
+  for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;
+  if (!silent.empty()) return explain(operation, silent);
   const std::string where = ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
-  if (!silent.empty()) {
-    std::vector<int> numbers;
-    for (const SilentRank& rank : silent) numbers.push_back(rank.rank);
-    return name_ranks(numbers) + (numbers.size() == 1 ? " is" : " are") + " gone: connection closed and no heartbeat for " +
-           seconds_text(silent.front().since) + where;
-  }
   if (!leaving.empty()) return name_ranks(leaving) + " met an error and left" + where;
   if (timed_out) {
     return operation + " did not finish within " + seconds_text(deadline) + " on rank " + std::to_string(options.rank) +

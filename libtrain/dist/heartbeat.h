@@ -12,6 +12,7 @@ namespace titan::train {
 struct SilentRank {
   int rank = 0;
   std::chrono::milliseconds since{0};
+  bool gone = false;   ///< its connection is closed: it is dead, not stopped
 };
 
 struct HeartbeatOptions {
@@ -19,6 +20,7 @@ struct HeartbeatOptions {
   bool store_on_rank_0 = true;                  ///< then a store that does not answer means that rank 0 does not
   std::chrono::milliseconds beat{500};          ///< time between two beats
   std::chrono::milliseconds quiet{2'500};       ///< a rank without beat for so long is taken for gone by diagnose()
+  std::chrono::milliseconds patience{1'000};    ///< added to `quiet` by diagnose(): the last beat may be seen after the error
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
 };
 
@@ -33,14 +35,14 @@ class Heartbeat {
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
 
-  /// Ranks that have been silent for train_timeout or more.
+  /// Ranks that have been silent for train_timeout or more, or are known to be dead.
   std::vector<SilentRank> overdue() const;
   /// Explains why an operation failed, in one line that names the silent or dead ranks where there are any; takes up to
-  /// `quiet` and about a second. Tells the others that this rank is about to leave, so that they do not blame it.
+  /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not blame it.
   /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
   std::string diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
   /// The line for ranks that overdue() returned.
-  std::string explain_overdue(const std::string& operation, const std::vector<SilentRank>& ranks);
+  std::string explain(const std::string& operation, const std::vector<SilentRank>& ranks);
 
  private:
   struct State;

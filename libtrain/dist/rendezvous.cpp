@@ -1,12 +1,14 @@
 #include "libtrain/dist/rendezvous.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 
+#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -216,6 +218,9 @@ World connect(const ConnectOptions& options) {
                                 std::to_string(options.mesh.dp) + " x pp " + std::to_string(options.mesh.pp));
   }
   if (env.world == 1) return Connector(options).connect();
+  // c10d's own warnings about lost peers would bury the one message that names them. C++ programs must ask for the level.
+  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  c10::initLogging();
   // c10d's calls to a store that accepts but does not answer block for ever, so they run in a thread that can be left.
   std::promise<World> promise;
   std::future<World> world = promise.get_future();

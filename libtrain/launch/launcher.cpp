@@ -138,8 +138,6 @@ class Job {
     environment["TITAN_RUN_ID"] = random_id();
     environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = threads;
     environment.emplace("MKL_CBWR", "AUTO");
-    // c10d's own warnings about lost peers would bury the one message that names the dead rank.
-    environment.emplace("TORCH_CPP_LOG_LEVEL", "ERROR");
     for (int rank = 0; rank < options_.nproc; ++rank) {
       environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
       environment.erase("TITAN_MASTER_FD");

@@ -1,0 +1,231 @@
+#include "libtrain/launch/launcher.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <memory>
+#include <regex>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/child_process.h"
+
+// The launcher runs in a child of the test (role "launcher"), since it waits for signals; its ranks are shell scripts.
+namespace titan::train {
+namespace {
+
+using test::ChildProcess;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+int be_launcher() {
+  LaunchOptions options;
+  options.nproc = std::atoi(std::getenv("TEST_NPROC"));
+  options.program = "/bin/sh";
+  options.argv = {"sh", "-c", std::getenv("TEST_SCRIPT")};
+  options.threads_per_rank = 3;
+  options.run_dir = "runs/a";
+  options.failure_grace = 300ms;
+  options.success_grace = 300ms;
+  LaunchEvents events;
+  events.started = [](int rank, int pid) { std::cout << "started rank=" << rank << " pid=" << pid << "." << std::endl; };
+  events.stopping = [](int signal) { std::cout << "stopping signal=" << signal << std::endl; };
+  events.failed = [](const std::string& message, const std::string& hint) { std::cout << "failed: " << message << "; " << hint << std::endl; };
+  return launch_local(options, events);
+}
+
+const test::TestRole launcher_role("launcher", be_launcher);
+
+struct Job : ChildProcess {
+  Job(int nproc, const std::string& script)
+      : ChildProcess(test::this_program(), {},
+                     {{"TITAN_TEST_ROLE", "launcher"}, {"TEST_NPROC", std::to_string(nproc)}, {"TEST_SCRIPT", script}}) {}
+
+  std::vector<pid_t> ranks(int count) {
+    EXPECT_TRUE(wait_for_output("started rank=" + std::to_string(count - 1) + " pid=")) << output();
+    EXPECT_TRUE(wait_for_output(".\n"));
+    std::vector<pid_t> pids;
+    const std::regex pattern("started rank=\\d+ pid=(\\d+)\\.");
+    for (std::sregex_iterator match(output().begin(), output().end(), pattern), end; match != end; ++match) {
+      pids.push_back(std::stoi((*match)[1]));
+    }
+    return pids;
+  }
+};
+
+/// A named pipe, $TEST_FIFO followed by `suffix`, at which a rank waits until release().
+class Fifo {
+ public:
+  explicit Fifo(const std::string& suffix) {
+    const std::string base = testing::TempDir() + "/launcher-" + std::to_string(getpid()) + ".fifo";
+    setenv("TEST_FIFO", base.c_str(), 1);
+    path_ = base + suffix;
+    std::remove(path_.c_str());
+    EXPECT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  }
+  ~Fifo() { std::remove(path_.c_str()); }
+  void release() {
+    const int fd = open(path_.c_str(), O_RDWR);
+    EXPECT_EQ(write(fd, "go\n", 3), 3);
+    released_.reset(new int(fd), [](int* held) { close(*held); delete held; });
+  }
+
+ private:
+  std::string path_;
+  std::shared_ptr<int> released_;  // open until the reader had its line
+};
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// A rank that works until it is stopped, without a program of its own that would outlive it.
+const std::string kForever = "exec sleep 600";
+
+TEST(Launcher, GivesEveryRankItsContract) {
+  Job job(2, "echo contract $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS $MKL_NUM_THREADS "
+             "${MKL_CBWR:+cbwr} ${TITAN_RUN_ID:+id} fd=${TITAN_MASTER_FD:+set} same=$(test $PPID = $TITAN_LAUNCHER_PID && echo yes); "
+             "test $MASTER_PORT -gt 0");
+  EXPECT_EQ(job.wait(), 0) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("contract 0 2 0 2 127.0.0.1 3 3 cbwr id fd=set same=yes"));
+  EXPECT_THAT(job.output(), HasSubstr("contract 1 2 1 2 127.0.0.1 3 3 cbwr id fd= same=yes"));
+}
+
+TEST(Launcher, HandsTheListeningSocketToRankZeroOnly) {
+  // A listening socket keeps the number in its environment; rank 1 must not hold the same one.
+  Job job(2, "if [ $RANK = 0 ]; then readlink /proc/self/fd/$TITAN_MASTER_FD; else ls -l /proc/self/fd; fi");
+  EXPECT_EQ(job.wait(), 0) << job.output();
+  EXPECT_EQ(count_of(job.output(), "socket:["), 1) << job.output();
+}
+
+TEST(Launcher, ReturnsTheCodeThatAllRanksAgreedOnAndAddsNothing) {
+  for (int code : {0, 2, 3, 10, 11, 12, 13, 75}) {
+    Job job(3, "exit " + std::to_string(code));
+    EXPECT_EQ(job.wait(), code) << job.output();
+    EXPECT_EQ(count_of(job.output(), "failed:"), 0) << job.output();
+  }
+}
+
+TEST(Launcher, NamesADeadRankAndEndsTheOthers) {
+  Job job(4, kForever);
+  const auto pids = job.ranks(4);
+  ASSERT_EQ(pids.size(), 4u);
+  kill(pids[3], SIGKILL);
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("failed: rank 3 (pid " + std::to_string(pids[3]) +
+                                      ") was killed by signal 9 (SIGKILL); its log is runs/a/logs/rank-3.log"));
+  EXPECT_EQ(count_of(job.output(), "failed:"), 1) << job.output();
+  for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid, 0ms)) << pid << " outlived its launcher";
+}
+
+TEST(Launcher, NamesTheRankThatFailedAloneAndPassesItsCodeOn) {
+  Job job(3, "if [ $RANK = 1 ]; then exit 2; fi; " + kForever);
+  EXPECT_EQ(job.wait(10s), 2) << job.output();
+  EXPECT_THAT(job.output(), testing::ContainsRegex("failed: rank 1 \\(pid [0-9]+\\) exited with code 2"));
+}
+
+TEST(Launcher, MapsUnknownCodesOfOneRankToFailure) {
+  Job job(2, "if [ $RANK = 1 ]; then exit 42; fi; " + kForever);
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("exited with code 42"));
+}
+
+TEST(Launcher, NamesAStoppedRankAsTheCauseOfTheOthersErrors) {
+  Fifo fifo("");
+  Job job(2, "if [ $RANK = 0 ]; then read line < $TEST_FIFO; exit 3; fi; " + kForever);
+  const auto pids = job.ranks(2);
+  ASSERT_EQ(pids.size(), 2u);
+  kill(pids[1], SIGSTOP);
+  fifo.release();
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("failed: rank 1 (pid " + std::to_string(pids[1]) + ") is stopped (SIGSTOP)"));
+  EXPECT_TRUE(test::wait_until_gone(pids[1], 0ms));
+}
+
+TEST(Launcher, EndsARankThatStaysBehindAfterTheOthersEndedWell) {
+  Job job(2, "if [ $RANK = 0 ]; then exit 0; fi; " + kForever);
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("rank 1"));
+  EXPECT_THAT(job.output(), HasSubstr("did not end within"));
+}
+
+// Announces itself, notes every signal, and ends as a saving rank does once the test opens the other end of the pipe.
+// (A shell runs its traps between commands: the first open is interrupted by the signal.)
+const std::string kSaves =
+    "trap 'echo got-TERM' TERM; trap 'echo got-USR1' USR1; echo ready-$RANK; "
+    "until read line < $TEST_FIFO$RANK; do :; done; exit 75";
+
+TEST(Launcher, ForwardsTheFirstStopSignalOnce) {
+  Fifo first("0"), second("1");
+  Job job(2, kSaves);
+  ASSERT_TRUE(job.wait_for_output("ready-0"));
+  ASSERT_TRUE(job.wait_for_output("ready-1"));
+  job.signal(SIGTERM);
+  ASSERT_TRUE(job.wait_for_output("stopping signal=15"));
+  job.signal(SIGUSR1);
+  job.signal(SIGTERM);
+  first.release();
+  second.release();
+  EXPECT_EQ(job.wait(10s), 75) << job.output();
+  EXPECT_EQ(count_of(job.output(), "got-TERM"), 2) << job.output();
+  EXPECT_EQ(count_of(job.output(), "got-USR1"), 0) << job.output();
+  EXPECT_EQ(count_of(job.output(), "failed:"), 0) << job.output();
+}
+
+TEST(Launcher, AbortsAtTheSecondInterrupt) {
+  Job job(2, "trap '' INT; echo ready-$RANK; " + kForever);
+  const auto pids = job.ranks(2);
+  ASSERT_TRUE(job.wait_for_output("ready-0"));
+  ASSERT_TRUE(job.wait_for_output("ready-1"));
+  job.signal(SIGINT);
+  ASSERT_TRUE(job.wait_for_output("stopping signal=2"));
+  job.signal(SIGINT);
+  EXPECT_EQ(job.wait(10s), 130) << job.output();
+  for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid, 0ms));
+}
+
+TEST(Launcher, Returns143WhenTheStopSignalKilledTheRanks) {
+  Job job(2, kForever);
+  job.ranks(2);
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.wait(10s), 143) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("before it could save"));
+}
+
+TEST(Launcher, LeavesNoOrphanWhenItIsKilled) {
+  Job job(3, kForever);
+  const auto pids = job.ranks(3);
+  ASSERT_EQ(pids.size(), 3u);
+  job.signal(SIGKILL);
+  EXPECT_EQ(job.wait(10s), 137);
+  for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid, 5s)) << pid << " outlived its launcher";
+}
+
+TEST(Launcher, EndsTheChildrenOfARankWithIt) {
+  Job job(1, "sleep 600 & echo child=$!.; wait");
+  ASSERT_TRUE(job.wait_for_output(".\n"));
+  ASSERT_TRUE(job.wait_for_output("child="));
+  const auto pids = job.ranks(1);
+  std::smatch match;
+  ASSERT_TRUE(job.wait_for_output(".\n"));
+  const std::string text = job.output();
+  ASSERT_TRUE(std::regex_search(text, match, std::regex("child=(\\d+)"))) << text;
+  kill(pids[0], SIGKILL);
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_TRUE(test::wait_until_gone(std::stoi(match[1]), 5s));
+}
+
+TEST(Launcher, SaysThatAProgramCouldNotBeRun) {
+  Job job(2, "exec /nonexistent/program");
+  EXPECT_EQ(job.wait(10s), 127) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("every rank exited with code 127"));
+}
+
+}  // namespace
+}  // namespace titan::train

@@ -1,0 +1,60 @@
+#include "libtrain/launch/rank_process.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <unistd.h>
+
+#include "tests/support/child_process.h"
+
+namespace titan::train {
+namespace {
+
+using test::ChildProcess;
+using testing::HasSubstr;
+
+int be_thread_env() {
+  const char* before = std::getenv("TEST_ATTEMPTS");
+  setenv("TEST_ATTEMPTS", (std::string(before ? before : "") + "x").c_str(), 1);
+  setenv("TITAN_TEST_ROLE", "thread-env", 1);
+  ensure_thread_env(5);
+  const auto text = [](const char* name) { const char* value = std::getenv(name); return std::string(value ? value : "unset"); };
+  std::cout << "threads " << text("OMP_NUM_THREADS") << " " << text("MKL_NUM_THREADS") << " " << text("MKL_CBWR") << " attempts "
+            << text("TEST_ATTEMPTS") << "." << std::endl;
+  return 0;
+}
+
+const test::TestRole thread_env_role("thread-env", be_thread_env);
+
+int be_bound() {
+  bind_to_launcher();
+  std::cout << "bound" << std::endl;
+  return 0;
+}
+
+const test::TestRole bound_role("bound", be_bound);
+
+TEST(RankProcess, ExecutesItselfOnceWhereThreadVariablesAreWrong) {
+  ChildProcess child(test::this_program(), {}, {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "1"}, {"MKL_CBWR", "AVX2"}});
+  EXPECT_EQ(child.wait(), 0) << child.output();
+  EXPECT_THAT(child.output(), HasSubstr("threads 5 5 AVX2 attempts xx."));
+}
+
+TEST(RankProcess, StaysWhereThreadVariablesAreRight) {
+  ChildProcess child(test::this_program(), {},
+                     {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "5"}, {"MKL_NUM_THREADS", "5"}, {"MKL_CBWR", "AUTO"}});
+  EXPECT_EQ(child.wait(), 0) << child.output();
+  EXPECT_THAT(child.output(), HasSubstr("threads 5 5 AUTO attempts x."));
+}
+
+TEST(RankProcess, LeavesWhenItsLauncherIsGone) {
+  ChildProcess orphan(test::this_program(), {}, {{"TITAN_TEST_ROLE", "bound"}, {"TITAN_LAUNCHER_PID", "1"}});
+  EXPECT_EQ(orphan.wait(), 3) << orphan.output();
+  ChildProcess child(test::this_program(), {}, {{"TITAN_TEST_ROLE", "bound"}, {"TITAN_LAUNCHER_PID", std::to_string(getpid())}});
+  EXPECT_EQ(child.wait(), 0) << child.output();
+}
+
+}  // namespace
+}  // namespace titan::train
