@@ -1,0 +1,186 @@
+#pragma once
+// Ranks as threads of one process: a Communicator over shared memory, to test layouts without sockets.
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "ckpt/model/tensor_meta.h"
+#include "libtrain/dist/communicator.h"
+#include "libtrain/model/runtime.h"
+
+namespace titan::test {
+
+/// What the ranks of one group share. When a rank fails, the others' waits throw instead of hanging.
+class ThreadGroup {
+ public:
+  explicit ThreadGroup(int size) : size_(size), posted_(size) {}
+
+  int size() const { return size_; }
+
+  /// Publishes `value` for the group, waits for all ranks, calls `read` with everybody's values, waits again.
+  void exchange(int rank, const void* value, const std::function<void(const std::vector<const void*>&)>& read) {
+    posted_[rank] = value;
+    meet();
+    read(posted_);
+    meet();
+  }
+  void post(int src, int dst, std::uint64_t tag, at::Tensor tensor) {
+    const std::lock_guard lock(mutex_);
+    mail_[{src, dst, tag}].push_back(std::move(tensor));
+    changed_.notify_all();
+  }
+  at::Tensor take(int src, int dst, std::uint64_t tag) {
+    std::unique_lock lock(mutex_);
+    auto& box = mail_[{src, dst, tag}];
+    changed_.wait(lock, [&] { return failed_ || !box.empty(); });
+    if (box.empty()) throw train::CommError("a peer failed");
+    at::Tensor tensor = std::move(box.front());
+    box.pop_front();
+    return tensor;
+  }
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t round = round_;
+    if (++arrived_ == size_) {
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return failed_ || round_ != round; });
+    if (round_ == round) throw train::CommError("a peer failed");
+  }
+
+  const int size_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  std::uint64_t round_ = 0;
+  bool failed_ = false;
+  std::vector<const void*> posted_;
+  std::map<std::tuple<int, int, std::uint64_t>, std::deque<at::Tensor>> mail_;
+};
+
+class ThreadCommunicator final : public train::Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size(); }
+
+  void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_splits) override {
+    check_splits(out, out_splits);
+    check_splits(in, in_splits);
+    std::vector<at::Tensor> rows = in.split_with_sizes(in_splits, 0);
+    group_->exchange(rank_, &rows, [&](const std::vector<const void*>& all) {
+      std::int64_t at = 0;
+      for (int r = 0; r < size(); ++r) {
+        const at::Tensor& row = (*static_cast<const std::vector<at::Tensor>*>(all[r]))[rank_];
+        if (row.numel() != out_splits[r] || row.scalar_type() != out.scalar_type()) throw train::CommError("all_to_all: splits disagree");
+        out.narrow(0, at, out_splits[r]).copy_(row);
+        at += out_splits[r];
+      }
+    });
+  }
+  void all_reduce_sum(at::Tensor& tensor) override {
+    const at::Tensor mine = tensor.clone();
+    group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
+      tensor.zero_();
+      for (int r = size() - 1; r >= 0; --r) tensor.add_(*static_cast<const at::Tensor*>(all[r]));
+    });
+  }
+  std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
+    group_->post(rank_, dst, tag, tensor.clone());
+    return std::make_unique<Done>();
+  }
+  std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
+    return std::make_unique<Receive>(*group_, tensor, src, rank_, tag);
+  }
+  std::vector<std::string> all_gather(const std::string& bytes) override {
+    std::vector<std::string> result;
+    group_->exchange(rank_, &bytes, [&](const std::vector<const void*>& all) {
+      for (const void* value : all) result.push_back(*static_cast<const std::string*>(value));
+    });
+    return result;
+  }
+  std::string broadcast(const std::string& bytes, int root) override { return all_gather(bytes)[root]; }
+  void barrier() override { all_gather(""); }
+
+ private:
+  struct Done final : train::Transfer {
+    void wait() override {}
+  };
+  struct Receive final : train::Transfer {
+    Receive(ThreadGroup& group, at::Tensor target, int src, int dst, std::uint64_t tag)
+        : group(group), target(std::move(target)), src(src), dst(dst), tag(tag) {}
+    void wait() override {
+      const at::Tensor value = group.take(src, dst, tag);
+      if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type()) throw train::CommError("recv: sizes disagree");
+      target.copy_(value.view_as(target));
+    }
+    ThreadGroup& group;
+    at::Tensor target;
+    int src, dst;
+    std::uint64_t tag;
+  };
+  static void check_splits(const at::Tensor& tensor, const std::vector<std::int64_t>& splits) {
+    std::int64_t sum = 0;
+    for (const std::int64_t split : splits) sum += split;
+    if (tensor.dim() != 1 || !tensor.is_contiguous() || tensor.numel() != sum) throw train::CommError("all_to_all: bad tensor or splits");
+  }
+
+  std::shared_ptr<ThreadGroup> group_;
+  int rank_;
+};
+
+/// Runs `body` once per rank of a dp x pp mesh, each in its own thread; rethrows the first rank's exception.
+inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::World&)>& body) {
+  const int dp = static_cast<int>(mesh.dp), pp = static_cast<int>(mesh.pp), size = dp * pp;
+  const auto all = std::make_shared<ThreadGroup>(size);
+  std::vector<std::shared_ptr<ThreadGroup>> groups{all}, by_stage, by_dp;
+  for (int s = 0; s < pp; ++s) groups.push_back(by_stage.emplace_back(std::make_shared<ThreadGroup>(dp)));
+  for (int r = 0; r < dp; ++r) groups.push_back(by_dp.emplace_back(std::make_shared<ThreadGroup>(pp)));
+
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        train::setup_thread();
+        train::World world{.rank = rank, .size = size, .stage = rank / dp, .dp_rank = rank % dp};
+        world.all = std::make_unique<ThreadCommunicator>(all, rank);
+        world.dp = std::make_unique<ThreadCommunicator>(by_stage[world.stage], world.dp_rank);
+        world.pp = std::make_unique<ThreadCommunicator>(by_dp[world.dp_rank], world.stage);
+        body(world);
+      } catch (...) {
+        {
+          const std::lock_guard lock(mutex);
+          if (!first_error) first_error = std::current_exception();
+        }
+        for (const auto& group : groups) group->fail();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace titan::test
