@@ -174,7 +174,7 @@ TEST(ManifestCodec, RefusesDeepNestingBytesThatAreNotUtf8AndHiddenText) {
   EXPECT_THAT(with("\"x\":" + std::string(100'000, '[') + std::string(100'000, ']') + ",").message, HasSubstr("nested too deeply"));
   EXPECT_EQ(with("\"x\":\"\xC0\x80\",").code, Code::kCorrupt);
   EXPECT_EQ(with("\"x\":\"\xFF\",").code, Code::kCorrupt);
-  EXPECT_THAT(with(std::string("\"x\":0,") + '\0').message, HasSubstr("NUL"));
+  EXPECT_EQ(with(std::string("\"x\":0,") + '\0').code, Code::kCorrupt);
   EXPECT_EQ(decode_manifest("m", *with_self_digest(text + std::string(1, '\0') + "hidden")).status().code, Code::kCorrupt);
   EXPECT_EQ(decode_manifest("m", *with_self_digest(text + "{}")).status().code, Code::kCorrupt);
 }
