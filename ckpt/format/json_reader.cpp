@@ -3,116 +3,87 @@
 #include <charconv>
 #include <limits>
 
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
+#include "ckpt/format/json_writer.h"
 
 namespace titan::ckpt {
 namespace {
-constexpr std::size_t kMaxDepth = 64;
-}
 
-// Receives RapidJSON's events. A flat token list costs about a millisecond per 10,000 tensors and lets decoders be plain
-// top-down code; the packaged RapidJSON has no pull interface of its own.
-struct JsonReader::Tokens {
-  std::vector<Token>& out;
-  std::size_t depth = 0;
+constexpr int kMaxDepth = 64;
 
-  bool add(Kind kind) {
-    Token token;
-    token.number = 0;
-    token.kind = kind;
-    out.push_back(token);
-    return true;
-  }
-  bool add_number(std::uint64_t value) {
-    add(Kind::kUnsigned);
-    out.back().number = value;
-    return true;
-  }
-  bool add_signed(std::int64_t value) {
-    add(Kind::kSigned);
-    out.back().number = static_cast<std::uint64_t>(value);
-    return true;
-  }
-  bool add_text(Kind kind, const char* text, unsigned length) {
-    add(kind);
-    out.back().text = text;
-    out.back().length = length;
-    return true;
-  }
-  bool Null() { return add(Kind::kNull); }
-  bool Bool(bool value) { return add(value ? Kind::kTrue : Kind::kFalse); }
-  bool Int(int value) { return value < 0 ? add_signed(value) : add_number(static_cast<std::uint64_t>(value)); }
-  bool Uint(unsigned value) { return add_number(value); }
-  bool Int64(std::int64_t value) { return value < 0 ? add_signed(value) : add_number(static_cast<std::uint64_t>(value)); }
-  bool Uint64(std::uint64_t value) { return add_number(value); }
-  bool Double(double value) {
-    add(Kind::kReal);
-    out.back().real = value;
-    return true;
-  }
-  bool RawNumber(const char*, unsigned, bool) { return false; }
-  bool String(const char* text, unsigned length, bool) { return add_text(Kind::kText, text, length); }
-  bool Key(const char* text, unsigned length, bool) { return add_text(Kind::kKey, text, length); }
-  bool StartObject() { return ++depth <= kMaxDepth && add(Kind::kBegin); }
-  bool EndObject(unsigned) { return --depth, add(Kind::kEnd); }
-  bool StartArray() { return ++depth <= kMaxDepth && add(Kind::kBeginList); }
-  bool EndArray(unsigned) { return --depth, add(Kind::kEndList); }
-};
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-JsonReader::JsonReader(std::string what, std::string_view text) : what_(std::move(what)), buffer_(text) {
-  // A NUL would end the in-place stream early and hide what follows.
-  if (const auto nul = buffer_.find('\0'); nul != std::string::npos) {
-    fail("a NUL byte at offset " + std::to_string(nul));
+void append_utf8(std::string& out, std::uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
     return;
   }
-  tokens_.reserve(text.size() / 8 + 16);
-  Tokens handler{tokens_};
-  rapidjson::InsituStringStream stream(buffer_.data());
-  rapidjson::Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                              rapidjson::kParseFullPrecisionFlag;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
-  if (result.IsError()) {
-    const bool too_deep = result.Code() == rapidjson::kParseErrorTermination;
-    tokens_.clear();
-    fail("not valid JSON at offset " + std::to_string(result.Offset()) + ": " +
-         (too_deep ? "nested too deeply" : rapidjson::GetParseError_En(result.Code())));
-  }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr std::uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
+  out += static_cast<char>(kLead[more] | code >> (6 * more));
+  for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
 }
 
-void JsonReader::fail(const std::string& message) { fail(corrupt(what_ + ": " + message)); }
+}  // namespace
+
+JsonReader::JsonReader(std::string what, std::string_view text)
+    : what_(std::move(what)), begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {
+  if (!is_utf8(text)) fail("the text is not UTF-8");
+}
+
+void JsonReader::fail(const std::string& message) {
+  if (ok()) fail(corrupt(what_ + ": " + message + " (at offset " + std::to_string(at_ - begin_) + ")"));
+}
 
 void JsonReader::fail(Status status) {
   if (!ok()) return;
   status_ = std::move(status);
-  next_ = tokens_.size();
+  at_ = end_;
 }
 
-const JsonReader::Token* JsonReader::take(Kind kind, const char* expected) {
-  if (ok() && at(kind)) return &tokens_[next_++];
-  fail(std::string("expected ") + expected + (next_ < tokens_.size() ? "" : ", found the end"));
-  return nullptr;
+void JsonReader::unexpected(const char* expected) {
+  skip_space();
+  fail(std::string("expected ") + expected + (at_ == end_ ? ", found the end" : ""));
 }
 
-void JsonReader::object(const std::function<void(std::string_view)>& member) {
-  if (!take(Kind::kBegin, "an object")) return;
-  while (ok() && !at(Kind::kEnd)) {
-    const Token* key = take(Kind::kKey, "a key");
-    if (key) member({key->text, key->length});
-  }
-  take(Kind::kEnd, "the end of an object");
+const Status& JsonReader::finish() {
+  skip_space();
+  if (ok() && at_ != end_) fail("text after the end of the value");
+  return status_;
 }
 
-void JsonReader::array(const std::function<void(std::size_t)>& element) {
-  if (!take(Kind::kBeginList, "a list")) return;
-  for (std::size_t i = 0; ok() && !at(Kind::kEndList); ++i) element(i);
-  take(Kind::kEndList, "the end of a list");
+bool JsonReader::open(char bracket, const char* expected) {
+  if (!take(bracket)) return unexpected(expected), false;
+  if (++depth_ > kMaxDepth) return fail("nested too deeply"), false;
+  return true;
+}
+
+bool JsonReader::more(bool first, char close) {
+  if (!ok()) return false;
+  if (take(close)) return false;
+  if (first || take(',')) return true;
+  unexpected(close == '}' ? "',' or '}'" : "',' or ']'");
+  return false;
+}
+
+bool JsonReader::literal(std::string_view word) {
+  skip_space();
+  if (!std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(word)) return false;
+  at_ += word.size();
+  return true;
 }
 
 std::uint64_t JsonReader::u64() {
-  const Token* token = take(Kind::kUnsigned, "an integer that is not negative");
-  return token ? token->number : 0;
+  skip_space();
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(at_, end_, value);
+  const bool leading_zero = end - at_ > 1 && *at_ == '0';
+  const bool fraction = end < end_ && (*end == '.' || *end == 'e' || *end == 'E');
+  if (error != std::errc() || leading_zero || fraction) {
+    unexpected("an integer of 64 bits that is not negative");
+    return 0;
+  }
+  at_ = end;
+  return value;
 }
 
 std::uint32_t JsonReader::u32() {
@@ -125,43 +96,101 @@ std::uint64_t JsonReader::u64_string() {
   const std::string_view digits = text();
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (ok() && (error != std::errc() || end != digits.data() + digits.size())) fail("expected a decimal number as a string");
+  if (error != std::errc() || end != digits.data() + digits.size()) fail("expected a decimal number as a string");
   return value;
 }
 
 double JsonReader::real() {
-  if (at(Kind::kReal)) return tokens_[next_++].real;
-  if (at(Kind::kUnsigned)) return static_cast<double>(tokens_[next_++].number);
-  if (at(Kind::kSigned)) return static_cast<double>(static_cast<std::int64_t>(tokens_[next_++].number));
-  fail("expected a number");
-  return 0;
+  skip_space();
+  // from_chars takes more forms than JSON ("inf", ".5", "01"), so the grammar comes first.
+  const char* p = at_;
+  const auto digits = [&] {
+    const char* from = p;
+    while (p < end_ && is_digit(*p)) ++p;
+    return p > from;
+  };
+  if (p < end_ && *p == '-') ++p;
+  const bool zero = p < end_ && *p == '0';
+  const char* whole = p;
+  bool valid = digits() && !(zero && p - whole > 1);
+  if (valid && p < end_ && *p == '.') valid = (++p, digits());
+  if (valid && p < end_ && (*p == 'e' || *p == 'E')) {
+    ++p;
+    if (p < end_ && (*p == '+' || *p == '-')) ++p;
+    valid = digits();
+  }
+  double value = 0;
+  if (!valid || std::from_chars(at_, p, value).ec != std::errc()) {
+    unexpected("a number that a double can hold");
+    return 0;
+  }
+  at_ = p;
+  return value;
 }
 
 bool JsonReader::boolean() {
-  if (at(Kind::kTrue)) return ++next_, true;
-  take(Kind::kFalse, "true or false");
+  if (literal("true")) return true;
+  if (!literal("false")) unexpected("true or false");
   return false;
 }
 
-bool JsonReader::null() {
-  if (!at(Kind::kNull)) return false;
-  ++next_;
+bool JsonReader::null() { return literal("null"); }
+
+std::string_view JsonReader::text() {
+  if (!take('"')) return unexpected("a string"), std::string_view();
+  const char* begin = at_;
+  while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) ++at_;
+  if (at_ < end_ && *at_ == '"') return {begin, static_cast<std::size_t>(at_++ - begin)};
+  return escaped(begin);
+}
+
+// Finishes a string that has an escape at the present place, or an error.
+std::string_view JsonReader::escaped(const char* begin) {
+  std::string& out = decoded_.emplace_back(begin, at_);
+  while (at_ < end_ && *at_ != '"') {
+    if (static_cast<unsigned char>(*at_) < 0x20) return fail("a control character in a string"), std::string_view();
+    if (*at_ != '\\') {
+      out += *at_++;
+    } else if (++at_; !escape(out)) {
+      return fail("a bad escape in a string"), std::string_view();
+    }
+  }
+  if (at_ == end_) return fail("a string without an end"), std::string_view();
+  ++at_;
+  return out;
+}
+
+bool JsonReader::escape(std::string& out) {
+  if (at_ == end_) return false;
+  const char c = *at_++;
+  constexpr std::string_view kNames = "\"\\/bfnrt", kValues = "\"\\/\b\f\n\r\t";
+  if (const std::size_t i = kNames.find(c); i != std::string_view::npos) {
+    out += kValues[i];
+    return true;
+  }
+  std::uint32_t code = 0, low = 0;
+  if (c != 'u' || !hex4(code) || (code >= 0xDC00 && code < 0xE000)) return false;
+  if (code >= 0xD800 && code < 0xDC00) {
+    if (!literal("\\u") || !hex4(low) || low < 0xDC00 || low >= 0xE000) return false;
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  }
+  append_utf8(out, code);
   return true;
 }
 
-std::string_view JsonReader::text() {
-  const Token* token = take(Kind::kText, "a string");
-  return token ? std::string_view(token->text, token->length) : std::string_view();
+bool JsonReader::hex4(std::uint32_t& value) {
+  if (end_ - at_ < 4) return false;
+  const auto [end, error] = std::from_chars(at_, at_ + 4, value, 16);
+  if (error != std::errc() || end != at_ + 4) return false;
+  at_ = end;
+  return true;
 }
 
 Digest JsonReader::digest() {
   const std::string_view hex = text();
   if (!ok()) return {};
   auto parsed = parse_digest(hex);
-  if (!parsed.ok()) {
-    fail("expected a digest of 32 lower-case hex digits");
-    return {};
-  }
+  if (!parsed.ok()) return fail("expected a digest of 32 lower-case hex digits"), Digest();
   return *parsed;
 }
 
@@ -181,24 +210,20 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
-  std::size_t depth = 0;
-  do {
-    if (next_ >= tokens_.size()) return fail("expected a value, found the end");
-    const Kind kind = tokens_[next_++].kind;
-    if (kind == Kind::kBegin || kind == Kind::kBeginList) ++depth;
-    if (kind == Kind::kEnd || kind == Kind::kEndList) --depth;
-  } while (depth > 0);
+  switch (peek()) {
+    case '{': object([&](std::string_view) { skip(); }); break;
+    case '[': array([&](std::size_t) { skip(); }); break;
+    case '"': text(); break;
+    case 't':
+    case 'f': boolean(); break;
+    case 'n':
+      if (!null()) unexpected("a value");
+      break;
+    default: real(); break;
+  }
 }
 
-bool SeenKeys::is(std::string_view key, unsigned bit, std::string_view name) {
-  if (key != name) return false;
-  if (has(bit)) reader_.fail("key '" + std::string(name) + "' twice in " + std::string(object_));
-  bits_ |= std::uint64_t{1} << bit;
-  return true;
-}
-
-void SeenKeys::require(unsigned bit, std::string_view name) {
-  if (reader_.ok() && !has(bit)) reader_.fail("key '" + std::string(name) + "' missing in " + std::string(object_));
-}
+void SeenKeys::twice(std::string_view name) { reader_.fail("key '" + std::string(name) + "' twice in " + object_); }
+void SeenKeys::missing(std::string_view name) { reader_.fail("key '" + std::string(name) + "' missing in " + object_); }
 
 }  // namespace titan::ckpt

@@ -1,6 +1,5 @@
 // The rules between the parts of a manifest. \source FORMAT.md, "manifest.json"
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "ckpt/format/layout.h"
@@ -21,12 +20,15 @@ struct Usage {
 
 struct Totals {
   std::uint64_t raw_bytes = 0;
-  std::set<std::uint32_t> files;
+  std::vector<bool> files;  // by index: whether it holds a piece
 };
 
 class Checker {
  public:
-  explicit Checker(const Manifest& manifest) : manifest_(manifest), usage_(manifest.files.size()) {}
+  explicit Checker(const Manifest& manifest) : manifest_(manifest), usage_(manifest.files.size()) {
+    model_.files.resize(manifest.files.size());
+    optimizer_.files.resize(manifest.files.size());
+  }
 
   Status run() {
     const Mesh& mesh = manifest_.mesh;
@@ -59,7 +61,7 @@ class Checker {
     for (const ParameterRecord& record : manifest_.parameters) {
       if (Status name = check_parameter_name(record.meta.name); !name.ok()) return corrupt(name.message);
       if (!names.insert(record.meta.name).second) return corrupt("parameter '" + record.meta.name + "' is listed twice");
-      if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, record.meta.name, *record.model, model_));
+      if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, "", *record.model, model_));
       for (std::size_t i = 0; i < record.slots.size(); ++i) {
         const std::string& slot = record.slots[i].name;
         if (slot.empty() || slot.size() > 64 || slot.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
@@ -67,7 +69,7 @@ class Checker {
         for (std::size_t j = 0; j < i; ++j) {
           if (record.slots[j].name == slot) return corrupt("slot '" + slot + "' of '" + record.meta.name + "' is there twice");
         }
-        TITAN_RETURN_IF_ERROR(tensor(record, record.meta.name + "." + slot, record.slots[i].tensor, optimizer_));
+        TITAN_RETURN_IF_ERROR(tensor(record, slot, record.slots[i].tensor, optimizer_));
       }
       with_model_ += record.model.has_value();
       with_slots_ += !record.slots.empty();
@@ -75,34 +77,37 @@ class Checker {
     return ok_status();
   }
 
-  Status tensor(const ParameterRecord& record, const std::string& name, const StoredTensor& tensor, Totals& totals) {
+  Status tensor(const ParameterRecord& record, std::string_view slot, const StoredTensor& tensor, Totals& totals) {
+    const auto wrong = [&](const std::string& what) {
+      return corrupt("tensor '" + record.meta.name + (slot.empty() ? "" : ".") + std::string(slot) + "': " + what);
+    };
     std::uint64_t elements = 0;
-    if (record.meta.shape.size() > 32) return corrupt("tensor '" + name + "' has more than 32 dimensions");
+    if (record.meta.shape.size() > 32) return wrong("it has more than 32 dimensions");
     const std::uint64_t size = dtype_size(tensor.dtype);
     if (!checked_elements(record.meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / size)
-      return corrupt("the shape of tensor '" + name + "' overflows");
+      return wrong("its shape overflows");
     const LeafGrid grid{elements, manifest_.leaf_elements};
     if (tensor.chunk != grid.chunk_extent())
-      return corrupt("tensor '" + name + "': chunk is " + std::to_string(tensor.chunk) + ", expected " + std::to_string(grid.chunk_extent()));
+      return wrong("chunk is " + std::to_string(tensor.chunk) + ", expected " + std::to_string(grid.chunk_extent()));
     std::uint64_t next = 0;
     for (const Piece& piece : tensor.pieces) {
       if (piece.first_leaf != next || piece.leaf_count == 0 || piece.leaf_count > grid.count() - next)
-        return corrupt("tensor '" + name + "': its pieces do not cover leaf " + std::to_string(next) + " exactly once");
+        return wrong("its pieces do not cover leaf " + std::to_string(next) + " exactly once");
       next += piece.leaf_count;
       if (piece.file >= manifest_.files.size() || manifest_.files[piece.file].role != FileRole::kShard)
-        return corrupt("tensor '" + name + "': a piece names file " + std::to_string(piece.file) + ", which is no shard");
+        return wrong("a piece names file " + std::to_string(piece.file) + ", which is no shard");
       const FileEntry& file = manifest_.files[piece.file];
       const std::uint64_t bytes = (grid.begin(next) - grid.begin(piece.first_leaf)) * size;
       if (piece.row > file.table_rows || piece.leaf_count > file.table_rows - piece.row)
-        return corrupt("tensor '" + name + "': rows of a piece lie outside the leaf table of '" + file.path + "'");
+        return wrong("rows of a piece lie outside the leaf table of '" + file.path + "'");
       if (piece.offset > file.bytes || bytes > file.bytes - piece.offset)
-        return corrupt("tensor '" + name + "': a piece lies outside '" + file.path + "'");
+        return wrong("a piece lies outside '" + file.path + "'");
       usage_[piece.file].rows.push_back({piece.row, piece.row + piece.leaf_count});
       usage_[piece.file].bytes.push_back({piece.offset, piece.offset + bytes});
-      totals.files.insert(piece.file);
+      totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }
-    if (next != grid.count()) return corrupt("tensor '" + name + "': its pieces do not cover leaf " + std::to_string(next));
+    if (next != grid.count()) return wrong("its pieces do not cover leaf " + std::to_string(next));
     return ok_status();
   }
 
@@ -146,9 +151,12 @@ class Checker {
   Status sums(const char* name, const Totals& totals) {
     const ComponentEntry* entry = manifest_.component(name);
     if (!entry) return ok_status();
-    std::uint64_t stored = 0;
-    for (const std::uint32_t file : totals.files) stored += manifest_.files[file].bytes;
-    if (entry->bytes != totals.raw_bytes || entry->stored_bytes != stored || entry->files != totals.files.size())
+    std::uint64_t stored = 0, files = 0;
+    for (std::size_t i = 0; i < totals.files.size(); ++i) {
+      stored += totals.files[i] ? manifest_.files[i].bytes : 0;
+      files += totals.files[i];
+    }
+    if (entry->bytes != totals.raw_bytes || entry->stored_bytes != stored || entry->files != files)
       return corrupt("component '" + std::string(name) + "': bytes or files do not agree with its pieces");
     return ok_status();
   }

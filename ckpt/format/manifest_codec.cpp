@@ -346,8 +346,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
                            "order", "components", "files", "parameters", "config"}) {
     seen.require(bit++, name);
   }
-  if (!in.ok()) {
-    Status status = in.status();
+  if (Status status = in.finish(); !status.ok()) {
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;
   }

@@ -96,8 +96,8 @@ Attempt read_attempt(JsonReader& in) {
 }
 
 template <typename T>
-Result<T> finished(const JsonReader& in, T value) {
-  if (!in.ok()) return in.status();
+Result<T> finished(JsonReader& in, T value) {
+  if (Status status = in.finish(); !status.ok()) return status;
   return value;
 }
 

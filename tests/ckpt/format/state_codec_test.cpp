@@ -1,0 +1,69 @@
+#include "ckpt/format/state_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/checkpoints.h"
+
+namespace titan::ckpt {
+namespace {
+
+Snapshot snapshot() { return testing::make_snapshot({}, {1, 1, 1}, 100); }
+
+TEST(StateCodec, ReadsBackWhatItWrote) {
+  const Snapshot full = snapshot();
+  EXPECT_EQ(*decode_lr_schedule("f", encode_lr_schedule(full.lr)), full.lr);
+  EXPECT_EQ(*decode_data_position("f", encode_data_position(full.data)), full.data);
+  EXPECT_EQ(*decode_train_state("f", encode_train_state(full.train)), full.train);
+  EXPECT_EQ(*decode_lr_schedule("f", encode_lr_schedule({})), LrSchedule{});
+  EXPECT_EQ(*decode_data_position("f", encode_data_position({})), DataPosition{});
+  EXPECT_EQ(*decode_train_state("f", encode_train_state({})), TrainState{});
+}
+
+TEST(StateCodec, KeepsSeedsAsDecimalStrings) {
+  EXPECT_NE(encode_train_state(snapshot().train).find("\"seed\":\"18446744073709551615\""), std::string::npos);
+  EXPECT_NE(encode_data_position(snapshot().data).find("\"seed\":\"18364758544493064720\""), std::string::npos);
+}
+
+TEST(StateCodec, AcceptsPhasesThatBeginAtOneStepAndRefusesDescendingOnes) {
+  LrSchedule schedule = snapshot().lr;
+  schedule.phases[2].first = schedule.phases[1].first;
+  EXPECT_EQ(*decode_lr_schedule("f", encode_lr_schedule(schedule)), schedule);
+  schedule.phases[2].first = 1;
+  EXPECT_EQ(decode_lr_schedule("f", encode_lr_schedule(schedule)).status().code, Code::kCorrupt);
+}
+
+// Cuts the text everywhere and drops or doubles each key in turn.
+template <typename T>
+void expect_strict(const std::string& text, Result<T> (*decode)(const std::string&, std::string_view), const std::vector<std::string>& keys) {
+  for (std::size_t size = 0; size + 2 < text.size(); ++size) EXPECT_EQ(decode("f", text.substr(0, size)).status().code, Code::kCorrupt) << size;
+  for (const std::string& key : keys) {
+    const std::size_t at = text.find("\"" + key + "\":");
+    ASSERT_NE(at, std::string::npos) << key;
+    std::string renamed = text, doubled = text;
+    renamed.insert(at + 1, "x_");
+    EXPECT_EQ(decode("f", renamed).status().code, Code::kCorrupt) << key << " missing";
+    doubled.insert(at, "\"" + key + "\":null,");
+    EXPECT_EQ(decode("f", doubled).status().code, Code::kCorrupt) << key << " twice";
+    std::string more = text;
+    more.insert(at, "\"unknown\":{\"a\":[1,2]},");
+    EXPECT_TRUE(decode("f", more).ok()) << key;
+  }
+}
+
+TEST(StateCodec, IsStrictAboutKnownKeysAndIgnoresOthers) {
+  const Snapshot full = snapshot();
+  expect_strict(encode_lr_schedule(full.lr), decode_lr_schedule, {"phases", "first", "kind", "start", "end", "origin", "length", "accepted", "peak", "warmup_steps", "total_steps", "decay_ratio", "decay_type", "min_lr_factor"});
+  expect_strict(encode_data_position(full.data), decode_data_position, {"samples", "epoch_base", "first_epoch", "seed", "shuffle", "seq_len", "sample_stride", "samples_per_epoch", "kind", "tokenizer", "files", "name", "bytes", "blocks"});
+  expect_strict(encode_train_state(full.train), decode_train_state, {"step", "tokens", "seed", "origin", "wall_time_s", "attempts", "number", "started", "first_step", "last_step", "dp", "pp", "schedule", "version", "policy", "changed", "notes", "accepted"});
+}
+
+TEST(StateCodec, NumbersThatAreNotFiniteCannotBeReadBack) {
+  LrSchedule schedule = snapshot().lr;
+  schedule.phases[0].end = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(decode_lr_schedule("f", encode_lr_schedule(schedule)).status().code, Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace titan::ckpt
