@@ -88,8 +88,8 @@ TEST_F(DiffTest, NamesTensorsOfOneSideAndOtherShapes) {
   EXPECT_THAT(found, ::testing::Contains("tensor:layers.1.ffn_norm.weight"));
   EXPECT_THAT(found, ::testing::Contains("tensor:tok_embeddings.weight"));
   for (const Difference& d : report.differences) {
-    if (d.name == "layers.1.ffn_norm.weight") EXPECT_EQ(d.a + " " + d.b, "absent float32 [16]");
-    if (d.name == "tok_embeddings.weight") EXPECT_EQ(d.a + " " + d.b, "float32 [67, 16] float32 [70, 16]");
+    if (d.name == "layers.1.ffn_norm.weight") { EXPECT_EQ(d.a + " " + d.b, "absent float32 [16]"); }
+    if (d.name == "tok_embeddings.weight") { EXPECT_EQ(d.a + " " + d.b, "float32 [67, 16] float32 [70, 16]"); }
     EXPECT_FALSE(d.distance) << d.name;
   }
 }
