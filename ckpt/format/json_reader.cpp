@@ -3,49 +3,42 @@
 #include <charconv>
 #include <limits>
 
+#include "ckpt/format/json_writer.h"
+
+#if defined(__SSE2__)
+#define RAPIDJSON_SSE2
+#endif
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 
 namespace titan::ckpt {
 namespace {
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kPadding = 32;  // the parser reads whole vectors
 }
 
-// Receives RapidJSON's events. A flat token list costs about a millisecond per 10,000 tensors and lets decoders be plain
-// top-down code; the packaged RapidJSON has no pull interface of its own.
+// Receives RapidJSON's events. A flat token list costs little beside the parsing and lets decoders be plain top-down code;
+// the packaged RapidJSON has no pull interface of its own.
 struct JsonReader::Tokens {
   std::vector<Token>& out;
   std::size_t depth = 0;
 
-  bool add(Kind kind) {
-    Token token;
-    token.number = 0;
-    token.kind = kind;
-    out.push_back(token);
-    return true;
-  }
-  bool add_number(std::uint64_t value) {
-    add(Kind::kUnsigned);
-    out.back().number = value;
-    return true;
-  }
-  bool add_signed(std::int64_t value) {
-    add(Kind::kSigned);
-    out.back().number = static_cast<std::uint64_t>(value);
+  bool add(Kind kind, std::uint64_t number = 0) {
+    out.push_back({{number}, 0, kind});
     return true;
   }
   bool add_text(Kind kind, const char* text, unsigned length) {
-    add(kind);
-    out.back().text = text;
-    out.back().length = length;
+    Token token{{0}, length, kind};
+    token.text = text;
+    out.push_back(token);
     return true;
   }
   bool Null() { return add(Kind::kNull); }
   bool Bool(bool value) { return add(value ? Kind::kTrue : Kind::kFalse); }
-  bool Int(int value) { return value < 0 ? add_signed(value) : add_number(static_cast<std::uint64_t>(value)); }
-  bool Uint(unsigned value) { return add_number(value); }
-  bool Int64(std::int64_t value) { return value < 0 ? add_signed(value) : add_number(static_cast<std::uint64_t>(value)); }
-  bool Uint64(std::uint64_t value) { return add_number(value); }
+  bool Int(int value) { return Int64(value); }
+  bool Uint(unsigned value) { return add(Kind::kUnsigned, value); }
+  bool Int64(std::int64_t value) { return add(value < 0 ? Kind::kSigned : Kind::kUnsigned, static_cast<std::uint64_t>(value)); }
+  bool Uint64(std::uint64_t value) { return add(Kind::kUnsigned, value); }
   bool Double(double value) {
     add(Kind::kReal);
     out.back().real = value;
@@ -54,24 +47,30 @@ struct JsonReader::Tokens {
   bool RawNumber(const char*, unsigned, bool) { return false; }
   bool String(const char* text, unsigned length, bool) { return add_text(Kind::kText, text, length); }
   bool Key(const char* text, unsigned length, bool) { return add_text(Kind::kKey, text, length); }
+  // Refusing here also bounds the parser's recursion.
   bool StartObject() { return ++depth <= kMaxDepth && add(Kind::kBegin); }
   bool EndObject(unsigned) { return --depth, add(Kind::kEnd); }
   bool StartArray() { return ++depth <= kMaxDepth && add(Kind::kBeginList); }
   bool EndArray(unsigned) { return --depth, add(Kind::kEndList); }
 };
 
-JsonReader::JsonReader(std::string what, std::string_view text) : what_(std::move(what)), buffer_(text) {
+JsonReader::JsonReader(std::string what, std::string_view text) : what_(std::move(what)) {
+  buffer_.reserve(text.size() + kPadding);
+  buffer_ = text;
   // A NUL would end the in-place stream early and hide what follows.
   if (const auto nul = buffer_.find('\0'); nul != std::string::npos) {
     fail("a NUL byte at offset " + std::to_string(nul));
+    return;
+  }
+  if (!is_utf8(buffer_)) {
+    fail("the text is not UTF-8");
     return;
   }
   tokens_.reserve(text.size() / 8 + 16);
   Tokens handler{tokens_};
   rapidjson::InsituStringStream stream(buffer_.data());
   rapidjson::Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                              rapidjson::kParseFullPrecisionFlag;
+  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseFullPrecisionFlag;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
   if (result.IsError()) {
     const bool too_deep = result.Code() == rapidjson::kParseErrorTermination;
@@ -89,25 +88,8 @@ void JsonReader::fail(Status status) {
   next_ = tokens_.size();
 }
 
-const JsonReader::Token* JsonReader::take(Kind kind, const char* expected) {
-  if (ok() && at(kind)) return &tokens_[next_++];
+void JsonReader::mismatch(const char* expected) {
   fail(std::string("expected ") + expected + (next_ < tokens_.size() ? "" : ", found the end"));
-  return nullptr;
-}
-
-void JsonReader::object(const std::function<void(std::string_view)>& member) {
-  if (!take(Kind::kBegin, "an object")) return;
-  while (ok() && !at(Kind::kEnd)) {
-    const Token* key = take(Kind::kKey, "a key");
-    if (key) member({key->text, key->length});
-  }
-  take(Kind::kEnd, "the end of an object");
-}
-
-void JsonReader::array(const std::function<void(std::size_t)>& element) {
-  if (!take(Kind::kBeginList, "a list")) return;
-  for (std::size_t i = 0; ok() && !at(Kind::kEndList); ++i) element(i);
-  take(Kind::kEndList, "the end of a list");
 }
 
 std::uint64_t JsonReader::u64() {

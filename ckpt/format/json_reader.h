@@ -3,7 +3,6 @@
 // Decoders walk it in order; the first error sticks and every later call returns empty values, so that a decoder
 // checks status() once at its end.
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,9 +28,22 @@ class JsonReader {
   void fail(Status status);
 
   /// Reads an object; `member` is called per key, in order, and must consume the value (skip() for unknown keys).
-  void object(const std::function<void(std::string_view key)>& member);
+  template <typename Member>
+  void object(Member&& member) {
+    if (!take(Kind::kBegin, "an object")) return;
+    while (ok() && !at(Kind::kEnd)) {
+      const Token* key = take(Kind::kKey, "a key");
+      if (key) member(std::string_view(key->text, key->length));
+    }
+    take(Kind::kEnd, "the end of an object");
+  }
   /// Reads an array; `element` is called per element with its index and must consume it.
-  void array(const std::function<void(std::size_t index)>& element);
+  template <typename Element>
+  void array(Element&& element) {
+    if (!take(Kind::kBeginList, "a list")) return;
+    for (std::size_t i = 0; ok() && !at(Kind::kEndList); ++i) element(i);
+    take(Kind::kEndList, "the end of a list");
+  }
 
   std::uint64_t u64();
   std::uint32_t u32();
@@ -53,12 +65,18 @@ class JsonReader {
       double real;
       const char* text;
     };
-    std::uint32_t length = 0;
-    Kind kind = Kind::kNull;
+    std::uint32_t length;
+    Kind kind;
   };
   struct Tokens;
 
-  const Token* take(Kind kind, const char* expected);
+  // Returns the next token when it is of `kind`, else records an error and returns nullptr.
+  const Token* take(Kind kind, const char* expected) {
+    if (at(kind)) return &tokens_[next_++];
+    mismatch(expected);
+    return nullptr;
+  }
+  void mismatch(const char* expected);
   bool at(Kind kind) const { return next_ < tokens_.size() && tokens_[next_].kind == kind; }
 
   std::string what_;

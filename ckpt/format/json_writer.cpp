@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 namespace titan::ckpt {
 namespace {
@@ -28,6 +29,15 @@ std::size_t utf8_length(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    // Long runs of ASCII are the rule.
+    std::uint64_t word = 0;
+    if (text.size() >= sizeof word) {
+      std::memcpy(&word, text.data(), sizeof word);
+      if ((word & 0x8080808080808080) == 0) {
+        text.remove_prefix(sizeof word);
+        continue;
+      }
+    }
     const std::size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);

@@ -1,6 +1,5 @@
 // The rules between the parts of a manifest. \source FORMAT.md, "manifest.json"
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "ckpt/format/layout.h"
@@ -21,12 +20,15 @@ struct Usage {
 
 struct Totals {
   std::uint64_t raw_bytes = 0;
-  std::set<std::uint32_t> files;
+  std::vector<bool> files;  // by index: whether it holds a piece
 };
 
 class Checker {
  public:
-  explicit Checker(const Manifest& manifest) : manifest_(manifest), usage_(manifest.files.size()) {}
+  explicit Checker(const Manifest& manifest) : manifest_(manifest), usage_(manifest.files.size()) {
+    model_.files.resize(manifest.files.size());
+    optimizer_.files.resize(manifest.files.size());
+  }
 
   Status run() {
     const Mesh& mesh = manifest_.mesh;
@@ -99,7 +101,7 @@ class Checker {
         return corrupt("tensor '" + name + "': a piece lies outside '" + file.path + "'");
       usage_[piece.file].rows.push_back({piece.row, piece.row + piece.leaf_count});
       usage_[piece.file].bytes.push_back({piece.offset, piece.offset + bytes});
-      totals.files.insert(piece.file);
+      totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }
     if (next != grid.count()) return corrupt("tensor '" + name + "': its pieces do not cover leaf " + std::to_string(next));
@@ -146,9 +148,12 @@ class Checker {
   Status sums(const char* name, const Totals& totals) {
     const ComponentEntry* entry = manifest_.component(name);
     if (!entry) return ok_status();
-    std::uint64_t stored = 0;
-    for (const std::uint32_t file : totals.files) stored += manifest_.files[file].bytes;
-    if (entry->bytes != totals.raw_bytes || entry->stored_bytes != stored || entry->files != totals.files.size())
+    std::uint64_t stored = 0, files = 0;
+    for (std::size_t i = 0; i < totals.files.size(); ++i) {
+      stored += totals.files[i] ? manifest_.files[i].bytes : 0;
+      files += totals.files[i];
+    }
+    if (entry->bytes != totals.raw_bytes || entry->stored_bytes != stored || entry->files != files)
       return corrupt("component '" + std::string(name) + "': bytes or files do not agree with its pieces");
     return ok_status();
   }

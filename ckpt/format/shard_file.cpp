@@ -64,7 +64,7 @@ Id make_type(DType dtype, hid_t file) {
   if (!set) return {-1, H5Tclose};
   if (bf16) {
     const Id creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
-    if (H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0) return {-1, H5Tclose};
+    if (H5Pset_obj_track_times(creation, 0) < 0 || H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0) return {-1, H5Tclose};
   }
   return type;
 }

@@ -57,10 +57,15 @@ class Verifier {
       TITAN_RETURN_IF_ERROR(file.pread(begin, part));
       hasher.update(part);
       begin += part.size();
-      report_.bytes += part.size();
-      if (progress_) progress_(report_.bytes, total_);
+      count(part.size());
     }
     return ok_status();
+  }
+
+  void count(std::uint64_t bytes) {
+    report_.bytes += bytes;
+    done_ += bytes;
+    if (progress_) progress_(done_, total_);
   }
 
   Status member(std::uint32_t index) {
@@ -107,7 +112,7 @@ class Verifier {
     const std::uint64_t table_bytes = file.table_rows * kLeafRowBytes;
     std::vector<std::byte> table(table_bytes);
     TITAN_RETURN_IF_ERROR(handle.pread(file.table_offset, table));
-    report_.bytes += table_bytes;
+    count(table_bytes);
     const std::vector<LeafRow> stored = decode_leaf_table(table);
 
     // What the table must say, from the manifest's places and the bytes that are there.
@@ -203,7 +208,7 @@ class Verifier {
   std::vector<std::vector<std::pair<TensorRef, const Piece*>>> by_file_;
   std::vector<std::byte> buffer_;
   std::map<std::pair<std::uint32_t, std::string>, std::vector<Digest>> digests_;
-  std::uint64_t total_ = 0;
+  std::uint64_t done_ = 0, total_ = 0;  // of the members
 };
 
 }  // namespace

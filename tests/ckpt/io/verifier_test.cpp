@@ -1,0 +1,190 @@
+#include "ckpt/io/verifier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/shard_file.h"
+#include "ckpt/io/reader.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::HasSubstr;
+using titan::ckpt::testing::get_text;
+using titan::ckpt::testing::MemFs;
+
+// One byte of one file, and how damage there must be named.
+struct Place {
+  std::string file;
+  std::uint64_t offset = 0;
+  std::string unit;
+  std::string tensor;
+  std::uint64_t leaf = 0;
+};
+
+class Verifier : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto published = testing::save(fs_, "/run/checkpoint", testing::make_snapshot(testing::small_model(), {2, 2, 1}, 100));
+    ASSERT_TRUE(published.ok()) << published.status().to_string();
+    path_ = published->path;
+    auto reader = CheckpointReader::open(fs_, path_);
+    ASSERT_TRUE(reader.ok());
+    manifest_ = reader->manifest();
+    collect_places();
+  }
+
+  void collect_places() {
+    for (std::uint64_t i = 0; i < fs_.stat(path_ + "/manifest.json")->size; ++i) places_["manifest"].push_back({"manifest.json", i, "manifest"});
+    std::vector<std::vector<Place>> files;
+    for (const FileEntry& file : manifest_.files) {
+      const bool shard = file.role == FileRole::kShard;
+      files.emplace_back(file.bytes, Place{file.path, 0, shard ? "envelope" : "json"});
+      for (std::uint64_t i = 0; shard && i < file.table_rows * kLeafRowBytes; ++i) files.back()[file.table_offset + i].unit = "table";
+    }
+    for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
+      for (const char* slot : {"", kExpAvg, kExpAvgSq}) mark_leaves({p, slot}, files);
+    }
+    for (std::vector<Place>& file : files) {
+      for (std::uint64_t i = 0; i < file.size(); ++i) {
+        file[i].offset = i;
+        places_[file[i].unit].push_back(file[i]);
+      }
+    }
+  }
+
+  void mark_leaves(const TensorRef& ref, std::vector<std::vector<Place>>& files) const {
+    const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
+    for (const Piece& piece : manifest_.stored(ref)->pieces) {
+      std::uint64_t at = piece.offset;
+      for (std::uint64_t leaf = piece.first_leaf; leaf < piece.first_leaf + piece.leaf_count; ++leaf) {
+        for (std::uint64_t i = 0; i < grid.length(leaf) * 4; ++i, ++at) {
+          Place& place = files[piece.file][at];
+          place.unit = "leaf";
+          place.tensor = manifest_.stored_name(ref);
+          place.leaf = leaf;
+        }
+      }
+    }
+  }
+
+  void flip(const Place& place, unsigned bit) {
+    std::string text = get_text(fs_, path_ + "/" + place.file);
+    const auto byte = static_cast<std::byte>(static_cast<unsigned char>(text[place.offset]) ^ (1U << bit));
+    ASSERT_TRUE(fs_.overwrite(path_ + "/" + place.file, place.offset, {&byte, 1}).ok());
+  }
+
+  void expect_found(const Place& place, unsigned bit) {
+    SCOPED_TRACE(place.file + " offset " + std::to_string(place.offset) + " bit " + std::to_string(bit));
+    flip(place, bit);
+    const auto report = verify_checkpoint(fs_, path_);
+    flip(place, bit);
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    ASSERT_EQ(report->damage.size(), 1u);
+    const Damage& damage = report->damage[0];
+    EXPECT_EQ(damage.file, place.file);
+    EXPECT_EQ(damage.unit, place.unit);
+    EXPECT_EQ(damage.tensor, place.tensor);
+    EXPECT_EQ(damage.leaf, place.leaf);
+    EXPECT_LE(damage.offset, place.offset);
+    EXPECT_GT(damage.offset + damage.bytes, place.offset);
+  }
+
+  VerifyReport verify() {
+    auto report = verify_checkpoint(fs_, path_);
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report.ok() ? *report : VerifyReport{};
+  }
+
+  MemFs fs_;
+  std::string path_;
+  Manifest manifest_;
+  std::map<std::string, std::vector<Place>> places_;
+};
+
+TEST_F(Verifier, Finds200SeededBitFlipsAndNamesTheUnit) {
+  constexpr std::uint64_t kSeed = 4242;
+  RecordProperty("seed", std::to_string(kSeed));
+  std::mt19937_64 random(kSeed);
+  for (const char* unit : {"manifest", "json", "table", "envelope", "leaf"}) {
+    ASSERT_FALSE(places_[unit].empty()) << unit;
+    for (int i = 0; i < 40; ++i) expect_found(places_[unit][random() % places_[unit].size()], random() % 8);
+  }
+}
+
+TEST_F(Verifier, FindsEveryFlippedBitOfTheManifestsHead) {
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    for (unsigned bit = 0; bit < 8; ++bit) expect_found({"manifest.json", i, "manifest"}, bit);
+  }
+}
+
+TEST_F(Verifier, CountsLeavesAndBytesOfAWholeCheckpointAndReportsProgress) {
+  std::uint64_t last = 0, total = 0;
+  const auto report = verify_checkpoint(fs_, path_, [&](std::uint64_t done, std::uint64_t all) {
+    EXPECT_GE(done, last);
+    last = done;
+    total = all;
+  });
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damage.empty());
+  std::uint64_t leaves = 0, bytes = fs_.stat(path_ + "/manifest.json")->size;
+  for (const FileEntry& file : manifest_.files) {
+    leaves += file.table_rows;
+    bytes += file.bytes;
+  }
+  EXPECT_EQ(report->leaves, leaves);
+  EXPECT_EQ(report->bytes, bytes);
+  EXPECT_EQ(last, total);
+}
+
+TEST_F(Verifier, NamesMissingAndResizedMembers) {
+  ASSERT_TRUE(fs_.remove_file(path_ + "/dataloader.json").ok());
+  ASSERT_TRUE(fs_.resize(path_ + "/model/shard-00000.h5", 100).ok());
+  const VerifyReport report = verify();
+  ASSERT_EQ(report.damage.size(), 2u);
+  EXPECT_EQ(report.damage[0].unit + " " + report.damage[0].file, "size model/shard-00000.h5");
+  EXPECT_EQ(report.damage[1].unit + " " + report.damage[1].file, "missing dataloader.json");
+}
+
+TEST_F(Verifier, NamesEveryDamagedLeafEvenWhenTheTableIsDamagedToo) {
+  const Place leaf = places_["leaf"][1234], other = places_["leaf"][5000];
+  flip(leaf, 3);
+  flip(other, 3);
+  const auto table = std::find_if(places_["table"].begin(), places_["table"].end(), [&](const Place& place) { return place.file == leaf.file; });
+  ASSERT_NE(table, places_["table"].end());
+  flip(*std::next(table, 40), 0);
+  std::vector<std::string> found;
+  for (const Damage& damage : verify().damage) {
+    if (damage.unit == "leaf") found.push_back(damage.tensor + "@" + std::to_string(damage.leaf));
+    else found.push_back(damage.unit);
+  }
+  EXPECT_THAT(found, ::testing::IsSupersetOf({std::string("table"), leaf.tensor + "@" + std::to_string(leaf.leaf), other.tensor + "@" + std::to_string(other.leaf)}));
+}
+
+TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
+  manifest_.parameters[0].model->digest.bytes[0] ^= 1;
+  const std::string text = encode_manifest(manifest_);
+  ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
+  const VerifyReport report = verify();
+  ASSERT_FALSE(report.damage.empty());
+  EXPECT_EQ(report.damage[0].unit, "manifest");
+  EXPECT_THAT(report.damage[0].detail, HasSubstr("tok_embeddings.weight"));
+}
+
+TEST_F(Verifier, SaysNotFoundWithoutAManifestAndIncompatibleForANewerFormat) {
+  EXPECT_EQ(verify_checkpoint(fs_, "/nowhere").status().code, Code::kNotFound);
+  std::string text = get_text(fs_, path_ + "/manifest.json");
+  text.replace(text.find("\"major\":1"), 9, "\"major\":2");
+  text = *with_self_digest(text);
+  ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
+  EXPECT_EQ(verify_checkpoint(fs_, path_).status().code, Code::kIncompatible);
+}
+
+}  // namespace
+}  // namespace titan::ckpt
