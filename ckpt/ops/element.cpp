@@ -69,6 +69,4 @@ std::string element_text(DType dtype, const std::byte* bytes) {
   return with_element(dtype, bytes, [](auto value) { return number_text(value); });
 }
 
-bool is_floating(DType dtype) { return dtype != DType::kI64 && dtype != DType::kI32 && dtype != DType::kU8; }
-
 }  // namespace titan::ckpt

@@ -14,6 +14,4 @@ double element_value(DType dtype, const std::byte* bytes);
 /// The shortest text that reads back as the same element; "nan", "inf", "-inf".
 std::string element_text(DType dtype, const std::byte* bytes);
 
-bool is_floating(DType dtype);
-
 }  // namespace titan::ckpt

@@ -31,14 +31,25 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   return ckpt::ok_status();
 }
 
+/// Corruption met on the way asks for the full list.
+void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
+  if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
+  const std::string which = command.positionals.size() == 1 || command.verb == "cat" ? command.positionals[0] : "CKPT";
+  error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
+}
+
 Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
   if (command.help) return {.text = ui::help_text(program, command.verb)};
   if (command.version) return {.text = ui::version_line(program.name) + "\n"};
   const bool json = command.has("json");
   const bool colored = !json && ui::color_of_process(STDOUT_FILENO, color);
   const Request request{command, ckpt::posix_fs(), json, {{colored}, command.has("bytes"), std::time(nullptr)}};
-  for (const Runner& runner : kRunners)
-    if (command.verb == runner.verb) return runner.run(request);
+  for (const Runner& runner : kRunners) {
+    if (command.verb != runner.verb) continue;
+    Answer result = runner.run(request);
+    add_verify_hint(command, result.error);
+    return result;
+  }
   return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};
 }
 

@@ -1,6 +1,8 @@
-// titan-make-checkpoint DIR [name=value ...]: saves one made-up checkpoint below DIR, for the command-line cases.
+// titan-make-checkpoint DIR [newer] [name=value ...]: saves one made-up checkpoint below DIR, for the command-line cases;
+// `newer`: of a format version that does not exist yet.
 #include <cstdio>
-#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "tests/support/make_checkpoint.h"
@@ -12,6 +14,18 @@ namespace {
 Change parse_change(const std::string& text) {
   const std::size_t second = text.rfind(':'), first = text.rfind(':', second - 1);
   return {text.substr(0, first), std::stoull(text.substr(first + 1)), std::stod(text.substr(second + 1))};
+}
+
+/// Makes the manifest that of the next major version, with a self-digest that holds.
+void make_newer(const std::string& checkpoint) {
+  const std::string path = checkpoint + "/manifest.json";
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string start = "{\"self_digest\":\"", major = "\"major\":1";
+  text.replace(text.find(major), major.size(), "\"major\":2");
+  text.replace(start.size(), 32, 32, '0');
+  text.replace(start.size(), 32, digest_of(text).hex());
+  std::ofstream(path, std::ios::binary) << text;
 }
 
 bool set(Synthetic& options, const std::string& name, const std::string& value) {
@@ -35,8 +49,13 @@ bool set(Synthetic& options, const std::string& name, const std::string& value) 
 
 int main_of(int argc, char** argv) {
   Synthetic options;
+  bool newer = false;
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
+    if (word == "newer") {
+      newer = true;
+      continue;
+    }
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || !set(options, word.substr(0, equals), word.substr(equals + 1))) {
       std::fprintf(stderr, "unknown setting %s\n", argv[i]);
@@ -49,6 +68,7 @@ int main_of(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", published.status().to_string().c_str());
     return 3;
   }
+  if (newer) make_newer(published->path);
   std::printf("%s %s\n", published->path.c_str(), published->id.hex().c_str());
   return 0;
 }

@@ -1,0 +1,109 @@
+#include "ckpt/ops/cat.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::get_text;
+using testing::make_checkpoint;
+using testing::MemFs;
+using testing::Synthetic;
+
+std::string expected_bytes(const Synthetic& options, std::uint32_t index, const std::string& slot) {
+  const std::vector<std::byte> bytes = testing::synthetic_tensor(options, testing::synthetic_parameters(options), {index, slot});
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(NpyHeader, FollowsTheSpecificationForEveryRank) {
+  struct Case {
+    std::vector<std::uint64_t> shape;
+    const char* text;
+  };
+  for (const Case& c : {Case{{}, "'shape': (), }"}, Case{{7}, "'shape': (7,), }"}, Case{{3, 4}, "'shape': (3, 4), }"}, Case{{2, 3, 4}, "'shape': (2, 3, 4), }"}}) {
+    const std::string header = npy_header(DType::kF32, c.shape);
+    EXPECT_EQ(header.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+    EXPECT_EQ(header.size() % 64, 0u);
+    EXPECT_EQ(static_cast<unsigned char>(header[8]) + 256u * static_cast<unsigned char>(header[9]), header.size() - 10);
+    EXPECT_EQ(header.back(), '\n');
+    EXPECT_THAT(header, HasSubstr(c.text));
+  }
+  EXPECT_THAT(npy_header(DType::kI64, {1}), HasSubstr("'descr': '<i8'"));
+  EXPECT_THAT(npy_header(DType::kU8, {1}), HasSubstr("'descr': '|u1'"));
+}
+
+TEST(CatTensor, WritesTheSameFileFromEveryLayoutAndLeafSize) {
+  for (const Synthetic& options : {Synthetic{}, Synthetic{.dp = 3}, Synthetic{.dp = 2, .pp = 3}, Synthetic{.leaf_elements = 7}}) {
+    MemFs fs;
+    ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", options).ok());
+    const Result<CatReport> report = cat_tensor(fs, {"/run@10", "tok_embeddings.weight.exp_avg", "/x.npy"});
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    const std::string file = get_text(fs, "/x.npy");
+    EXPECT_EQ(report->out_bytes, file.size());
+    EXPECT_EQ(file, npy_header(DType::kF32, {67, 16}) + expected_bytes(options, 0, kExpAvg));
+    EXPECT_EQ(testing::tree(fs, "/").back(), "x.npy");
+  }
+}
+
+TEST(CatTensor, WidensBfloat16Exactly) {
+  MemFs fs;
+  const Synthetic options{.dp = 2, .dtype = DType::kBF16};
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", options).ok());
+  const Result<CatReport> report = cat_tensor(fs, {"/run@10", "tok_embeddings.weight", "/x.npy"});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->tensor.dtype, DType::kBF16);
+  EXPECT_EQ(report->out_dtype, DType::kF32);
+  std::string wide;
+  const std::string raw = expected_bytes(options, 0, "");
+  for (std::size_t i = 0; i < raw.size(); i += 2) wide += std::string(2, '\0') + raw.substr(i, 2);
+  EXPECT_EQ(get_text(fs, "/x.npy"), npy_header(DType::kF32, {67, 16}) + wide);
+}
+
+TEST(CatTensor, ShowsBothEndsAcrossLeaves) {
+  MemFs fs;
+  const Synthetic options{.leaf_elements = 3};
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", options).ok());
+  const Result<CatReport> all = cat_tensor(fs, {"/run@10", "norm.weight", "", 8});
+  const Result<CatReport> ends = cat_tensor(fs, {"/run@10", "norm.weight", "", 5});
+  ASSERT_TRUE(all.ok() && ends.ok());
+  EXPECT_EQ(all->first.size(), 16u);
+  EXPECT_TRUE(all->last.empty());
+  EXPECT_EQ(ends->first, std::vector<std::string>(all->first.begin(), all->first.begin() + 5));
+  EXPECT_EQ(ends->last, std::vector<std::string>(all->first.end() - 5, all->first.end()));
+}
+
+TEST(CatTensor, LeavesAnOldFileAndNoTemporaryWhenALeafIsDamaged) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  const std::string shard = "/run/checkpoint/step-00000010/model/shard-00000.h5";
+  ASSERT_TRUE(testing::put_text(fs, "/x.npy", "old").ok());
+  ASSERT_TRUE(fs.overwrite(shard, fs.stat(shard)->size / 2, std::vector<std::byte>(8192)).ok());
+  Status status;
+  for (const TensorRow& row : tensor_rows(inspect_checkpoint(fs, "/run@10")->manifest)) {
+    const Result<CatReport> report = cat_tensor(fs, {"/run@10", row.name, "/y.npy"});
+    if (!report.ok()) status = cat_tensor(fs, {"/run@10", row.name, "/x.npy"}).status();
+  }
+  EXPECT_EQ(status.code, Code::kCorrupt);
+  EXPECT_EQ(get_text(fs, "/x.npy"), "old");
+  for (const std::string& name : testing::tree(fs, "/")) EXPECT_THAT(name, ::testing::Not(HasSubstr("tmp")));
+}
+
+TEST(CatTensor, SuggestsNamesForAnUnknownTensor) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  const Status status = cat_tensor(fs, {"/run@10", "norm.wieght", ""}).status();
+  EXPECT_EQ(status.code, Code::kNotFound);
+  EXPECT_THAT(status.message, HasSubstr("`norm.wieght`"));
+  EXPECT_THAT(status.hint, HasSubstr("`norm.weight`"));
+}
+
+}  // namespace
+}  // namespace titan::ckpt

@@ -1,0 +1,134 @@
+#include "ckpt/ops/diff.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/support/make_checkpoint.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::make_checkpoint;
+using testing::MemFs;
+using testing::Synthetic;
+
+std::vector<std::string> kinds(const std::vector<Difference>& items) {
+  std::vector<std::string> out;
+  for (const Difference& d : items) out.push_back(d.kind + ":" + d.name);
+  return out;
+}
+
+class DiffTest : public ::testing::Test {
+ protected:
+  DiffReport diff(const Synthetic& a, const Synthetic& b, bool notes_count = false) {
+    EXPECT_TRUE(make_checkpoint(fs_, "/a/checkpoint", a).ok());
+    EXPECT_TRUE(make_checkpoint(fs_, "/b/checkpoint", b).ok());
+    const Result<DiffReport> report = diff_checkpoints(fs_, {"/a@latest", "/b@latest", notes_count, {}});
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return *report;
+  }
+  MemFs fs_;
+};
+
+TEST_F(DiffTest, IsEqualOnAnyTwoLayouts) {
+  for (const auto& [dp, pp] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 1}, {3, 1}, {1, 4}, {2, 2}, {4, 3}}) {
+    fs_ = MemFs();
+    const DiffReport report = diff({}, {.dp = dp, .pp = pp});
+    EXPECT_TRUE(report.equal()) << dp << "x" << pp;
+    EXPECT_THAT(report.differences, IsEmpty());
+    EXPECT_EQ(report.equal_tensors, 63u);
+    EXPECT_EQ(report.notes.front().kind, "layout");
+  }
+}
+
+TEST_F(DiffTest, NotesCountOnlyWhenAskedFor) {
+  const DiffReport report = diff({}, {.created = "2027-01-01T00:00:00Z", .config = {{"model.dim", "16"}, {"new.key", "1"}}}, true);
+  EXPECT_TRUE(report.state_equal);
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(kinds(report.notes), ElementsAre("config:new.key", "config:optimizer.lr", "config:training.steps"));
+  EXPECT_EQ(report.notes[0].a, "absent");
+  EXPECT_EQ(report.notes[0].b, "1");
+}
+
+TEST_F(DiffTest, MeasuresTheTensorsThatDiffer) {
+  const DiffReport report = diff({.dp = 2}, {.changes = {{"norm.weight", 3, 0.5}, {"norm.weight", 7, -0.25}}});
+  EXPECT_FALSE(report.equal());
+  EXPECT_EQ(report.equal_tensors, 62u);
+  ASSERT_THAT(kinds(report.differences), ElementsAre("tensor:norm.weight"));
+  const TensorDistance& distance = *report.differences[0].distance;
+  EXPECT_EQ(distance.elements, 16u);
+  EXPECT_EQ(distance.different, 2u);
+  EXPECT_EQ(distance.first_index, 3u);
+  EXPECT_NEAR(distance.max_abs, 0.5, 1e-6);
+  EXPECT_EQ(distance.non_finite, 0u);
+}
+
+TEST_F(DiffTest, ComparesBytesWhenLeafSizesDiffer) {
+  const DiffReport report = diff({.leaf_elements = 256}, {.leaf_elements = 100, .changes = {{"tok_embeddings.weight", 1071, 1.0}}});
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(kinds(report.differences), ElementsAre("leaf_elements:leaf_elements", "tensor:tok_embeddings.weight"));
+  EXPECT_EQ(report.differences[1].distance->first_index, 1071u);
+  EXPECT_EQ(report.differences[1].distance->elements, 1072u);
+  EXPECT_EQ(report.equal_tensors, 62u);
+}
+
+TEST_F(DiffTest, NamesEveryPartOfTheStateThatDiffers) {
+  const DiffReport report = diff({.step = 10}, {.step = 20, .peak_lr = 2e-3});
+  EXPECT_THAT(kinds(report.differences), ElementsAre("step:step", "tokens:tokens", "lr_schedule:phase 1", "lr_schedule:phase 2", "lr_schedule:phase 3",
+                                                     "data:samples", "optimizer_step:tok_embeddings.weight and 20 more"));
+}
+
+TEST_F(DiffTest, NamesTensorsOfOneSideAndOtherShapes) {
+  const DiffReport report = diff({.layers = 1, .vocab = 67}, {.layers = 2, .vocab = 70});
+  const std::vector<std::string> found = kinds(report.differences);
+  EXPECT_THAT(found, ::testing::Contains("tensor:layers.1.ffn_norm.weight"));
+  EXPECT_THAT(found, ::testing::Contains("tensor:tok_embeddings.weight"));
+  for (const Difference& d : report.differences) {
+    if (d.name == "layers.1.ffn_norm.weight") { EXPECT_EQ(d.a + " " + d.b, "absent float32 [16]"); }
+    if (d.name == "tok_embeddings.weight") { EXPECT_EQ(d.a + " " + d.b, "float32 [67, 16] float32 [70, 16]"); }
+    EXPECT_FALSE(d.distance) << d.name;
+  }
+}
+
+TEST_F(DiffTest, ReportsHowMuchItReads) {
+  std::uint64_t done = 0, total = 0;
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.seed = 2}).ok());
+  ASSERT_TRUE(diff_checkpoints(fs_, {"/a@10", "/b@10", false, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }}).ok());
+  EXPECT_EQ(done, total);
+  EXPECT_EQ(total, 2u * 6576 * 4 * 3);
+}
+
+TEST_F(DiffTest, FailsOnDamageInATensorThatItMustRead) {
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.seed = 2}).ok());
+  const std::uint64_t size = fs_.stat("/b/checkpoint/step-00000010/model/shard-00000.h5")->size;
+  ASSERT_TRUE(fs_.overwrite("/b/checkpoint/step-00000010/model/shard-00000.h5", size / 2, std::vector<std::byte>(4096)).ok());
+  EXPECT_EQ(diff_checkpoints(fs_, {"/a@10", "/b@10", false, {}}).status().code, Code::kCorrupt);
+}
+
+TEST(AddDistance, SeparatesNonFiniteValuesAndCountsBitsNotNumbers) {
+  const float a[] = {1, 0.0f, 5, NAN, 2, INFINITY}, b[] = {1, -0.0f, 7, NAN, NAN, 1};
+  TensorDistance distance;
+  add_distance(distance, DType::kF32, 100, std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+  EXPECT_EQ(distance.elements, 6u);
+  EXPECT_EQ(distance.different, 4u);  // -0 counts, equal NaNs do not
+  EXPECT_EQ(distance.first_index, 101u);
+  EXPECT_EQ(distance.first_b, "-0");
+  EXPECT_EQ(distance.non_finite, 2u);
+  EXPECT_EQ(distance.max_abs, 2);
+  EXPECT_DOUBLE_EQ(distance.max_rel, 2.0 / 7);
+}
+
+TEST(PhaseText, SaysWhereAStretchedPhaseBegan) {
+  EXPECT_EQ(phase_text({1, PhaseKind::kLinear, 0, 0.5, 0, 10}), "linear 0 -> 0.5 over 10 steps from step 1");
+  EXPECT_EQ(phase_text({61, PhaseKind::kCosine, 0.5, 0, -60.5, 212.5}), "cosine 0.5 -> 0 over 212.5 steps from step 61 (origin -60.5)");
+  EXPECT_EQ(phase_text({11, PhaseKind::kConstant, 0.5, 0.5, 11, 0}), "constant 0.5 from step 11");
+}
+
+}  // namespace
+}  // namespace titan::ckpt
