@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/base/fs.h"
@@ -26,8 +27,13 @@ struct RunScan {
   std::vector<std::string> foreign;      ///< anything else, never touched
 };
 
-/// Lists `checkpoint_dir`; a missing folder is an empty scan.
+/// Opens one checkpoint folder far enough to know that it is valid: manifest, self-digest, version, member sizes.
+using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
+
+/// Lists `checkpoint_dir`, each step checked by CheckpointReader::open; a missing folder is an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
+/// The same with another check.
+Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);
 
 struct ResumeChoice {
   const StepEntry* entry = nullptr;      ///< nullptr: nothing to resume from
@@ -36,11 +42,16 @@ struct ResumeChoice {
 /// Picks the newest valid full step. Pure.
 ResumeChoice select_resume(const RunScan& scan);
 
-/// Which steps to delete so that `keep_latest` valid full ones remain (0 = keep all): pure; never pinned ones, step 0,
-/// invalid ones, or the newest valid full one. Returns indices into scan.steps.
+/// Which steps to delete so that the newest `keep_latest` valid full ones remain (0 = keep all): pure; never pinned ones
+/// or step 0 (they count where they are among the newest), invalid or weights-only ones, or the newest valid full one.
+/// Returns indices into scan.steps, newest first.
 std::vector<std::size_t> select_expired(const RunScan& scan, std::uint64_t keep_latest);
 
-/// Deletes a step: rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder.
+/// True when the newest step is invalid and older ones exist: then nothing may be deleted before one save has succeeded.
+bool retention_must_wait(const RunScan& scan);
+
+/// Deletes a step: rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder. A failure after
+/// the rename leaves a leftover. \error kInvalid when `name` is no step name, kNotFound, kFailed.
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
 
 /// Removes leftovers (temporaries and trash) of dead runs; the caller holds the run's lock. Returns one line per
@@ -52,13 +63,16 @@ std::string step_name(std::uint64_t step);
 /// Parses exactly step_name()'s form.
 std::optional<std::uint64_t> parse_step_name(std::string_view name);
 
-/// Tries the store: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed naming what the
+/// Tries the store below `dir`: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed naming what the
 /// store cannot do.
 Status probe_store(Fs& fs, const std::string& dir);
 
-/// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest; a run folder is
-/// `<RUN>/checkpoint` or the folder that holds the steps. \error kNotFound naming the steps that are there.
+/// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest (the newest valid
+/// one, full or not); a run folder is `<RUN>/checkpoint` or the folder that holds the steps. A step named by number is
+/// returned unchecked: it is taken or refused, never replaced by another. \error kNotFound naming the steps there are.
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec);
+/// The same with another check.
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check);
 /// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps.
 Result<std::string> resolve_run(Fs& fs, const std::string& run);
 

@@ -63,11 +63,13 @@ struct Published {
   Digest id;
   std::uint64_t bytes = 0;
   bool already_there = false;  ///< an equal valid step existed; the new one was dropped
+  std::vector<std::string> warnings;  ///< what failed after the commit and does no harm (`latest`)
 };
 
 /// Checks that receipts cover every leaf exactly once, writes the JSON components and the manifest, and publishes by a
 /// no-replace rename and a sync of the parent. An invalid step of the same number is moved to `.trash-*` first.
-/// \error kFailed when a valid but different checkpoint of that step exists.
+/// \error kFailed when a valid but different checkpoint of that step exists, when a leaf is missing or there twice (named),
+/// on I/O errors. When only the last sync of `checkpoint_dir` fails, the complete step may be visible all the same.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
                               const std::vector<RankReceipt>& receipts);
 

@@ -1,10 +1,27 @@
 #include "cli/titan_train/args.h"
 
+#include <algorithm>
+
 #include "libtrain/config/key_table.h"
 
 namespace titan::train_cli {
 
 using ckpt::Result;
+
+namespace {
+
+// "section.key" of a boolean, or "section.no_key": a flag without a value.
+bool is_switch(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  const auto boolean = [](const std::string& candidate) {
+    const train::Key* key = train::find_key(train::canonical_name(candidate));
+    return key != nullptr && train::is_bool(*key);
+  };
+  const std::size_t dot = name.rfind('.');
+  return boolean(name) || (name.compare(dot + 1, 3, "no_") == 0 && boolean(name.substr(0, dot + 1) + name.substr(dot + 4)));
+}
+
+}  // namespace
 
 const ui::Program& program() {
   using ui::Built;
@@ -40,14 +57,12 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
       rest.push_back(word);
       continue;
     }
-    std::string item = word.substr(2);
-    if (equals == std::string::npos && i + 1 < words.size() && !train::is_switch_key(item)) item += "=" + words[++i];
-    arguments.overrides.push_back(std::move(item));
+    arguments.overrides.push_back(word);
+    if (equals == std::string::npos && i + 1 < words.size() && !is_switch(word.substr(2))) arguments.overrides.push_back(words[++i]);
   }
   TITAN_ASSIGN_OR_RETURN(arguments.command, ui::parse_command_line(program(), rest));
   for (const std::string& item : arguments.command.values.count("set") ? arguments.command.values.at("set") : std::vector<std::string>{}) {
-    if (item.find('=') == std::string::npos) return ckpt::invalid("--set " + item + ": expected SECTION.KEY=VALUE");
-    arguments.overrides.push_back(item);
+    arguments.overrides.push_back("--set=" + item);
   }
   return arguments;
 }

@@ -13,7 +13,7 @@ const ui::Program& program();
 /// A parsed command line of titan-train.
 struct Arguments {
   ui::Command command;
-  std::vector<std::string> overrides;  ///< "section.key=value", "section.key" (a switch), in order
+  std::vector<std::string> overrides;  ///< words about keys as typed, for load_config
 };
 
 /// \error kInvalid, kUnsupported: see ui::parse_command_line.

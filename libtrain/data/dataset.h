@@ -21,9 +21,12 @@ class TokenStream {
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
   /// Largest id that can occur, plus one, where the kind of file bounds it (bytes: 256), else 0.
   virtual std::uint64_t id_bound() const = 0;
+  /// Where token `position` stands, for error messages: "data/b.bin, token 17".
+  virtual std::string describe(std::uint64_t position) const = 0;
 };
 
-/// The index of sample number `i` of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
+/// The index of sample number `i` (< n) of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
+/// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
 std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
 
 /// Samples of seq_len + 1 tokens each.
@@ -32,25 +35,32 @@ class Dataset {
   /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list) and, with
   /// validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working directory.
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a multiple
-  /// of the token size.
+  /// of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not built yet.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size);
 
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
+  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch); origin() follows.
+  void continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
-  std::uint64_t epoch(std::uint64_t sample) const { return sample / origin_.samples_per_epoch; }
-  /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs).
+  std::uint64_t epoch(std::uint64_t sample) const {
+    return origin_.first_epoch + (sample - origin_.epoch_base) / origin_.samples_per_epoch;
+  }
+  /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
   /// \error kInvalid: a token id >= vocab_size (file, position).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
 
-  /// Held-back samples, in stream order, without permutation; 0 when validation is off.
+  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
   std::int64_t validation_seq_len() const { return validation_seq_len_; }
   ckpt::Status validation_sample(std::uint64_t sample, std::span<std::int64_t> out) const;
 
  private:
   Dataset() = default;
+  ckpt::Status prepare_validation(const Config& config, std::uint64_t* train_tokens);
+  ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
+
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
   std::uint64_t vocab_size_ = 0;

@@ -8,21 +8,28 @@
 
 #include "ckpt/plan/partition.h"
 #include "libtrain/dist/communicator.h"
-#include "libtrain/pipeline/tree.h"
 #include "libtrain/model/stage.h"
+#include "libtrain/pipeline/tree.h"
 
 namespace titan::train {
+
+/// Tags of transfers over `World::pp` that this file makes; the pipeline executor uses others.
+inline constexpr std::uint64_t kTiedGradientTag = 0x7ffffff0;
+inline constexpr std::uint64_t kTiedWeightTag = 0x7ffffff1;
 
 /// Merges the gradients of one slot as micro-batches finish, in any order: insert() converts to fp32 and merges upward
 /// while the sibling is present.
 class TreeSum {
  public:
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed (its storage may be reused for sums).
+  /// `grad` is consumed (its storage may be reused for sums). A micro-batch that is outside of the block or was inserted
+  /// before is an std::logic_error.
   void insert(std::uint32_t micro_batch, at::Tensor grad);
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
-  /// Every micro-batch of the block must have been inserted.
+  /// Every micro-batch of the block must have been inserted, else std::logic_error.
   std::vector<at::Tensor> finish();
+  /// Sums held at present.
+  std::size_t held() const { return nodes_.size(); }
 
  private:
   std::uint32_t count_;

@@ -2,7 +2,8 @@
 // A group of ranks and the few collectives that training needs. Backends implement it; callers never see c10d.
 //
 // Errors are exceptions of type CommError: a dead or silent peer ends the job, so nobody recovers in place.
-// All ranks of a group call the same operations in the same order, except send/recv. Tensors are contiguous, on the CPU.
+// All ranks of a group call the same operations in the same order, except send/recv, one thread at a time per group.
+// Tensors are contiguous, on the CPU. Any operation may throw CommError; the group is of no use afterwards.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,7 +39,8 @@ class Communicator {
   /// Element-wise sum over ranks in an unspecified order: use only where at most one rank's element is not zero,
   /// or for integers.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
-  /// Point to point; a (src, dst, tag) triple is used by one transfer at a time. Tensors must stay alive until wait().
+  /// Point to point between two different ranks; tag < 2^31. A (src, dst, tag) triple is used by one transfer at a time.
+  /// Both sides agree on the number of bytes. Tensors must stay alive until wait().
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
   virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
 

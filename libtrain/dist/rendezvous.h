@@ -20,7 +20,9 @@ struct ConnectOptions {
 };
 
 /// Connects this rank to its peers over Gloo and builds the groups of the mesh; starts the heartbeat by which a silent
-/// rank is named. \error CommError naming the ranks that did not arrive within init_timeout.
+/// rank is named. A rank whose heartbeat stops for `train_timeout` ends any collective, also of the I/O group.
+/// World::shutdown ends within the I/O deadline plus a few seconds. \error CommError naming the ranks that did not arrive
+/// within init_timeout; std::invalid_argument for a mesh that does not fit the world.
 World connect(const ConnectOptions& options);
 
 }  // namespace titan::train

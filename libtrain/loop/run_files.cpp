@@ -51,9 +51,8 @@ void RunFiles::beat() {
   }
 }
 
-Status RunFiles::start(const Config& config, const LoadedConfig& loaded, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
-  (void)config;
-  TITAN_RETURN_IF_ERROR(replace_file(ckpt::posix_fs(), run_dir_, "config.toml", describe_config(loaded)));
+Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
+  TITAN_RETURN_IF_ERROR(replace_file(ckpt::posix_fs(), run_dir_, "config.toml", config_toml(config)));
   TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
   EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);

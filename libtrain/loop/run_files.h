@@ -9,7 +9,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/io/run_lock.h"
 #include "ckpt/model/schedule.h"
-#include "libtrain/config/loader.h"
+#include "libtrain/config/config.h"
 #include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
@@ -22,7 +22,7 @@ class RunFiles {
   ~RunFiles();
 
   /// Writes config.toml and opens metrics.jsonl behind `step`.
-  ckpt::Status start(const Config& config, const LoadedConfig& loaded, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
+  ckpt::Status start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
   ckpt::Status close();
 
   std::unique_ptr<MetricsFile> metrics;

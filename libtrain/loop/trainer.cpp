@@ -51,6 +51,18 @@ T take(Result<T> result) {
   return std::move(result).value();
 }
 
+ckpt::Settings runtime_environment(int threads) {
+  return {{"blas", blas_name()}, {"device", "cpu"}, {"isa", cpu_isa()}, {"threads_per_rank", std::to_string(threads)}, {"torch", torch_version()}};
+}
+
+// training.global_batch_size = -1 was resolved at the first start and stays what it was then.
+std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
+  for (const auto& [key, value] : accepted) {
+    if (key == "training.global_batch_size") return std::stoll(value);
+  }
+  return 0;
+}
+
 class Trainer {
  public:
   explicit Trainer(const TrainOptions& options)
@@ -172,7 +184,10 @@ void Trainer::prepare_state() {
 
   const ckpt::Settings accepted = accepted_settings(config_, plan_, state_.seed, dataset_->origin());
   if (resumed) {
-    on_root([&] { return drift_error(find_drift(state_.accepted, accepted, config_), start_.path); });
+    on_root([&] {
+      const std::vector<Drift> drift = find_drift(state_.accepted, accepted);
+      return drift.empty() ? ckpt::ok_status() : drift_error(drift, start_.path);
+    });
     data_.samples_per_epoch = dataset_->samples_per_epoch();
   } else {
     lr_ = ckpt::schedule_from(plan_.lr);
@@ -225,6 +240,7 @@ void Trainer::begin_attempt() {
 
 void Trainer::announce() {
   if (!root()) return;
+  for (const std::string& warning : plan_.warnings) log_warn(warning);
   BannerFacts facts;
   facts.start = (source_ ? "resume at step " + std::to_string(start_.step) + " from " + start_.path + ": " : "") + start_.reason;
   facts.run_dir = config_.job.dump_folder;
@@ -393,7 +409,7 @@ int Trainer::run() {
   }
   checkpointer_->mark_damaged(damaged_);
   begin_attempt();
-  if (root()) check(files_->start(config_, options_.loaded, start_.step, state_.attempts.back(), source_ ? start_.path : ""));
+  if (root()) check(files_->start(config_, start_.step, state_.attempts.back(), source_ ? start_.path : ""));
   announce();
   executor_ = std::make_unique<Executor>(world_, plan_, *stage_);
   attempt_start_ = Clock::now();

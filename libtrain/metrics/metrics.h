@@ -28,31 +28,44 @@ struct StepMetrics {
 using EventValue = std::variant<std::string, double, std::uint64_t, bool>;
 using EventFields = std::vector<std::pair<std::string, EventValue>>;
 
-/// Appends to `<run>/metrics.jsonl`; one object per line; floats in shortest round-trip form, non-finite as strings.
+/// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form, non-finite as
+/// strings. One writer (rank 0, under the run's lock), not thread-safe.
 class MetricsFile {
  public:
-  /// Opens for a start that continues after `step` (0 = fresh): lines with a larger step and a torn last line are cut off;
-  /// the cut tail is kept as metrics.jsonl.attempt-<attempt>. \error kFailed (I/O).
+  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut off,
+  /// events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events too. A torn
+  /// last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(const std::string& path, std::uint64_t step, std::uint32_t attempt);
   ~MetricsFile();
   ckpt::Status step(const StepMetrics& metrics);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
-  ckpt::Status sync();     ///< fsync; at checkpoint commits
+  /// fsync. Call it before a checkpoint of this step is published: then no published step is without its lines.
+  ckpt::Status sync();
   /// fsync and close; reports late errors.
   ckpt::Status close();
 
  private:
-  MetricsFile(int fd, std::uint32_t attempt) : fd_(fd), attempt_(attempt) {}
+  MetricsFile(int fd, std::string path, std::uint32_t attempt) : fd_(fd), path_(std::move(path)), attempt_(attempt) {}
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+  std::string line_start(std::uint64_t step) const;
+  ckpt::Status append(std::string line);
+
   int fd_ = -1;
+  std::string path_;
   std::uint32_t attempt_ = 1;
 };
 
-/// torchtitan's console line: "step: 10  loss: 9.94932  grad_norm: 1.5181  memory: n/a  tps: 5,855  tflops: 0.31  mfu: n/a".
+/// torchtitan's console line with its widths, without newline:
+/// "step: 10  loss:  9.94932  grad_norm:  1.5181  memory: n/a  tps: 5,855  tflops: 0.31  mfu: n/a".
+/// A `tflops` that is not a positive number is unknown.
 std::string step_line(const StepMetrics& metrics, std::optional<double> memory_gib, double tflops, bool color);
-/// "validate step: 20  loss:  3.1234  ..."
+/// "validate step: 20  loss:  3.1234  memory: n/a  tps: 5,855"
 std::string validation_line(std::uint64_t step, double loss, double tps, bool color);
 
+/// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
 /// Shortest text that reads back as the same double; "nan", "inf", "-inf" in quotes.
 std::string json_number(double value);
 /// Now, RFC 3339 UTC with milliseconds.

@@ -2,6 +2,7 @@
 // One pipeline stage of a Llama-style model: its parameters and its forward function.
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ struct StageSpec {
 StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
 /// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf that
-/// requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews.
+/// requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's lookup
+/// uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add up a token's bf16 gradients in
+/// bf16, where 256 + 1 = 256.
 struct StageParameter {
   std::string name;
   std::uint32_t index = 0;   ///< into RunPlan::parameters
@@ -42,22 +45,32 @@ class Stage {
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 
-  /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout.
+  /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout. Refreshes.
   /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
   void init_weights(std::uint64_t seed);
   /// Renews bf16 compute copies from the masters; nothing to do in fp32.
   void refresh();
 
   /// `input`: tokens int64 [B,T] on the first stage, hidden [B,T,D] in the compute dtype elsewhere.
-  /// Returns hidden [B,T,D], or logits [B,T,V] (compute dtype) on the last stage.
+  /// Returns hidden [B,T,D], or logits [B,T,V] (compute dtype) on the last stage. Keeps nothing between calls.
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
+  struct Layer {  // places in parameters_
+    std::size_t wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm;
+  };
+  std::size_t place(const std::string& name) const;
+  const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
+  void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
+  void add_tied_head(const RunPlan& plan);
+
   ModelDims dims_;
   StageSpec spec_;
   bool bf16_ = false;
   std::vector<StageParameter> parameters_;
-  at::Tensor rope_cos_, rope_sin_;
+  std::vector<Layer> layers_;
+  std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
+  at::Tensor rope_;
 };
 
 /// Cross-entropy in fp32 of each token, [B*T]; `targets` int64 [B,T].

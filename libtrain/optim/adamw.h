@@ -21,10 +21,13 @@ class ShardedAdamW {
     at::Tensor param;              ///< 1-D view into the stage parameter's master
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
   };
+  /// `leaf_elements` must be a multiple of 16, so that vector tails lie where the tensor ends on every layout
+  /// (else std::invalid_argument).
   ShardedAdamW(const RunPlan& plan, std::uint64_t leaf_elements, const World& world, Stage& stage, AdamWOptions options);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
-  /// coefficient) multiplies each gradient first. \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
+  /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
+  /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
   std::vector<State>& states() { return states_; }
   const std::vector<State>& states() const { return states_; }
@@ -41,7 +44,7 @@ double leaf_sum_of_squares(const float* data, std::int64_t count);
 /// The same bits on every rank and layout; non-finite values come through as such.
 double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements, const std::vector<OwnedGradient>& grads);
 
-/// min(1, max_norm / (norm + 1e-6)) in fp64; 1 when max_norm <= 0.
+/// min(1, max_norm / (norm + 1e-6)) in fp64; 1 when max_norm <= 0. `norm` must be finite: the caller stops before.
 double clip_coefficient(double norm, double max_norm);
 
 }  // namespace titan::train

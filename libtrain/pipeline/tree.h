@@ -9,11 +9,17 @@ namespace titan::train {
 struct Node {
   std::uint32_t lo = 0, hi = 0;
   auto operator<=>(const Node&) const = default;
+  bool contains(Node other) const { return lo <= other.lo && other.hi <= hi; }
+  std::uint32_t mid() const { return lo + (hi - lo) / 2; }
+  Node left() const { return {lo, mid()}; }
+  Node right() const { return {mid(), hi}; }
 };
 
 /// Micro-batches of DP rank `r` of `d`: [floor(r*M/d), floor((r+1)*M/d)).
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);
+/// The node whose half `node` is, in the tree over 0..count-1. `node` must be a node of that tree; the root is its own parent.
+Node parent(std::uint32_t count, Node node);
 
 }  // namespace titan::train

@@ -1,0 +1,45 @@
+#pragma once
+// Writes JSON text in a fixed form: keys in call order, doubles in shortest round-trip form, line breaks where asked.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+
+namespace titan::ckpt {
+
+class JsonWriter {
+ public:
+  JsonWriter& begin();             ///< {
+  JsonWriter& end();               ///< }
+  JsonWriter& begin_list();        ///< [
+  JsonWriter& end_list();          ///< ]
+  JsonWriter& line();              ///< breaks the line before the next key, element or closing bracket
+  JsonWriter& key(std::string_view name);
+  JsonWriter& value(std::string_view text);  ///< bytes that are not UTF-8 become U+FFFD
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(std::uint64_t number);
+  JsonWriter& value(std::uint32_t number) { return value(std::uint64_t{number}); }
+  JsonWriter& value(double number);          ///< NaN and infinity become null, which no reader accepts
+  JsonWriter& value(bool truth);
+  JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
+  JsonWriter& null();
+  JsonWriter& string_map(const std::vector<std::pair<std::string, std::string>>& entries);
+  JsonWriter& string_list(const std::vector<std::string>& entries);
+
+  /// The text, ended by a newline.
+  std::string finish() &&;
+
+ private:
+  void separate();
+  std::string out_;
+  bool comma_ = false;
+  bool line_ = false;
+};
+
+/// True when `text` is well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+}  // namespace titan::ckpt

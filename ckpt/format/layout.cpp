@@ -1,0 +1,50 @@
+#include "ckpt/format/layout.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ckpt/format/json_writer.h"
+
+namespace titan::ckpt {
+
+std::string shard_path(std::string_view component, std::uint32_t rank) {
+  char name[32];
+  std::snprintf(name, sizeof name, "/shard-%05u.h5", static_cast<unsigned>(rank));
+  return std::string(component) + name;
+}
+
+std::string json_path(std::string_view component) { return std::string(component) + ".json"; }
+
+std::string step_folder(std::uint64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
+  return name;
+}
+
+std::string temporary_name(std::uint64_t step, std::string_view save_id) { return step_folder(step) + ".tmp-" + std::string(save_id); }
+
+Status check_member_path(std::string_view path) {
+  const auto refuse = [&](const char* why) {
+    return corrupt("member path '" + std::string(path.substr(0, 255)) + "' is refused: " + why);
+  };
+  if (path.empty() || path.size() > 255) return refuse("it must have 1 to 255 bytes");
+  if (!std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < 0x7F && c != '\\'; }))
+    return refuse("only printable ASCII without spaces and backslashes is allowed");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return refuse("it has an empty, '.' or '..' part");
+    begin = end + 1;
+  }
+  return ok_status();
+}
+
+Status check_parameter_name(std::string_view name) {
+  if (name.empty() || name.size() > 1024)
+    return invalid("a parameter name has 1 to 1,024 bytes, found " + std::to_string(name.size()));
+  const bool control = std::any_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; });
+  if (control || !is_utf8(name)) return invalid("a parameter name is not UTF-8 without control characters");
+  return ok_status();
+}
+
+}  // namespace titan::ckpt

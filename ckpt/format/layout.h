@@ -1,0 +1,32 @@
+#pragma once
+// Names inside a checkpoint folder. \source FORMAT.md, "Tree"
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kLrScheduler = "lr_scheduler";  ///< components; the member is "<component>.json"
+inline constexpr const char* kDataloader = "dataloader";
+inline constexpr const char* kTrainState = "train_state";
+inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{256} << 20;
+
+/// "<component>/shard-%05u.h5".
+std::string shard_path(std::string_view component, std::uint32_t rank);
+/// "<component>.json".
+std::string json_path(std::string_view component);
+/// printf "step-%08d".
+std::string step_folder(std::uint64_t step);
+/// Name of the unpublished folder of a save: "step-%08d.tmp-<save_id>".
+std::string temporary_name(std::uint64_t step, std::string_view save_id);
+
+/// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without '\', at most 255 bytes.
+/// \error kCorrupt naming the path.
+Status check_member_path(std::string_view path);
+/// Accepts a parameter name: UTF-8, 1 to 1,024 bytes, no control characters. \error kInvalid naming it.
+Status check_parameter_name(std::string_view name);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,177 @@
+// The rules between the parts of a manifest. \source FORMAT.md, "manifest.json"
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/shard_file.h"
+
+namespace titan::ckpt {
+namespace {
+
+struct Extent {
+  std::uint64_t begin = 0, end = 0;
+};
+
+// What the pieces use of one shard.
+struct Usage {
+  std::vector<Extent> rows, bytes;
+};
+
+struct Totals {
+  std::uint64_t raw_bytes = 0;
+  std::set<std::uint32_t> files;
+};
+
+class Checker {
+ public:
+  explicit Checker(const Manifest& manifest) : manifest_(manifest), usage_(manifest.files.size()) {}
+
+  Status run() {
+    const Mesh& mesh = manifest_.mesh;
+    if (mesh.pp == 0 || mesh.dp == 0 || mesh.tp == 0) return corrupt("a degree of the mesh is 0");
+    if (manifest_.leaf_elements == 0 || manifest_.leaf_elements > std::uint64_t{1} << 32)
+      return corrupt("leaf_elements is " + std::to_string(manifest_.leaf_elements) + ", expected 1 to 2^32");
+    TITAN_RETURN_IF_ERROR(members());
+    TITAN_RETURN_IF_ERROR(parameters());
+    TITAN_RETURN_IF_ERROR(shards());
+    return components();
+  }
+
+ private:
+  Status members() {
+    std::unordered_set<std::string_view> paths;
+    for (const FileEntry& file : manifest_.files) {
+      TITAN_RETURN_IF_ERROR(check_member_path(file.path));
+      if (file.path == kManifestFile) return corrupt("the manifest lists itself");
+      if (!paths.insert(file.path).second) return corrupt("member '" + file.path + "' is listed twice");
+      if (file.role != FileRole::kShard) continue;
+      if (file.table_offset > file.bytes || file.table_rows > (file.bytes - file.table_offset) / kLeafRowBytes)
+        return corrupt("the leaf table of '" + file.path + "' does not fit in the file");
+    }
+    return ok_status();
+  }
+
+  Status parameters() {
+    std::unordered_set<std::string_view> names;
+    names.reserve(manifest_.parameters.size());
+    for (const ParameterRecord& record : manifest_.parameters) {
+      if (Status name = check_parameter_name(record.meta.name); !name.ok()) return corrupt(name.message);
+      if (!names.insert(record.meta.name).second) return corrupt("parameter '" + record.meta.name + "' is listed twice");
+      if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, record.meta.name, *record.model, model_));
+      for (std::size_t i = 0; i < record.slots.size(); ++i) {
+        const std::string& slot = record.slots[i].name;
+        if (slot.empty() || slot.size() > 64 || slot.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+          return corrupt("slot name '" + slot + "' of '" + record.meta.name + "': only a-z, 0-9 and _ are allowed");
+        for (std::size_t j = 0; j < i; ++j) {
+          if (record.slots[j].name == slot) return corrupt("slot '" + slot + "' of '" + record.meta.name + "' is there twice");
+        }
+        TITAN_RETURN_IF_ERROR(tensor(record, record.meta.name + "." + slot, record.slots[i].tensor, optimizer_));
+      }
+      with_model_ += record.model.has_value();
+      with_slots_ += !record.slots.empty();
+    }
+    return ok_status();
+  }
+
+  Status tensor(const ParameterRecord& record, const std::string& name, const StoredTensor& tensor, Totals& totals) {
+    std::uint64_t elements = 0;
+    if (record.meta.shape.size() > 32) return corrupt("tensor '" + name + "' has more than 32 dimensions");
+    const std::uint64_t size = dtype_size(tensor.dtype);
+    if (!checked_elements(record.meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / size)
+      return corrupt("the shape of tensor '" + name + "' overflows");
+    const LeafGrid grid{elements, manifest_.leaf_elements};
+    if (tensor.chunk != grid.chunk_extent())
+      return corrupt("tensor '" + name + "': chunk is " + std::to_string(tensor.chunk) + ", expected " + std::to_string(grid.chunk_extent()));
+    std::uint64_t next = 0;
+    for (const Piece& piece : tensor.pieces) {
+      if (piece.first_leaf != next || piece.leaf_count == 0 || piece.leaf_count > grid.count() - next)
+        return corrupt("tensor '" + name + "': its pieces do not cover leaf " + std::to_string(next) + " exactly once");
+      next += piece.leaf_count;
+      if (piece.file >= manifest_.files.size() || manifest_.files[piece.file].role != FileRole::kShard)
+        return corrupt("tensor '" + name + "': a piece names file " + std::to_string(piece.file) + ", which is no shard");
+      const FileEntry& file = manifest_.files[piece.file];
+      const std::uint64_t bytes = (grid.begin(next) - grid.begin(piece.first_leaf)) * size;
+      if (piece.row > file.table_rows || piece.leaf_count > file.table_rows - piece.row)
+        return corrupt("tensor '" + name + "': rows of a piece lie outside the leaf table of '" + file.path + "'");
+      if (piece.offset > file.bytes || bytes > file.bytes - piece.offset)
+        return corrupt("tensor '" + name + "': a piece lies outside '" + file.path + "'");
+      usage_[piece.file].rows.push_back({piece.row, piece.row + piece.leaf_count});
+      usage_[piece.file].bytes.push_back({piece.offset, piece.offset + bytes});
+      totals.files.insert(piece.file);
+      totals.raw_bytes += bytes;
+    }
+    if (next != grid.count()) return corrupt("tensor '" + name + "': its pieces do not cover leaf " + std::to_string(next));
+    return ok_status();
+  }
+
+  Status shards() {
+    const auto by_begin = [](const Extent& a, const Extent& b) { return a.begin < b.begin; };
+    for (std::size_t i = 0; i < usage_.size(); ++i) {
+      const FileEntry& file = manifest_.files[i];
+      if (file.role != FileRole::kShard) continue;
+      auto& [rows, bytes] = usage_[i];
+      bytes.push_back({file.table_offset, file.table_offset + file.table_rows * kLeafRowBytes});
+      std::sort(rows.begin(), rows.end(), by_begin);
+      std::sort(bytes.begin(), bytes.end(), by_begin);
+      std::uint64_t next = 0;
+      for (const Extent& extent : rows) {
+        if (extent.begin != next) return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used exactly once");
+        next = extent.end;
+      }
+      if (next != file.table_rows) return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used");
+      for (std::size_t k = 1; k < bytes.size(); ++k) {
+        if (bytes[k].begin < bytes[k - 1].end) return corrupt("pieces overlap in '" + file.path + "' at offset " + std::to_string(bytes[k].begin));
+      }
+    }
+    return ok_status();
+  }
+
+  Status components() {
+    std::unordered_set<std::string_view> names;
+    for (const ComponentEntry& entry : manifest_.components) {
+      if (!names.insert(entry.name).second) return corrupt("component '" + entry.name + "' is listed twice");
+    }
+    if (with_model_ != (manifest_.component(kModel) ? manifest_.parameters.size() : 0))
+      return corrupt("the component 'model' and the parameters' 'model' records do not agree");
+    if ((with_slots_ > 0) != (manifest_.component(kOptimizer) != nullptr))
+      return corrupt("the component 'optimizer' and the parameters' slots do not agree");
+    TITAN_RETURN_IF_ERROR(sums(kModel, model_));
+    TITAN_RETURN_IF_ERROR(sums(kOptimizer, optimizer_));
+    for (const char* name : {kLrScheduler, kDataloader, kTrainState}) TITAN_RETURN_IF_ERROR(json(name));
+    return ok_status();
+  }
+
+  Status sums(const char* name, const Totals& totals) {
+    const ComponentEntry* entry = manifest_.component(name);
+    if (!entry) return ok_status();
+    std::uint64_t stored = 0;
+    for (const std::uint32_t file : totals.files) stored += manifest_.files[file].bytes;
+    if (entry->bytes != totals.raw_bytes || entry->stored_bytes != stored || entry->files != totals.files.size())
+      return corrupt("component '" + std::string(name) + "': bytes or files do not agree with its pieces");
+    return ok_status();
+  }
+
+  Status json(const char* name) {
+    const ComponentEntry* entry = manifest_.component(name);
+    const std::string path = json_path(name);
+    const auto member = std::find_if(manifest_.files.begin(), manifest_.files.end(), [&](const FileEntry& file) { return file.path == path; });
+    if ((entry != nullptr) != (member != manifest_.files.end()))
+      return corrupt("component '" + std::string(name) + "' and member '" + path + "' must come together");
+    if (entry && (member->role != FileRole::kJson || member->whole != entry->digest || member->bytes != entry->bytes))
+      return corrupt("component '" + std::string(name) + "' and member '" + path + "' do not agree");
+    return ok_status();
+  }
+
+  const Manifest& manifest_;
+  std::vector<Usage> usage_;
+  Totals model_, optimizer_;
+  std::size_t with_model_ = 0, with_slots_ = 0;
+};
+
+}  // namespace
+
+Status check_manifest(const Manifest& manifest) { return Checker(manifest).run(); }
+
+}  // namespace titan::ckpt

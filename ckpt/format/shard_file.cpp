@@ -1,0 +1,245 @@
+#include "ckpt/format/shard_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "ckpt/format/memory_image.h"
+
+namespace titan::ckpt {
+namespace {
+
+// libhdf5 serves one caller at a time anyway; holding our own lock keeps its per-thread settings simple.
+std::mutex hdf5_mutex;
+
+// Owns an HDF5 identifier.
+class Id {
+ public:
+  Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Id(Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Id& operator=(Id&&) = delete;
+  ~Id() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }  // NOLINT: used as the plain id everywhere
+  bool ok() const { return id_ >= 0; }
+  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+void prepare_library() {
+  static const bool once = [] {
+    H5dont_atexit();
+    H5open();
+    H5PLset_loading_state(0);  // never dlopen what the environment names
+    return true;
+  }();
+  (void)once;
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread
+}
+
+Status hdf5_failed(const std::string& what) { return failed("libhdf5 could not " + what); }
+
+// Returns the element type; bfloat16 is committed to the file at its first use.
+Id make_type(DType dtype, hid_t file) {
+  switch (dtype) {
+    case DType::kF32: return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose};
+    case DType::kF64: return {H5Tcopy(H5T_IEEE_F64LE), H5Tclose};
+    case DType::kI64: return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
+    case DType::kI32: return {H5Tcopy(H5T_STD_I32LE), H5Tclose};
+    case DType::kU8: return {H5Tcopy(H5T_STD_U8LE), H5Tclose};
+    case DType::kF16:
+    case DType::kBF16: break;
+  }
+  // The order of these calls matters: each must leave a valid type.
+  Id type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+  const bool bf16 = dtype == DType::kBF16;
+  const bool set = type.ok() && (bf16 ? H5Tset_fields(type, 15, 7, 8, 0, 7) : H5Tset_fields(type, 15, 10, 5, 0, 10)) >= 0 &&
+                   H5Tset_offset(type, 0) >= 0 && H5Tset_precision(type, 16) >= 0 && H5Tset_size(type, 2) >= 0 &&
+                   H5Tset_ebias(type, bf16 ? 127 : 15) >= 0;
+  if (!set) return {-1, H5Tclose};
+  if (bf16) {
+    const Id creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
+    if (H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0) return {-1, H5Tclose};
+  }
+  return type;
+}
+
+Id make_row_type() {
+  Id type(H5Tcreate(H5T_COMPOUND, kLeafRowBytes), H5Tclose);
+  const hsize_t digest_bytes[] = {16};
+  const Id digest(H5Tarray_create2(H5T_STD_U8LE, 1, digest_bytes), H5Tclose);
+  const bool ok = type.ok() && digest.ok() && H5Tinsert(type, "offset", 0, H5T_STD_U64LE) >= 0 &&
+                  H5Tinsert(type, "stored_bytes", 8, H5T_STD_U64LE) >= 0 && H5Tinsert(type, "raw_bytes", 16, H5T_STD_U64LE) >= 0 &&
+                  H5Tinsert(type, "filter_mask", 24, H5T_STD_U32LE) >= 0 && H5Tinsert(type, "reserved", 28, H5T_STD_U32LE) >= 0 &&
+                  H5Tinsert(type, "raw", 32, digest) >= 0 && H5Tinsert(type, "stored", 48, digest) >= 0;
+  if (!ok) return {-1, H5Tclose};
+  return type;
+}
+
+// Creates one early-allocated contiguous dataset and returns its address.
+Result<std::uint64_t> make_dataset(hid_t file, const std::string& name, hid_t type, std::uint64_t length) {
+  const hsize_t dims[] = {length};
+  const Id space(H5Screate_simple(1, dims, nullptr), H5Sclose);
+  const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const Id link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  const bool ready = space.ok() && creation.ok() && link.ok() && H5Pset_layout(creation, H5D_CONTIGUOUS) >= 0 &&
+                     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY) >= 0 && H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0 &&
+                     H5Pset_obj_track_times(creation, 0) >= 0 && H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
+  if (!ready) return hdf5_failed("prepare dataset '" + name + "'");
+  const Id dataset(H5Dcreate2(file, name.c_str(), type, space, link, creation, H5P_DEFAULT), H5Dclose);
+  if (!dataset.ok()) return hdf5_failed("create dataset '" + name + "'");
+  const haddr_t address = H5Dget_offset(dataset);
+  if (address == HADDR_UNDEF) return hdf5_failed("allocate dataset '" + name + "'");
+  return static_cast<std::uint64_t>(address);
+}
+
+Id make_file(MemoryImage* image, std::size_t datasets) {
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  // One metadata block that holds every object header: metadata stays together and tiny files stay tiny.
+  const hsize_t block = (600 * datasets + 4095) / 4096 * 4096;
+  const bool ready = access.ok() && creation.ok() && use_memory_image(access, image) &&
+                     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
+                     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && H5Pset_alignment(access, 65536, 4096) >= 0 &&
+                     H5Pset_meta_block_size(access, block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
+  if (!ready) return {-1, H5Fclose};
+  return {H5Fcreate("shard", H5F_ACC_TRUNC, creation, access), H5Fclose};
+}
+
+Status check_pieces(const std::vector<ShardPiece>& pieces) {
+  if (pieces.empty()) return invalid("a shard file needs at least one piece");
+  for (const ShardPiece& piece : pieces) {
+    if (piece.leaves.count == 0 || piece.leaves.end() > piece.grid.count())
+      return invalid("piece of '" + piece.tensor + "' has no leaves or leaves beyond its grid");
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf) {
+  std::string name;
+  for (const char c : tensor) {
+    if (c == '%') name += "%25";
+    else if (c == '/') name += "%2F";
+    else name += c;
+  }
+  return name + "@" + std::to_string(first_leaf);
+}
+
+Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
+  TITAN_RETURN_IF_ERROR(check_pieces(pieces));
+  const std::lock_guard lock(hdf5_mutex);
+  prepare_library();
+
+  MemoryImage image;
+  ShardSkeleton skeleton;
+  Id file = make_file(&image, pieces.size() + 1);
+  if (!file.ok()) return hdf5_failed("create a shard in memory");
+  {
+    std::vector<std::pair<DType, Id>> types;
+    for (const ShardPiece& piece : pieces) {
+      auto known = std::find_if(types.begin(), types.end(), [&](const auto& entry) { return entry.first == piece.dtype; });
+      if (known == types.end()) {
+        types.emplace_back(piece.dtype, make_type(piece.dtype, file));
+        known = std::prev(types.end());
+      }
+      if (!known->second.ok()) return hdf5_failed("make the type " + std::string(dtype_name(piece.dtype)));
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t offset,
+                             make_dataset(file, dataset_name(piece.tensor, piece.leaves.first), known->second, piece.elements()));
+      skeleton.offsets.push_back(offset);
+      skeleton.table_rows += piece.leaves.count;
+    }
+    const Id row = make_row_type();
+    if (!row.ok()) return hdf5_failed("make the type of the leaf table");
+    TITAN_ASSIGN_OR_RETURN(skeleton.table_offset, make_dataset(file, "leaf_table", row, skeleton.table_rows));
+  }
+  if (!file.close()) return hdf5_failed("close a shard in memory");
+  skeleton.file_bytes = std::max(image.end, image.allocated);
+  for (auto& [offset, bytes] : image.extents) skeleton.metadata.push_back({offset, std::move(bytes)});
+  return skeleton;
+}
+
+std::vector<std::byte> encode_leaf_table(const std::vector<LeafRow>& rows) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(rows.size() * kLeafRowBytes);
+  const auto put = [&](std::uint64_t value, int width) {
+    for (int shift = 0; shift < 8 * width; shift += 8) bytes.push_back(static_cast<std::byte>(value >> shift & 0xFF));
+  };
+  for (const LeafRow& row : rows) {
+    for (const std::uint64_t value : {row.offset, row.stored_bytes, row.raw_bytes}) put(value, 8);
+    put(row.filter_mask, 4);
+    put(0, 4);
+    for (const Digest* digest : {&row.raw, &row.stored}) {
+      for (const std::uint8_t byte : digest->bytes) bytes.push_back(static_cast<std::byte>(byte));
+    }
+  }
+  return bytes;
+}
+
+std::vector<LeafRow> decode_leaf_table(std::span<const std::byte> bytes) {
+  std::vector<LeafRow> rows(bytes.size() / kLeafRowBytes);
+  const std::byte* at = bytes.data();
+  const auto get = [&](int width) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < width; ++i) value |= static_cast<std::uint64_t>(*at++) << (8 * i);
+    return value;
+  };
+  for (LeafRow& row : rows) {
+    row.offset = get(8);
+    row.stored_bytes = get(8);
+    row.raw_bytes = get(8);
+    row.filter_mask = static_cast<std::uint32_t>(get(4));
+    get(4);
+    for (Digest* digest : {&row.raw, &row.stored}) {
+      std::memcpy(digest->bytes.data(), at, digest->bytes.size());
+      at += digest->bytes.size();
+    }
+  }
+  return rows;
+}
+
+std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t file_bytes) {
+  std::sort(covered.begin(), covered.end(), [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> rest;
+  std::uint64_t at = 0;
+  for (const ByteRange& range : covered) {
+    if (range.begin > at) rest.push_back({at, std::min(range.begin, file_bytes)});
+    at = std::max(at, range.end);
+  }
+  if (at < file_bytes) rest.push_back({at, file_bytes});
+  return rest;
+}
+
+Digest envelope_digest(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces) {
+  std::vector<ByteRange> covered{{skeleton.table_offset, skeleton.table_offset + skeleton.table_rows * kLeafRowBytes}};
+  for (std::size_t i = 0; i < pieces.size(); ++i) covered.push_back({skeleton.offsets[i], skeleton.offsets[i] + pieces[i].bytes()});
+  const std::vector<std::byte> zeros(65536);
+  Hasher hasher;
+  const auto hash_zeros = [&](std::uint64_t count) {
+    for (; count > 0; count -= std::min<std::uint64_t>(count, zeros.size()))
+      hasher.update(std::span(zeros).first(std::min<std::uint64_t>(count, zeros.size())));
+  };
+  auto extent = skeleton.metadata.begin();
+  for (const ByteRange& range : uncovered(std::move(covered), skeleton.file_bytes)) {
+    std::uint64_t at = range.begin;
+    while (at < range.end) {
+      while (extent != skeleton.metadata.end() && extent->offset + extent->bytes.size() <= at) ++extent;
+      const bool none = extent == skeleton.metadata.end() || extent->offset >= range.end;
+      const std::uint64_t begin = none ? range.end : std::max(at, extent->offset);
+      hash_zeros(begin - at);
+      if (none) break;
+      const std::uint64_t end = std::min(range.end, extent->offset + extent->bytes.size());
+      hasher.update(std::span(extent->bytes).subspan(begin - extent->offset, end - begin));
+      at = end;
+    }
+  }
+  return hasher.digest();
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,76 @@
+#pragma once
+// The structure of a shard file: a pure function of its pieces. Bytes of leaves go around libhdf5.
+// \source FORMAT.md, "Shard file"; HDF5 File Format Specification 3.0
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/base/result.h"
+#include "ckpt/model/dtype.h"
+#include "ckpt/model/leaf.h"
+
+namespace titan::ckpt {
+
+inline constexpr std::uint64_t kLeafRowBytes = 64;
+
+/// One row of the leaf table.
+struct LeafRow {
+  std::uint64_t offset = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t raw_bytes = 0;
+  std::uint32_t filter_mask = 0;
+  Digest raw, stored;
+  bool operator==(const LeafRow&) const = default;
+};
+
+std::vector<std::byte> encode_leaf_table(const std::vector<LeafRow>& rows);
+/// Decodes rows; `bytes` is a multiple of kLeafRowBytes.
+std::vector<LeafRow> decode_leaf_table(std::span<const std::byte> bytes);
+
+/// One dataset: a run of leaves of one stored tensor.
+struct ShardPiece {
+  std::string tensor;      ///< stored name
+  DType dtype = DType::kF32;
+  LeafGrid grid;           ///< of the whole tensor
+  LeafRange leaves;        ///< not empty
+  std::uint64_t elements() const { return grid.begin(leaves.end()) - grid.begin(leaves.first); }
+  std::uint64_t bytes() const { return elements() * dtype_size(dtype); }
+  bool operator==(const ShardPiece&) const = default;
+};
+
+/// Everything of a shard file but leaves and table.
+struct ShardSkeleton {
+  struct Extent {
+    std::uint64_t offset = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::uint64_t file_bytes = 0;
+  std::vector<Extent> metadata;         ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
+  std::vector<std::uint64_t> offsets;   ///< of each piece's first leaf
+  std::uint64_t table_offset = 0;
+  std::uint64_t table_rows = 0;
+};
+
+/// "<tensor>@<first leaf>" with '%' and '/' percent-encoded.
+std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
+
+/// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Takes one process-wide lock.
+/// \error kInvalid (no or empty or equal pieces), kFailed (libhdf5)
+Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces);
+
+/// A half-open byte range of a file.
+struct ByteRange {
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// Returns [0, file_bytes) without `covered` (sorted here; may touch or overlap), ascending.
+std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t file_bytes);
+
+/// Digest over all bytes of the skeleton's file that are in neither a piece nor the table.
+Digest envelope_digest(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces);
+
+}  // namespace titan::ckpt

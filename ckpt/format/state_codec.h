@@ -1,0 +1,22 @@
+#pragma once
+// Bytes of the JSON components. \source FORMAT.md, "JSON members"
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/schedule.h"
+
+namespace titan::ckpt {
+
+std::string_view phase_kind_text(PhaseKind kind);  ///< "linear", "sqrt", "cosine", "constant"
+
+std::string encode_lr_schedule(const LrSchedule& schedule);
+std::string encode_data_position(const DataPosition& position);
+std::string encode_train_state(const TrainState& state);
+
+/// Each decodes what the function above wrote; `what` names the text in messages. \error kCorrupt.
+Result<LrSchedule> decode_lr_schedule(const std::string& what, std::string_view text);
+Result<DataPosition> decode_data_position(const std::string& what, std::string_view text);
+Result<TrainState> decode_train_state(const std::string& what, std::string_view text);
+
+}  // namespace titan::ckpt

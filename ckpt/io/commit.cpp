@@ -1,0 +1,142 @@
+// commit_save: from receipts to a published step.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/state_codec.h"
+#include "ckpt/io/publish.h"
+
+namespace titan::ckpt {
+namespace {
+
+// The pieces and leaf digests of one stored tensor, by first leaf.
+using Found = std::map<std::pair<std::uint32_t, std::string>, std::vector<const RankReceipt::Item*>>;
+
+Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const Found& found, const std::map<const RankReceipt::Item*, std::uint32_t>& files) {
+  const ParameterMeta& meta = snapshot.parameters[ref.index];
+  const std::string name = ref.slot.empty() ? meta.name : meta.name + "." + ref.slot;
+  const LeafGrid grid = meta.grid(snapshot.leaf_elements);
+  StoredTensor tensor;
+  tensor.dtype = snapshot.dtype;
+  tensor.chunk = grid.chunk_extent();
+  std::vector<const RankReceipt::Item*> items;
+  if (const auto it = found.find({ref.index, ref.slot}); it != found.end()) items = it->second;
+  std::sort(items.begin(), items.end(), [](const auto* a, const auto* b) { return a->piece.first_leaf < b->piece.first_leaf; });
+  std::vector<Digest> leaves;
+  for (const RankReceipt::Item* item : items) {
+    const Piece& piece = item->piece;
+    if (piece.first_leaf > leaves.size()) break;
+    if (piece.first_leaf < leaves.size())
+      return failed("leaf " + std::to_string(piece.first_leaf) + " of tensor '" + name + "' was written by two ranks");
+    if (piece.leaf_count == 0 || piece.leaf_count != item->leaves.size() || piece.leaf_count > grid.count() - leaves.size())
+      return failed("the receipt for leaf " + std::to_string(piece.first_leaf) + " of tensor '" + name + "' names " + std::to_string(piece.leaf_count) +
+                    " leaves with " + std::to_string(item->leaves.size()) + " digests; the tensor has " + std::to_string(grid.count()));
+    tensor.pieces.push_back(piece);
+    tensor.pieces.back().file = files.at(item);
+    leaves.insert(leaves.end(), item->leaves.begin(), item->leaves.end());
+  }
+  if (leaves.size() != grid.count()) return failed("leaf " + std::to_string(leaves.size()) + " of tensor '" + name + "' was written by no rank");
+  tensor.digest = tensor_digest(leaves);
+  return tensor;
+}
+
+// Adds the tensors of all receipts and the entries of their files.
+Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
+  for (const RankReceipt& receipt : receipts) manifest.files.insert(manifest.files.end(), receipt.files.begin(), receipt.files.end());
+  const auto by_path = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
+  std::sort(manifest.files.begin(), manifest.files.end(), by_path);
+  Found found;
+  std::map<const RankReceipt::Item*, std::uint32_t> files;
+  for (const RankReceipt& receipt : receipts) {
+    for (const RankReceipt::Item& item : receipt.items) {
+      const bool slot_known = item.ref.slot.empty() || std::count(snapshot.slots.begin(), snapshot.slots.end(), item.ref.slot) > 0;
+      if (item.ref.index >= snapshot.parameters.size() || item.piece.file >= receipt.files.size() || !slot_known)
+        return failed("the receipt of rank " + std::to_string(receipt.rank) + " names a tensor or file that is not there");
+      found[{item.ref.index, item.ref.slot}].push_back(&item);
+      const auto at = std::lower_bound(manifest.files.begin(), manifest.files.end(), receipt.files[item.piece.file], by_path);
+      files[&item] = static_cast<std::uint32_t>(at - manifest.files.begin());
+    }
+  }
+  for (std::uint32_t i = 0; i < snapshot.parameters.size(); ++i) {
+    ParameterRecord record;
+    record.meta = snapshot.parameters[i];
+    TITAN_ASSIGN_OR_RETURN(record.model, assemble(snapshot, {i, ""}, found, files));
+    for (const std::string& slot : snapshot.slots) {
+      TITAN_ASSIGN_OR_RETURN(StoredTensor tensor, assemble(snapshot, {i, slot}, found, files));
+      record.slots.push_back({slot, std::move(tensor)});
+    }
+    record.optimizer_step = snapshot.slots.empty() ? 0 : snapshot.optimizer_step;
+    manifest.parameters.push_back(std::move(record));
+  }
+  return ok_status();
+}
+
+ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
+  ComponentEntry entry;
+  entry.name = name;
+  std::set<std::uint32_t> files;
+  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
+    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
+    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
+  };
+  for (const ParameterRecord& record : manifest.parameters) {
+    if (name == std::string_view(kModel)) add(record, *record.model);
+    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
+  }
+  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
+  entry.files = static_cast<std::uint32_t>(files.size());
+  entry.digest = component_digest(manifest, name);
+  return entry;
+}
+
+Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text, Manifest& manifest) {
+  FileEntry file;
+  file.path = json_path(component);
+  file.role = FileRole::kJson;
+  file.bytes = text.size();
+  file.whole = digest_of(std::string_view(text));
+  TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(tmp_dir, file.path), std::as_bytes(std::span(text))));
+  manifest.components.push_back({component, file.whole, file.bytes, file.bytes, 1});
+  manifest.files.push_back(std::move(file));
+  return ok_status();
+}
+
+// A JSON component must read back as the value that was given; else resuming would change the run.
+template <typename T>
+Status check_text(const char* component, const std::string& text, const T& value, Result<T> (*decode)(const std::string&, std::string_view)) {
+  const Result<T> read_back = decode(json_path(component), text);
+  if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new " + json_path(component) + " would not be readable");
+  if (*read_back != value) return failed("the new " + json_path(component) + " would read back as another value");
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
+                              const std::vector<RankReceipt>& receipts) {
+  Manifest manifest;
+  manifest.step = snapshot.train.step;
+  manifest.created = snapshot.created;
+  manifest.writer = snapshot.writer;
+  manifest.mesh = snapshot.mesh;
+  manifest.stage_cuts = snapshot.stage_cuts;
+  manifest.leaf_elements = snapshot.leaf_elements;
+  manifest.config = snapshot.config;
+  TITAN_RETURN_IF_ERROR(add_tensors(snapshot, receipts, manifest));
+  manifest.components.push_back(tensor_component(manifest, kModel));
+  if (!snapshot.slots.empty()) manifest.components.push_back(tensor_component(manifest, kOptimizer));
+
+  const std::string lr = encode_lr_schedule(snapshot.lr), data = encode_data_position(snapshot.data), train = encode_train_state(snapshot.train);
+  TITAN_RETURN_IF_ERROR(check_text(kLrScheduler, lr, snapshot.lr, decode_lr_schedule));
+  TITAN_RETURN_IF_ERROR(check_text(kDataloader, data, snapshot.data, decode_data_position));
+  TITAN_RETURN_IF_ERROR(check_text(kTrainState, train, snapshot.train, decode_train_state));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kLrScheduler, lr, manifest));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kDataloader, data, manifest));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kTrainState, train, manifest));
+  manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
+  TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
+  return publish(fs, checkpoint_dir, tmp_dir, manifest);
+}
+
+}  // namespace titan::ckpt

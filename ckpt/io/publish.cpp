@@ -1,0 +1,91 @@
+#include "ckpt/io/publish.h"
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/reader.h"
+
+namespace titan::ckpt {
+namespace {
+
+Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifest) {
+  for (const FileEntry& file : manifest.files) {
+    const std::string path = join_path(tmp_dir, file.path);
+    TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
+    if (info.type != FileType::kFile || info.size != file.bytes)
+      return failed(path + " has " + std::to_string(info.size) + " bytes, expected " + std::to_string(file.bytes));
+  }
+  return ok_status();
+}
+
+// Decides what becomes of a step that is already there. Returns true when the new one is to be dropped.
+Result<bool> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest) {
+  const std::string name = step_folder(manifest.step);
+  const std::string final_path = join_path(checkpoint_dir, name);
+  if (const auto info = fs.stat(final_path); !info.ok()) {
+    if (info.status().code == Code::kNotFound) return false;
+    return info.status();
+  }
+  const auto present = CheckpointReader::open(fs, final_path);
+  if (present.ok()) {
+    if (present->manifest().id == manifest.id) return true;
+    return failed("a valid checkpoint of step " + std::to_string(manifest.step) + " with other content is already there: " + final_path +
+                  " (id " + present->manifest().id.hex() + ", new " + manifest.id.hex() + ")")
+        .with_hint("move it away, or resume from it");
+  }
+  // Only proven damage may be moved aside: not a newer format, not a folder that cannot be read just now.
+  const Code code = present.status().code;
+  if (code != Code::kCorrupt && code != Code::kNotFound) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  const std::size_t mark = tmp_dir.rfind(".tmp-");
+  const std::string id = mark == std::string::npos ? "replaced" : tmp_dir.substr(mark + 5);
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, join_path(checkpoint_dir, ".trash-" + name + "-" + id)));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  return false;
+}
+
+Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
+  const std::string tmp = join_path(checkpoint_dir, "latest.tmp");
+  const std::string text = name + "\n";
+  if (fs.stat(tmp).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
+  Status status = write_new_file(fs, tmp, std::as_bytes(std::span(text)));
+  if (status.ok()) status = fs.rename(tmp, join_path(checkpoint_dir, "latest"));
+  if (!status.ok()) {
+    (void)fs.remove_file(tmp);
+    return status;
+  }
+  return fs.sync_dir(checkpoint_dir);
+}
+
+}  // namespace
+
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest) {
+  TITAN_RETURN_IF_ERROR(check_members(fs, tmp_dir, manifest));
+  const std::string text = encode_manifest(manifest);
+  const auto read_back = decode_manifest("the new manifest", text);
+  if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new manifest would not be readable");
+  if (*read_back != manifest) return failed("the new manifest would read back as another one");
+  const std::string tmp = join_path(tmp_dir, std::string(kManifestFile) + ".tmp");
+  TITAN_RETURN_IF_ERROR(write_new_file(fs, tmp, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(fs.rename(tmp, join_path(tmp_dir, kManifestFile)));
+  return fs.sync_dir(tmp_dir);
+}
+
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest) {
+  const std::string name = step_folder(manifest.step);
+  Published published;
+  published.path = join_path(checkpoint_dir, name);
+  published.id = manifest.id;
+  for (const FileEntry& file : manifest.files) published.bytes += file.bytes;
+  TITAN_ASSIGN_OR_RETURN(published.already_there, make_way(fs, checkpoint_dir, tmp_dir, manifest));
+  if (published.already_there) {
+    // The step may have been renamed by a process that died before its sync.
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+    if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
+  } else {
+    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(tmp_dir, published.path));
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  }
+  if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok()) published.warnings.push_back(latest.message);
+  return published;
+}
+
+}  // namespace titan::ckpt

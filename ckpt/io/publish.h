@@ -1,0 +1,18 @@
+#pragma once
+// The end of every save: the manifest and the commit. Used by the writer, and by tools that rewrite checkpoints.
+// \source FORMAT.md, "Commit protocol" steps 3 to 5
+#include <string>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/writer.h"
+
+namespace titan::ckpt {
+
+/// Puts `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder) after checking that every member lies
+/// there with its size and that the text reads back as the same manifest. \error kFailed
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest);
+
+/// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes it durable; see commit_save.
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,187 @@
+#include "ckpt/io/reader.h"
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <mutex>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/shard_file.h"
+#include "ckpt/format/state_codec.h"
+
+namespace titan::ckpt {
+namespace {
+
+constexpr std::size_t kOpenFiles = 128;
+constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
+
+using Table = std::vector<LeafRow>;
+
+Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
+  const std::string path = join_path(folder, file.path);
+  const auto info = fs.stat(path);
+  if (!info.ok()) {
+    if (info.status().code == Code::kNotFound) return corrupt("member " + path + " is missing");
+    return info.status();
+  }
+  if (info->type != FileType::kFile) return corrupt("member " + path + " is not a regular file");
+  if (info->size != file.bytes)
+    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
+  return ok_status();
+}
+
+}  // namespace
+
+struct CheckpointReader::Impl {
+  Fs* fs = nullptr;
+  std::string path;
+  Manifest manifest;
+
+  std::mutex mutex;
+  std::map<std::uint32_t, std::shared_ptr<File>> open_files;
+  std::list<std::uint32_t> open_order;
+  std::map<std::uint32_t, std::shared_ptr<const Table>> tables;
+
+  std::string file_path(std::uint32_t file) const { return join_path(path, manifest.files[file].path); }
+
+  // Files stay open up to a bound; one that is in use lives on in its caller's pointer.
+  Result<std::shared_ptr<File>> open_file(std::uint32_t file) {
+    const std::lock_guard lock(mutex);
+    if (const auto known = open_files.find(file); known != open_files.end()) return known->second;
+    TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs->open_read(file_path(file)));
+    if (open_order.size() >= kOpenFiles) {
+      open_files.erase(open_order.front());
+      open_order.pop_front();
+    }
+    open_files[file] = opened;
+    open_order.push_back(file);
+    return opened;
+  }
+
+  Result<std::shared_ptr<const Table>> table(std::uint32_t file, File& handle) {
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto known = tables.find(file); known != tables.end()) return known->second;
+    }
+    const FileEntry& entry = manifest.files[file];
+    std::vector<std::byte> bytes(entry.table_rows * kLeafRowBytes);
+    TITAN_RETURN_IF_ERROR(handle.pread(entry.table_offset, bytes));
+    if (digest_of(bytes) != entry.table) {
+      return corrupt("the leaf table of " + file_path(file) + " (offset " + std::to_string(entry.table_offset) + ", " +
+                     std::to_string(bytes.size()) + " bytes) does not match its digest");
+    }
+    const auto rows = std::make_shared<const Table>(decode_leaf_table(bytes));
+    const std::lock_guard lock(mutex);
+    return tables.emplace(file, rows).first->second;
+  }
+
+  Status read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out);
+  Result<std::string> json(const char* component) const;
+};
+
+// Reads and checks `leaves`, all of them in `piece`.
+Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
+                                          std::span<std::byte> out) {
+  TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, open_file(piece.file));
+  TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Table> rows, table(piece.file, *file));
+  const std::uint64_t piece_begin = grid.begin(piece.first_leaf);
+  const auto damaged = [&](std::uint64_t leaf, const std::string& what) {
+    return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) +
+                   ", offset " + std::to_string(piece.offset + (grid.begin(leaf) - piece_begin) * size) + ", " +
+                   std::to_string(grid.length(leaf) * size) + " bytes");
+  };
+  for (std::uint64_t first = leaves.first; first < leaves.end();) {
+    std::uint64_t end = first + 1;
+    while (end < leaves.end() && (grid.begin(end + 1) - grid.begin(first)) * size <= kReadBytes) ++end;
+    const std::uint64_t offset = piece.offset + (grid.begin(first) - piece_begin) * size;
+    const std::span<std::byte> run = out.first((grid.begin(end) - grid.begin(first)) * size);
+    TITAN_RETURN_IF_ERROR(file->pread(offset, run));
+    std::uint64_t at = 0;
+    for (std::uint64_t leaf = first; leaf < end; ++leaf) {
+      const LeafRow& row = (*rows)[piece.row + (leaf - piece.first_leaf)];
+      const std::uint64_t bytes = grid.length(leaf) * size;
+      if (row.offset != offset + at || row.raw_bytes != bytes || row.stored_bytes != bytes || row.filter_mask != 0)
+        return damaged(leaf, "the leaf table does not agree with the manifest");
+      if (digest_of(run.subspan(at, bytes)) != row.raw) return damaged(leaf, "data do not match their digest");
+      at += bytes;
+    }
+    out = out.subspan(run.size());
+    first = end;
+  }
+  return ok_status();
+}
+
+Result<std::string> CheckpointReader::Impl::json(const char* component) const {
+  const std::string member = json_path(component);
+  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(), [&](const FileEntry& file) { return file.path == member; });
+  if (!manifest.component(component) || entry == manifest.files.end())
+    return not_found("component '" + std::string(component) + "' is not in " + path);
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(*fs, join_path(path, member), entry->bytes));
+  if (bytes.size() != entry->bytes || digest_of(bytes) != entry->whole) return corrupt(join_path(path, member) + " does not match its digest");
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+CheckpointReader::CheckpointReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CheckpointReader::~CheckpointReader() = default;
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+
+Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path) {
+  auto impl = std::make_unique<Impl>();
+  impl->fs = &fs;
+  impl->path = path;
+  const std::string manifest_path = join_path(path, kManifestFile);
+  const auto info = fs.stat(manifest_path);
+  if (!info.ok()) {
+    if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+    return info.status();
+  }
+  if (info->type != FileType::kFile) return corrupt(manifest_path + " is not a regular file");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs, manifest_path, kMaxManifestBytes));
+  TITAN_ASSIGN_OR_RETURN(impl->manifest, decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  for (const FileEntry& file : impl->manifest.files) TITAN_RETURN_IF_ERROR(check_member(fs, path, file));
+  return CheckpointReader(std::move(impl));
+}
+
+const std::string& CheckpointReader::path() const { return impl_->path; }
+const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
+
+Result<LrSchedule> CheckpointReader::lr_schedule() const {
+  TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kLrScheduler));
+  return decode_lr_schedule(join_path(path(), json_path(kLrScheduler)), text);
+}
+
+Result<DataPosition> CheckpointReader::data_position() const {
+  TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kDataloader));
+  return decode_data_position(join_path(path(), json_path(kDataloader)), text);
+}
+
+Result<TrainState> CheckpointReader::train_state() const {
+  TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kTrainState));
+  TITAN_ASSIGN_OR_RETURN(TrainState state, decode_train_state(join_path(path(), json_path(kTrainState)), text));
+  if (state.step != manifest().step)
+    return corrupt(join_path(path(), json_path(kTrainState)) + " says step " + std::to_string(state.step) + ", the manifest " + std::to_string(manifest().step));
+  return state;
+}
+
+Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const {
+  const StoredTensor* tensor = manifest().stored(ref);
+  if (!tensor) return not_found("tensor '" + manifest().stored_name(ref) + "' is not in " + path());
+  const LeafGrid grid = manifest().parameters[ref.index].meta.grid(manifest().leaf_elements);
+  const std::uint64_t size = dtype_size(tensor->dtype);
+  if (leaves.first > grid.count() || leaves.count > grid.count() - leaves.first || out.size() != (grid.begin(leaves.end()) - grid.begin(leaves.first)) * size)
+    return invalid("read of leaves " + std::to_string(leaves.first) + ".." + std::to_string(leaves.end()) + " of tensor '" + manifest().stored_name(ref) +
+                   "' (" + std::to_string(grid.count()) + " leaves) into " + std::to_string(out.size()) + " bytes");
+  for (const Piece& piece : tensor->pieces) {
+    const std::uint64_t first = std::max(leaves.first, piece.first_leaf);
+    const std::uint64_t end = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);
+    if (first >= end) continue;
+    const std::uint64_t bytes = (grid.begin(end) - grid.begin(first)) * size;
+    TITAN_RETURN_IF_ERROR(impl_->read_piece(ref, piece, grid, size, {first, end - first}, out.first(bytes)));
+    out = out.subspan(bytes);
+  }
+  return ok_status();
+}
+
+}  // namespace titan::ckpt

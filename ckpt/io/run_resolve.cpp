@@ -1,0 +1,91 @@
+// From what a user typed to a checkpoint folder (declared in run_folder.h).
+#include <algorithm>
+#include <charconv>
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+namespace {
+
+/// The steps in `dir` by name alone, newest first; empty when there is no such folder.
+std::vector<std::uint64_t> steps_in(Fs& fs, const std::string& dir) {
+  std::vector<std::uint64_t> steps;
+  Result<std::vector<DirEntry>> entries = fs.list(dir);
+  if (!entries.ok()) return steps;
+  for (const DirEntry& entry : *entries) {
+    const std::optional<std::uint64_t> step = parse_step_name(entry.name);
+    if (step && entry.type == FileType::kDirectory) steps.push_back(*step);
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+std::string describe(const std::vector<std::uint64_t>& steps) {
+  constexpr std::size_t kShown = 10;
+  if (steps.empty()) return "it holds no steps";
+  std::string text = "it holds steps ";
+  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i) text += (i ? ", " : "") + std::to_string(steps[i]);
+  if (steps.size() > kShown) text += " and " + std::to_string(steps.size() - kShown) + " older ones";
+  return text;
+}
+
+std::optional<std::uint64_t> parse_step(const std::string& text) {
+  std::uint64_t step = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error == std::errc{} && end == text.data() + text.size()) return step;
+  return parse_step_name(text);
+}
+
+Result<std::string> newest_valid(const std::string& run, const std::string& dir, const std::vector<std::uint64_t>& steps,
+                                 const StepCheck& check) {
+  Status none = not_found(run + " has no valid checkpoint: " + describe(steps));
+  for (std::uint64_t step : steps) {
+    const std::string path = join_path(dir, step_name(step));
+    Result<Manifest> manifest = check(path);
+    if (manifest.ok()) return path;
+    none.causes.push_back(step_name(step) + ": " + manifest.status().message);
+  }
+  return none;
+}
+
+}  // namespace
+
+Result<std::string> resolve_run(Fs& fs, const std::string& run) {
+  if (run.empty()) return not_found("an empty name is no run folder");
+  const std::string inner = join_path(run, "checkpoint");
+  if (fs.list(inner).ok()) return inner;
+  if (!steps_in(fs, run).empty()) return run;
+  Result<std::vector<DirEntry>> entries = fs.list(run);
+  if (!entries.ok() && entries.status().code == Code::kNotFound) return not_found(run + ": no such run folder");
+  if (!entries.ok()) return entries.status();
+  return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) + " in it");
+}
+
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check) {
+  if (spec.empty()) return not_found("an empty name is no checkpoint");
+  const Result<FileInfo> there = fs.stat(spec);
+  if (there.ok()) {
+    if (fs.stat(join_path(spec, "manifest.json")).ok()) return spec;
+    Result<std::string> dir = resolve_run(fs, spec);
+    if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
+    return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps_in(fs, *dir)))
+        .with_hint("name a step: " + spec + "@latest");
+  }
+  if (there.status().code != Code::kNotFound) return there.status();
+
+  const std::size_t sign = spec.rfind('@');
+  if (sign == std::string::npos || sign == 0)
+    return not_found(spec + ": no such checkpoint").with_hint("give a checkpoint folder, RUN@step or RUN@latest");
+  const std::string run = spec.substr(0, sign), wanted = spec.substr(sign + 1);
+  const std::optional<std::uint64_t> step = parse_step(wanted);
+  if (!step && wanted != "latest")
+    return not_found(spec + ": no such checkpoint, and '" + wanted + "' is neither a step nor 'latest'");
+  TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
+  const std::vector<std::uint64_t> steps = steps_in(fs, dir);
+  if (!step) return newest_valid(run, dir, steps, check);
+  if (std::find(steps.begin(), steps.end(), *step) == steps.end())
+    return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(steps));
+  return join_path(dir, step_name(*step));
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,39 @@
+#pragma once
+// Checks every byte of a checkpoint against its digests. Never calls libhdf5. \source FORMAT.md, "Coverage"
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+/// One damaged unit, the smallest that its digests can tell apart.
+struct Damage {
+  std::string file;           ///< member, or "manifest.json"
+  std::string unit;           ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing"
+  std::string tensor;         ///< stored tensor name, for leaves
+  std::uint64_t leaf = 0;     ///< index in the tensor, for leaves
+  std::uint64_t offset = 0;   ///< in the file
+  std::uint64_t bytes = 0;    ///< length of the unit; of an envelope: the size of the file
+  std::string detail;
+  bool operator==(const Damage&) const = default;
+};
+
+struct VerifyReport {
+  std::uint64_t leaves = 0;   ///< checked
+  std::uint64_t bytes = 0;    ///< read and checked
+  std::vector<Damage> damage; ///< in order of the manifest's files
+};
+
+/// Called now and then from the verifying thread; `total` is known from the start.
+using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported as such and ends the check.
+/// Holds the leaf table of one file and a few MiB. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed
+/// (a file cannot be read for another reason than its end)
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {});
+
+}  // namespace titan::ckpt

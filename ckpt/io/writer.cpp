@@ -1,0 +1,132 @@
+#include "ckpt/io/writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/shard_file.h"
+#include "ckpt/format/state_codec.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/shard_writer.h"
+#include "ckpt/plan/partition.h"
+
+namespace titan::ckpt {
+namespace {
+
+Status check_settings(const char* what, const Settings& settings) {
+  for (std::size_t i = 1; i < settings.size(); ++i) {
+    if (settings[i].first <= settings[i - 1].first)
+      return invalid(std::string(what) + ": keys are not sorted or '" + settings[i].first + "' is there twice");
+  }
+  return ok_status();
+}
+
+// Finds early what would make the checkpoint unreadable.
+Status check_snapshot(const Snapshot& snapshot) {
+  const Mesh& mesh = snapshot.mesh;
+  if (mesh.pp == 0 || mesh.dp == 0) return invalid("a degree of the mesh is 0");
+  if (mesh.tp != 1) return unsupported("tensor parallelism (tp = " + std::to_string(mesh.tp) + ") cannot be saved yet");
+  if (snapshot.leaf_elements == 0 || snapshot.leaf_elements > std::uint64_t{1} << 32)
+    return invalid("leaf_elements is " + std::to_string(snapshot.leaf_elements) + ", expected 1 to 2^32");
+  std::set<std::string_view> names;
+  for (const ParameterMeta& meta : snapshot.parameters) {
+    TITAN_RETURN_IF_ERROR(check_parameter_name(meta.name));
+    if (!names.insert(meta.name).second) return invalid("parameter '" + meta.name + "' is there twice");
+    if (meta.stage >= mesh.pp) return invalid("parameter '" + meta.name + "' is on stage " + std::to_string(meta.stage) + " of " + std::to_string(mesh.pp));
+    std::uint64_t elements = 0;
+    if (meta.shape.size() > 32 || !checked_elements(meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / dtype_size(snapshot.dtype))
+      return invalid("the shape of parameter '" + meta.name + "' overflows");
+  }
+  for (const LrPhase& phase : snapshot.lr.phases) {
+    for (const double value : {phase.start, phase.end, phase.origin, phase.length}) {
+      if (!std::isfinite(value)) return invalid("a phase of the LR schedule holds a number that is not finite");
+    }
+  }
+  TITAN_RETURN_IF_ERROR(check_settings("config", snapshot.config));
+  TITAN_RETURN_IF_ERROR(check_settings("accepted settings", snapshot.train.accepted));
+  return check_settings("environment", snapshot.train.environment);
+}
+
+std::uint64_t estimate_bytes(const Snapshot& snapshot) {
+  std::uint64_t bytes = std::uint64_t{1} << 20;
+  for (const ParameterMeta& meta : snapshot.parameters) {
+    const LeafGrid grid = meta.grid(snapshot.leaf_elements);
+    bytes += (1 + snapshot.slots.size()) * (grid.elements * dtype_size(snapshot.dtype) + grid.count() * kLeafRowBytes + 1024);
+  }
+  return bytes + std::uint64_t{16384} * snapshot.mesh.world();
+}
+
+struct PlannedPiece {
+  TensorRef ref;
+  ShardPiece piece;
+};
+
+std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, const std::vector<OwnedPiece>& owned, const std::vector<std::string>& slots) {
+  std::vector<PlannedPiece> plan;
+  for (const std::string& slot : slots) {
+    for (const OwnedPiece& piece : owned) {
+      if (piece.leaves.count == 0) continue;
+      const ParameterMeta& meta = snapshot.parameters[piece.parameter];
+      const std::string name = slot.empty() ? meta.name : meta.name + "." + slot;
+      plan.push_back({{piece.parameter, slot}, {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves}});
+    }
+  }
+  return plan;
+}
+
+Status write_component(Fs& fs, const std::string& tmp_dir, const char* component, const std::vector<PlannedPiece>& plan,
+                       TensorSource& source, RankReceipt& receipt) {
+  if (plan.empty()) return ok_status();
+  std::vector<ShardPiece> pieces;
+  for (const PlannedPiece& planned : plan) pieces.push_back(planned.piece);
+  TITAN_ASSIGN_OR_RETURN(WrittenShard written,
+                         write_shard(fs, tmp_dir, shard_path(component, receipt.rank), pieces,
+                                     [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) {
+                                       return source.leaf(plan[piece].ref, leaf, scratch);
+                                     }));
+  const auto file = static_cast<std::uint32_t>(receipt.files.size());
+  receipt.files.push_back(std::move(written.file));
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    written.pieces[i].file = file;
+    receipt.items.push_back({plan[i].ref, written.pieces[i], std::move(written.leaves[i])});
+  }
+  return fs.sync_dir(join_path(tmp_dir, component));
+}
+
+}  // namespace
+
+Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {
+  TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
+  if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
+    return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(checkpoint_dir));
+  const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
+  if (available < needed) {
+    return failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
+                  std::to_string(available) + " are free")
+        .with_hint("delete old checkpoints (titan-ckpt prune) or set checkpoint.keep_latest_k");
+  }
+  const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(tmp_dir));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(tmp_dir, kModel)));
+  if (!snapshot.slots.empty()) TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(tmp_dir, kOptimizer)));
+  return tmp_dir;
+}
+
+Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source) {
+  if (rank >= snapshot.mesh.world()) return invalid("rank " + std::to_string(rank) + " is outside the mesh of " + std::to_string(snapshot.mesh.world()));
+  RankReceipt receipt;
+  receipt.rank = rank;
+  const std::uint32_t dp = snapshot.mesh.dp;
+  const std::vector<OwnedPiece> owned = owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp);
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, plan_pieces(snapshot, owned, snapshot.slots), source, receipt));
+  return receipt;
+}
+
+void abandon_save(Fs& fs, const std::string& tmp_dir) { (void)remove_tree(fs, tmp_dir); }
+
+}  // namespace titan::ckpt

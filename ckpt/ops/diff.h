@@ -1,0 +1,61 @@
+#pragma once
+// `diff`: what differs between two checkpoints. State decides; layout, configuration and history are notes.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/ops/compare.h"
+#include "ckpt/ops/inspect.h"
+
+namespace titan::ckpt {
+
+/// One thing that differs. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
+/// "optimizer_step", "leaf_elements"; of notes: "layout", "config", "history".
+struct Difference {
+  std::string kind;
+  std::string name;               ///< of the field, tensor, component or key
+  std::string a, b;               ///< the two values as text; "absent" for what is not there
+  std::optional<TensorDistance> distance;  ///< tensors of equal shape and dtype
+  bool operator==(const Difference&) const = default;
+};
+
+/// One side.
+struct DiffSide {
+  std::string path;
+  Digest id;
+  std::uint64_t step = 0;
+};
+
+struct DiffReport {
+  DiffSide a, b;
+  bool state_equal = false;              ///< the ids are the same
+  bool notes_count = false;              ///< as asked for
+  std::uint64_t equal_tensors = 0;       ///< stored tensors that are the same on both sides
+  std::vector<Difference> differences;
+  std::vector<Difference> notes;
+  bool equal() const { return state_equal && (!notes_count || notes.empty()); }
+};
+
+struct DiffOptions {
+  std::string a, b;                      ///< folders, RUN@step or RUN@latest
+  bool notes_count = false;              ///< notes make the checkpoints different
+  /// Called while tensors are read: bytes so far, and how many in all.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// Compares two checkpoints. Equal ids end it with two manifests read; else tensors are compared by digest, and those
+/// that differ are read. \error kNotFound, kCorrupt, kIncompatible.
+Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
+
+/// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps). Pure.
+std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
+/// Layout, configuration and history. Pure.
+std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
+
+/// "phase 1: linear 0 -> 0.001 over 10 from step 1": one phase as text.
+std::string phase_text(const LrPhase& phase);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,179 @@
+// The pure half of diff: values against values.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "ckpt/ops/diff.h"
+#include "ckpt/plan/lr_schedule.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+constexpr const char* kAbsent = "absent";
+
+std::string number(double value) {
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+
+std::string text_of(const std::string& value) { return value; }
+std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(std::uint64_t value) { return std::to_string(value); }
+
+/// Collects the fields that differ, all of one kind.
+class Collector {
+ public:
+  Collector(std::vector<Difference>& out, std::string kind) : out_(out), kind_(std::move(kind)) {}
+  template <typename T>
+  void field(const std::string& name, const T& a, const T& b) {
+    if (!(a == b)) out_.push_back({kind_, name, text_of(a), text_of(b), {}});
+  }
+
+ private:
+  std::vector<Difference>& out_;
+  std::string kind_;
+};
+
+std::string join(const std::vector<std::string>& parts, const char* separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+void diff_schedule(const LrSchedule& a, const LrSchedule& b, std::vector<Difference>& out) {
+  Collector lr(out, "lr_schedule");
+  for (std::size_t i = 0; i < std::max(a.phases.size(), b.phases.size()); ++i) {
+    const auto text = [i](const LrSchedule& s) { return i < s.phases.size() ? phase_text(s.phases[i]) : kAbsent; };
+    const bool both = i < a.phases.size() && i < b.phases.size();
+    if (!both || a.phases[i] != b.phases[i]) out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text(a), text(b), {}});
+  }
+}
+
+void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Difference>& out) {
+  Collector data(out, "data");
+  data.field("samples", a.samples, b.samples);
+  data.field("epoch_base", a.epoch_base, b.epoch_base);
+  data.field("first_epoch", a.first_epoch, b.first_epoch);
+  data.field("seed", a.seed, b.seed);
+  data.field("shuffle", a.shuffle, b.shuffle);
+  data.field("seq_len", a.seq_len, b.seq_len);
+  data.field("sample_stride", a.sample_stride, b.sample_stride);
+  data.field("samples_per_epoch", a.samples_per_epoch, b.samples_per_epoch);
+  data.field("kind", a.kind, b.kind);
+  data.field("tokenizer", a.tokenizer, b.tokenizer);
+  const auto files = [](const DataPosition& position) {
+    std::vector<std::string> parts;
+    for (const DataFile& file : position.files)
+      parts.push_back(file.name + " (" + std::to_string(file.bytes) + " bytes, " + file.blocks.hex() + ")");
+    return join(parts, ", ");
+  };
+  data.field("files", files(a), files(b));
+}
+
+void diff_components(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
+  for (const char* name : {kModel, kOptimizer, "lr_scheduler", "dataloader", "train_state"}) {
+    const bool in_a = a.component(name) != nullptr, in_b = b.component(name) != nullptr;
+    if (in_a != in_b) out.push_back({"component", name, in_a ? "present" : kAbsent, in_b ? "present" : kAbsent, {}});
+  }
+}
+
+/// Adam's t; thousands of parameters share it, so one line with the first of them.
+void diff_optimizer_steps(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
+  if (a.component(kOptimizer) == nullptr || b.component(kOptimizer) == nullptr) return;
+  std::uint64_t more = 0;
+  const std::size_t before = out.size();
+  for (const ParameterRecord& record : a.parameters) {
+    const std::optional<std::uint32_t> index = b.find(record.meta.name);
+    if (!index || b.parameters[*index].optimizer_step == record.optimizer_step) continue;
+    if (out.size() > before) {
+      ++more;
+    } else {
+      out.push_back({"optimizer_step", record.meta.name, text_of(record.optimizer_step),
+                     text_of(b.parameters[*index].optimizer_step), {}});
+    }
+  }
+  if (more > 0) out.back().name += " and " + std::to_string(more) + " more";
+}
+
+void note_settings(const std::string& kind, const Settings& a, const Settings& b, std::vector<Difference>& out) {
+  std::map<std::string, std::pair<std::string, std::string>> keys;
+  for (const auto& [key, value] : a) keys.try_emplace(key, kAbsent, kAbsent).first->second.first = value;
+  for (const auto& [key, value] : b) keys.try_emplace(key, kAbsent, kAbsent).first->second.second = value;
+  for (const auto& [key, values] : keys)
+    if (values.first != values.second) out.push_back({kind, key, values.first, values.second, {}});
+}
+
+std::string attempts_text(const TrainState& train) {
+  std::vector<std::string> parts;
+  for (const Attempt& attempt : train.attempts)
+    parts.push_back(std::to_string(attempt.first_step) + "-" + std::to_string(attempt.last_step) + " on " +
+                    std::to_string(attempt.dp) + "x" + std::to_string(attempt.pp) + " " + attempt.schedule);
+  return join(parts, "; ");
+}
+
+Settings accepted_settings(const LrSettings& settings) {
+  return {{"optimizer.lr", number(settings.peak)},
+          {"lr_scheduler.warmup_steps", std::to_string(settings.warmup_steps)},
+          {"lr_scheduler.total_steps", std::to_string(settings.total_steps)},
+          {"lr_scheduler.decay_ratio", settings.decay_ratio ? number(*settings.decay_ratio) : "none"},
+          {"lr_scheduler.decay_type", settings.decay_type},
+          {"lr_scheduler.min_lr_factor", number(settings.min_lr_factor)}};
+}
+
+void note_history(const TrainState& a, const TrainState& b, std::vector<Difference>& out) {
+  Collector history(out, "history");
+  history.field("attempts", attempts_text(a), attempts_text(b));
+  history.field("seed", a.seed, b.seed);
+  history.field("origin", a.origin, b.origin);
+  note_settings("history", a.environment, b.environment, out);
+}
+
+}  // namespace
+
+std::string phase_text(const LrPhase& phase) {
+  const std::string from = " from step " + std::to_string(phase.first);
+  if (phase.kind == PhaseKind::kConstant) return "constant " + number(phase.start) + from;
+  std::string text = std::string(phase_kind_name(phase.kind)) + " " + number(phase.start) + " -> " + number(phase.end) + " over " +
+                     number(phase.length) + " steps" + from;
+  // A stretched or started-within phase has its zero elsewhere than just before or at its first step.
+  const double lead = static_cast<double>(phase.first) - phase.origin;
+  if (lead != 0 && lead != 1) text += " (origin " + number(phase.origin) + ")";
+  return text;
+}
+
+std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b) {
+  std::vector<Difference> out;
+  Collector(out, "step").field("step", a.manifest.step, b.manifest.step);
+  diff_components(a.manifest, b.manifest, out);
+  if (a.train && b.train) Collector(out, "tokens").field("tokens", a.train->tokens, b.train->tokens);
+  if (a.lr && b.lr) diff_schedule(*a.lr, *b.lr, out);
+  if (a.data && b.data) diff_data(*a.data, *b.data, out);
+  diff_optimizer_steps(a.manifest, b.manifest, out);
+  Collector(out, "leaf_elements").field("leaf_elements", a.manifest.leaf_elements, b.manifest.leaf_elements);
+  return out;
+}
+
+std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b) {
+  std::vector<Difference> out;
+  Collector layout(out, "layout");
+  const auto mesh = [](const Manifest& m) {
+    return "pp " + std::to_string(m.mesh.pp) + ", dp " + std::to_string(m.mesh.dp) + ", tp " + std::to_string(m.mesh.tp);
+  };
+  const auto cuts = [](const Manifest& m) {
+    std::vector<std::string> parts;
+    for (const std::uint32_t cut : m.stage_cuts) parts.push_back(std::to_string(cut));
+    return parts.empty() ? std::string("none") : join(parts, ", ");
+  };
+  layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
+  layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
+  note_settings("config", a.manifest.config, b.manifest.config, out);
+  if (a.lr && b.lr) note_settings("config", accepted_settings(a.lr->accepted), accepted_settings(b.lr->accepted), out);
+  if (a.train && b.train) note_history(*a.train, *b.train, out);
+  Collector(out, "history").field("writer", a.manifest.writer, b.manifest.writer);
+  return out;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,74 @@
+#include "ckpt/ops/element.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+namespace titan::ckpt {
+
+namespace {
+
+template <typename T>
+T load(const std::byte* bytes) {
+  static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+float widen_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+float widen_f16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  float value = 0;
+  if (exponent == 31) {
+    value = fraction == 0 ? INFINITY : NAN;
+  } else if (exponent == 0) {
+    value = std::ldexp(static_cast<float>(fraction), -24);
+  } else {
+    value = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+  }
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+template <typename T>
+std::string number_text(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  }
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+
+/// Calls `use` with the element in the narrowest C++ type that holds it.
+template <typename Use>
+auto with_element(DType dtype, const std::byte* bytes, Use use) {
+  switch (dtype) {
+    case DType::kBF16: return use(widen_bf16(load<std::uint16_t>(bytes)));
+    case DType::kF16: return use(widen_f16(load<std::uint16_t>(bytes)));
+    case DType::kF64: return use(load<double>(bytes));
+    case DType::kI64: return use(load<std::int64_t>(bytes));
+    case DType::kI32: return use(load<std::int32_t>(bytes));
+    case DType::kU8: return use(static_cast<int>(load<std::uint8_t>(bytes)));
+    case DType::kF32: break;
+  }
+  return use(load<float>(bytes));
+}
+
+}  // namespace
+
+double element_value(DType dtype, const std::byte* bytes) {
+  return with_element(dtype, bytes, [](auto value) { return static_cast<double>(value); });
+}
+
+std::string element_text(DType dtype, const std::byte* bytes) {
+  return with_element(dtype, bytes, [](auto value) { return number_text(value); });
+}
+
+bool is_floating(DType dtype) { return dtype != DType::kI64 && dtype != DType::kI32 && dtype != DType::kU8; }
+
+}  // namespace titan::ckpt

@@ -1,0 +1,19 @@
+#pragma once
+// Single elements of a tensor as numbers, for previews and comparisons.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ckpt/model/dtype.h"
+
+namespace titan::ckpt {
+
+/// The element at `bytes` (little-endian) as a double; exact but for 64-bit integers beyond 2^53.
+double element_value(DType dtype, const std::byte* bytes);
+
+/// The shortest text that reads back as the same element; "nan", "inf", "-inf".
+std::string element_text(DType dtype, const std::byte* bytes);
+
+bool is_floating(DType dtype);
+
+}  // namespace titan::ckpt

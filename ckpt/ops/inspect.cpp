@@ -1,0 +1,85 @@
+#include "ckpt/ops/inspect.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+TensorRow row_of(const Manifest& manifest, const TensorRef& ref, const StoredTensor& stored) {
+  const ParameterMeta& meta = manifest.parameters[ref.index].meta;
+  const LeafGrid grid = meta.grid(manifest.leaf_elements);
+  TensorRow row;
+  row.ref = ref;
+  row.component = ref.slot.empty() ? kModel : kOptimizer;
+  row.name = manifest.stored_name(ref);
+  row.dtype = stored.dtype;
+  row.shape = meta.shape;
+  row.digest = stored.digest;
+  row.stage = meta.stage;
+  row.bytes = grid.elements * dtype_size(stored.dtype);
+  row.leaves = grid.count();
+  row.pieces = stored.pieces.size();
+  return row;
+}
+
+/// Sets `out` when the component is there; an absent one is not an error.
+template <typename T>
+Status take(const Manifest& manifest, const char* component, Result<T> value, std::optional<T>& out) {
+  if (manifest.component(component) == nullptr) return ok_status();
+  if (!value.ok()) return value.status();
+  out = std::move(value).value();
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<TensorRow> tensor_rows(const Manifest& manifest) {
+  std::vector<TensorRow> model, optimizer;
+  for (std::uint32_t index = 0; index < manifest.parameters.size(); ++index) {
+    const ParameterRecord& record = manifest.parameters[index];
+    if (record.model) model.push_back(row_of(manifest, {index, ""}, *record.model));
+    for (const SlotTensor& slot : record.slots) optimizer.push_back(row_of(manifest, {index, slot.name}, slot.tensor));
+  }
+  model.insert(model.end(), std::make_move_iterator(optimizer.begin()), std::make_move_iterator(optimizer.end()));
+  return model;
+}
+
+std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob) {
+  std::vector<TensorRow> matching;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(matching), [&](const TensorRow& row) {
+    return row.name == glob || fnmatch(glob.c_str(), row.name.c_str(), 0) == 0;
+  });
+  return matching;
+}
+
+std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
+  std::vector<StageSummary> stages(std::max<std::uint32_t>(manifest.mesh.pp, 1));
+  for (const ParameterRecord& record : manifest.parameters) {
+    if (record.meta.stage >= stages.size()) stages.resize(record.meta.stage + 1);
+    StageSummary& stage = stages[record.meta.stage];
+    if (stage.parameters == 0) stage.first = record.meta.name;
+    stage.last = record.meta.name;
+    stage.parameters += 1;
+    stage.elements += element_count(record.meta.shape);
+  }
+  return stages;
+}
+
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec) {
+  InspectReport report;
+  TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, spec));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.path));
+  report.manifest = reader.manifest();
+  TITAN_RETURN_IF_ERROR(take(report.manifest, "lr_scheduler", reader.lr_schedule(), report.lr));
+  TITAN_RETURN_IF_ERROR(take(report.manifest, "dataloader", reader.data_position(), report.data));
+  TITAN_RETURN_IF_ERROR(take(report.manifest, "train_state", reader.train_state(), report.train));
+  return report;
+}
+
+}  // namespace titan::ckpt

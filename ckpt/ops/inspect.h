@@ -1,0 +1,52 @@
+#pragma once
+// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, no tensor byte.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/manifest.h"
+
+namespace titan::ckpt {
+
+/// One stored tensor, of a parameter or of one of its slots.
+struct TensorRow {
+  TensorRef ref;
+  std::string component;
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+  Digest digest;
+  std::uint32_t stage = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t leaves = 0;
+  std::uint64_t pieces = 0;
+  bool operator==(const TensorRow&) const = default;
+};
+
+/// All stored tensors: the model's in model order, then the optimizer's.
+std::vector<TensorRow> tensor_rows(const Manifest& manifest);
+/// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
+std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
+
+struct StageSummary {
+  std::uint64_t parameters = 0;   ///< tensors
+  std::uint64_t elements = 0;
+  std::string first, last;        ///< names of its first and last parameter in model order
+  bool operator==(const StageSummary&) const = default;
+};
+/// One entry per pipeline stage of the mesh (at least one).
+std::vector<StageSummary> stage_summaries(const Manifest& manifest);
+
+struct InspectReport {
+  std::string path;
+  Manifest manifest;
+  std::optional<LrSchedule> lr;        ///< nullopt: the component is absent
+  std::optional<DataPosition> data;
+  std::optional<TrainState> train;
+};
+
+/// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,65 @@
+#include "ckpt/ops/list.h"
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+std::string why_not(const StepEntry& entry, const StepEntry* taken) {
+  if (!entry.validity.ok()) return entry.validity.message;
+  if (!entry.full) return "not a full checkpoint: a resume needs model, optimizer and all state files";
+  if (taken != nullptr && taken->step > entry.step) return "step " + std::to_string(taken->step) + " is newer";
+  return {};
+}
+
+ListedStep listed(Fs& fs, const StepEntry& entry, const StepEntry* taken) {
+  ListedStep step;
+  step.step = entry.step;
+  step.path = entry.path;
+  step.valid = entry.validity.ok();
+  step.full = entry.full;
+  step.pinned = entry.pinned;
+  step.resume = &entry == taken;
+  if (!step.resume) step.reason = why_not(entry, taken);
+  step.bytes = tree_bytes(fs, entry.path);
+  if (entry.manifest) {
+    step.id = entry.manifest->id;
+    step.mesh = entry.manifest->mesh;
+    step.created = entry.manifest->created;
+  }
+  if (const Result<FileInfo> info = fs.stat(entry.path); info.ok()) step.mtime_ns = info->mtime_ns;
+  return step;
+}
+
+}  // namespace
+
+std::uint64_t tree_bytes(Fs& fs, const std::string& path) {
+  const Result<std::vector<DirEntry>> entries = fs.list(path);
+  if (!entries.ok()) return 0;
+  std::uint64_t bytes = 0;
+  for (const DirEntry& entry : *entries) {
+    const std::string member = join_path(path, entry.name);
+    if (entry.type == FileType::kDirectory) {
+      bytes += tree_bytes(fs, member);
+    } else if (const Result<FileInfo> info = fs.stat(member); info.ok() && info->type == FileType::kFile) {
+      bytes += info->size;
+    }
+  }
+  return bytes;
+}
+
+Result<ListReport> list_run(Fs& fs, const std::string& run) {
+  ListReport report;
+  TITAN_ASSIGN_OR_RETURN(report.folder, resolve_run(fs, run));
+  TITAN_ASSIGN_OR_RETURN(RunScan scan, scan_run(fs, report.folder));
+  const ResumeChoice choice = select_resume(scan);
+  for (const StepEntry& entry : scan.steps) report.steps.push_back(listed(fs, entry, choice.entry));
+  report.leftovers = std::move(scan.leftovers);
+  // The advice file is the writer's own, but no step.
+  for (std::string& name : scan.foreign)
+    if (name != "latest") report.foreign.push_back(std::move(name));
+  return report;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,42 @@
+#pragma once
+// `ls`: the steps of a run, which one a resume takes, and why not the others.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/manifest.h"
+
+namespace titan::ckpt {
+
+struct ListedStep {
+  std::uint64_t step = 0;
+  std::string path;
+  bool valid = false;
+  bool full = false;                  ///< has every component that a resume needs
+  bool pinned = false;
+  bool resume = false;                ///< the one that a resume takes
+  std::string reason;                 ///< why a resume does not take it; empty for the one it takes
+  std::uint64_t bytes = 0;            ///< of all its files
+  std::optional<Digest> id;           ///< id, mesh, created: only when the manifest could be read
+  std::optional<Mesh> mesh;
+  std::string created;
+  std::int64_t mtime_ns = 0;          ///< of the folder
+  bool operator==(const ListedStep&) const = default;
+};
+
+struct ListReport {
+  std::string folder;                 ///< that holds the steps
+  std::vector<ListedStep> steps;      ///< newest first
+  std::vector<std::string> leftovers; ///< temporaries and trash of dead runs
+  std::vector<std::string> foreign;   ///< anything else, never touched
+};
+
+/// Lists the steps of `run` (a run folder or its folder of steps). \error kNotFound when there is no such run.
+Result<ListReport> list_run(Fs& fs, const std::string& run);
+
+/// Bytes of all regular files below `path`; what cannot be read counts as nothing.
+std::uint64_t tree_bytes(Fs& fs, const std::string& path);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,80 @@
+#include "ckpt/ops/verify.h"
+
+#include <algorithm>
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+std::string base_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// A folder that is a checkpoint, or was one: a step whose manifest is gone is damage, not "no checkpoint there".
+bool is_checkpoint(Fs& fs, const std::string& path) {
+  if (fs.stat(join_path(path, "manifest.json")).ok()) return true;
+  const Result<FileInfo> info = fs.stat(path);
+  return info.ok() && info->type == FileType::kDirectory && parse_step_name(base_name(path)).has_value();
+}
+
+Result<std::vector<std::string>> steps_of_run(Fs& fs, const std::string& folder) {
+  TITAN_ASSIGN_OR_RETURN(const RunScan scan, scan_run(fs, folder));
+  if (scan.steps.empty()) return not_found(folder + ": no checkpoint there").with_hint("`titan-ckpt ls` shows what is in a run folder");
+  std::vector<std::string> paths;
+  for (const StepEntry& entry : scan.steps) paths.push_back(entry.path);
+  return paths;
+}
+
+Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool* is_run) {
+  *is_run = false;
+  if (is_checkpoint(fs, target)) return std::vector<std::string>{target};
+  if (const Result<std::string> folder = resolve_run(fs, target); folder.ok()) {
+    *is_run = true;
+    return steps_of_run(fs, *folder);
+  }
+  TITAN_ASSIGN_OR_RETURN(std::string path, resolve_checkpoint(fs, target));
+  return std::vector<std::string>{std::move(path)};
+}
+
+}  // namespace
+
+bool VerifySummary::ok() const {
+  return damage == 0 && std::all_of(steps.begin(), steps.end(), [](const VerifiedStep& step) { return step.readable.ok(); });
+}
+
+Status VerifySummary::unreadable() const {
+  if (damage > 0) return ok_status();
+  for (const VerifiedStep& step : steps)
+    if (!step.readable.ok()) return step.readable;
+  return ok_status();
+}
+
+Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
+  VerifySummary summary;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, targets(fs, options.target, &summary.is_run));
+  for (const std::string& path : paths) {
+    VerifiedStep step;
+    step.path = path;
+    if (options.begin) options.begin(path);
+    Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress);
+    if (report.ok()) {
+      step.report = std::move(report).value();
+    } else if (report.status().code == Code::kNotFound) {
+      step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
+    } else if (report.status().code == Code::kIncompatible) {
+      step.readable = report.status();
+    } else {
+      return report.status();
+    }
+    summary.leaves += step.report.leaves;
+    summary.bytes += step.report.bytes;
+    summary.damage += step.report.damage.size();
+    summary.steps.push_back(std::move(step));
+  }
+  return summary;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,38 @@
+#pragma once
+// `verify`: every digest of every leaf, of one checkpoint or of all steps of a run.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/verifier.h"
+
+namespace titan::ckpt {
+
+struct VerifiedStep {
+  std::string path;
+  Status readable;                ///< not ok (kIncompatible): this version cannot check it
+  VerifyReport report;
+};
+
+struct VerifySummary {
+  bool is_run = false;            ///< the target was a run: `steps` are its steps, newest first; else there is one
+  std::vector<VerifiedStep> steps;
+  std::uint64_t leaves = 0, bytes = 0, damage = 0;   ///< sums
+  bool ok() const;                ///< everything could be checked and is whole
+  /// kIncompatible when nothing is damaged but a step could not be checked.
+  Status unreadable() const;
+};
+
+struct VerifyOptions {
+  std::string target;             ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
+  std::function<void(const std::string& path)> begin;                    ///< a step is started
+  VerifyProgress progress;                                               ///< of that step
+};
+
+/// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint; kFailed when
+/// a file cannot be read.
+Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,18 @@
+#include "ckpt/ops/cat.h"
+
+#include "cli/titan_ckpt/verbs.h"
+
+namespace titan::cli {
+
+Answer run_cat(const Request& request) {
+  ckpt::CatOptions options;
+  options.checkpoint = request.command.positionals[0];
+  options.tensor = request.command.positionals[1];
+  options.out = request.command.value("output").value_or("");
+  if (request.command.has("output") && options.out.empty()) return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
+  const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? ui::cat_json(*report) : ui::cat_text(*report, request.style)};
+}
+
+}  // namespace titan::cli

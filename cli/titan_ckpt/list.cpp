@@ -1,0 +1,13 @@
+#include "ckpt/ops/list.h"
+
+#include "cli/titan_ckpt/verbs.h"
+
+namespace titan::cli {
+
+Answer run_list(const Request& request) {
+  const ckpt::Result<ckpt::ListReport> report = ckpt::list_run(request.fs, request.command.positionals[0]);
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? ui::list_json(*report) : ui::list_text(*report, request.style)};
+}
+
+}  // namespace titan::cli

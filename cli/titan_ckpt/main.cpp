@@ -1,0 +1,71 @@
+// titan-ckpt: reads the command line, runs one verb, delivers its answer.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/errors.h"
+#include "cli/ui/output.h"
+#include "cli/ui/version.h"
+
+namespace titan::cli {
+
+namespace {
+
+struct Runner {
+  const char* verb;
+  Answer (*run)(const Request&);
+};
+
+constexpr Runner kRunners[] = {
+    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
+};
+
+ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
+  *choice = ui::ColorChoice::kAuto;
+  const std::optional<std::string> when = command.value("color");
+  if (!when) return ckpt::ok_status();
+  if (*when != "always" && *when != "never") return ckpt::invalid("`--color` is `" + *when + "`, expected always or never");
+  *choice = *when == "always" ? ui::ColorChoice::kAlways : ui::ColorChoice::kNever;
+  return ckpt::ok_status();
+}
+
+Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
+  if (command.help) return {.text = ui::help_text(program, command.verb)};
+  if (command.version) return {.text = ui::version_line(program.name) + "\n"};
+  const bool json = command.has("json");
+  const bool colored = !json && ui::color_of_process(STDOUT_FILENO, color);
+  const Request request{command, ckpt::posix_fs(), json, {{colored}, command.has("bytes"), std::time(nullptr)}};
+  for (const Runner& runner : kRunners)
+    if (command.verb == runner.verb) return runner.run(request);
+  return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};
+}
+
+int deliver(const Answer& answer, bool json, ui::ColorChoice color) {
+  ckpt::Status status;
+  if (ui::deliver(STDOUT_FILENO, answer.text, &status) == ui::Delivery::kReaderGone) return 0;
+  if (!status.ok()) return ui::report_error(status, json, color);
+  if (!json)
+    for (const std::string& note : answer.notes) ui::report_note(note, color);
+  if (!answer.error.ok()) return ui::report_error(answer.error, json, color);
+  return answer.exit_code;
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  ui::ignore_broken_pipes();
+  const ui::Program program = titan_ckpt_program();
+  // Known before parsing, so that errors about the command line itself have the form that was asked for.
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  const ckpt::Result<ui::Command> command = ui::parse_command_line(program, arguments);
+  if (!command.ok()) return ui::report_error(command.status(), json, ui::ColorChoice::kAuto);
+  ui::ColorChoice color = ui::ColorChoice::kAuto;
+  if (const ckpt::Status status = read_color(*command, &color); !status.ok()) return ui::report_error(status, json, color);
+  return deliver(answer(program, *command, color), json, color);
+}
+
+}  // namespace
+
+}  // namespace titan::cli
+
+int main(int argc, char** argv) { return titan::cli::main_of({argv + std::min(argc, 1), argv + argc}); }

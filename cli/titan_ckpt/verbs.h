@@ -1,0 +1,36 @@
+#pragma once
+// The verbs of titan-ckpt: each turns what was typed into options, calls its operation, and picks a printer.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "cli/ui/command_line.h"
+#include "cli/ui/reports.h"
+
+namespace titan::cli {
+
+struct Request {
+  const ui::Command& command;
+  ckpt::Fs& fs;
+  bool json = false;
+  ui::TextStyle style;
+};
+
+/// What the program prints and returns. With an `error` the exit code is the error's.
+struct Answer {
+  std::string text;                 ///< for stdout
+  std::vector<std::string> notes;   ///< for stderr
+  ckpt::Status error;
+  int exit_code = 0;
+};
+
+/// Every verb and flag, also those that are not built yet.
+ui::Program titan_ckpt_program();
+
+Answer run_list(const Request& request);
+Answer run_inspect(const Request& request);
+Answer run_verify(const Request& request);
+Answer run_diff(const Request& request);
+Answer run_cat(const Request& request);
+
+}  // namespace titan::cli

@@ -1,0 +1,21 @@
+#include "ckpt/ops/verify.h"
+
+#include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/progress.h"
+
+namespace titan::cli {
+
+Answer run_verify(const Request& request) {
+  ui::Progress progress(!request.json);
+  ckpt::VerifyOptions options;
+  options.target = request.command.positionals[0];
+  options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const ckpt::Result<ckpt::VerifySummary> summary = ckpt::verify_target(request.fs, options);
+  if (!summary.ok()) return {.error = summary.status()};
+  return {.text = request.json ? ui::verify_json(*summary) : ui::verify_text(*summary, request.style),
+          .error = summary->unreadable(),
+          .exit_code = summary->damage > 0 ? 1 : 0};
+}
+
+}  // namespace titan::cli

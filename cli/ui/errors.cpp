@@ -1,0 +1,43 @@
+#include "cli/ui/errors.h"
+
+#include <unistd.h>
+
+#include "cli/ui/json_out.h"
+#include "cli/ui/output.h"
+#include "cli/ui/text.h"
+
+namespace titan::ui {
+
+std::string error_text(const ckpt::Status& status, const Palette& palette) {
+  std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
+  for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
+  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(status.hint) + "\n";
+  return text;
+}
+
+std::string error_json(const ckpt::Status& status) {
+  JsonOut json;
+  json.begin_object();
+  json.text("type", "error");
+  json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
+  json.text("kind", ckpt::code_name(status.code));
+  json.text("message", status.message);
+  json.begin_array("causes");
+  for (const std::string& cause : status.causes) json.text(cause);
+  json.end_array();
+  json.text("hint", status.hint);
+  json.end_object();
+  return json.line();
+}
+
+int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
+  to_stderr(json ? error_json(status) : error_text(status, {color_of_process(STDERR_FILENO, color)}));
+  return ckpt::exit_code(status.code);
+}
+
+void report_note(const std::string& message, ColorChoice color) {
+  const Palette palette{color_of_process(STDERR_FILENO, color)};
+  to_stderr(palette.paint(Role::kWarning, "note:") + " " + escape(message) + "\n");
+}
+
+}  // namespace titan::ui

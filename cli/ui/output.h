@@ -1,0 +1,20 @@
+#pragma once
+// The two streams of a program: stdout carries the answer, stderr everything else. The only place that writes to them.
+#include <string_view>
+
+#include "ckpt/base/status.h"
+
+namespace titan::ui {
+
+/// SIGPIPE would kill the program in the middle of `| head`; with it ignored a write reports the closed pipe instead.
+void ignore_broken_pipes();
+
+enum class Delivery { kDone, kReaderGone };
+
+/// Writes all of `text` to descriptor `fd`. \error through `status`: kFailed when the stream cannot take it.
+Delivery deliver(int fd, std::string_view text, ckpt::Status* status);
+
+/// Writes `text` to stderr; nothing can be done about a failure there.
+void to_stderr(std::string_view text);
+
+}  // namespace titan::ui

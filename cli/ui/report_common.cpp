@@ -1,0 +1,31 @@
+#include "cli/ui/reports.h"
+
+namespace titan::ui {
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::string mesh_text(const ckpt::Mesh& mesh) {
+  std::string text = std::to_string(mesh.dp) + "x" + std::to_string(mesh.pp);
+  if (mesh.tp > 1) text += "x" + std::to_string(mesh.tp);
+  return text;
+}
+
+void mesh_json(JsonOut& json, std::string_view key, const ckpt::Mesh& mesh) {
+  json.begin_object(key);
+  json.count("pp", mesh.pp);
+  json.count("dp", mesh.dp);
+  json.count("tp", mesh.tp);
+  json.end_object();
+}
+
+void shape_json(JsonOut& json, std::string_view key, const std::vector<std::uint64_t>& shape) {
+  json.begin_array(key);
+  for (const std::uint64_t dimension : shape) json.count(dimension);
+  json.end_array();
+}
+
+}  // namespace titan::ui

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/ui/reports.h"
+#include "cli/ui/table.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::ui {
+
+namespace {
+
+using ckpt::Difference;
+using ckpt::DiffReport;
+using ckpt::DiffSide;
+
+/// Shares as people read them: never "0%" or "100%" for what is not.
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (part == whole) return "100%";
+  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (share < 0.01) return "<0.01%";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f%%", std::min(share, 99.99));
+  return text;
+}
+
+std::string side(const char* name, const DiffSide& s, const Palette& palette) {
+  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, s.id.hex()) + "\n";
+}
+
+std::string tensor_table(const std::vector<Difference>& differences, const TextStyle& style) {
+  Table table({{"tensor"}, {"max abs", Align::kRight}, {"max rel", Align::kRight}, {"differ", Align::kRight}, {"first at", Align::kRight}, {"a"}, {"b"}, {}});
+  for (const Difference& d : differences) {
+    if (!d.distance) continue;
+    const ckpt::TensorDistance& t = *d.distance;
+    table.row({escape(d.name), format_rounded(t.max_abs), format_rounded(t.max_rel), percent(t.different, t.elements),
+               format_count(t.first_index), t.first_a, t.first_b,
+               t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
+  }
+  return table.empty() ? "" : table.render(style.palette, "  ");
+}
+
+std::string field_lines(const std::vector<Difference>& fields) {
+  std::string out;
+  for (const Difference& d : fields) {
+    if (d.distance) continue;
+    const std::string name = d.kind == d.name ? d.kind : d.kind + " " + d.name;
+    out += "  " + escape(name) + ": " + escape(d.a) + " | " + escape(d.b) + "\n";
+  }
+  return out;
+}
+
+void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items) {
+  json.begin_array(key);
+  for (const Difference& d : items) {
+    json.begin_object();
+    json.text("kind", d.kind);
+    json.text("name", d.name);
+    json.text("a", d.a);
+    json.text("b", d.b);
+    if (d.distance) {
+      json.count("elements", d.distance->elements);
+      json.count("different", d.distance->different);
+      json.count("first_index", d.distance->first_index);
+      json.text("first_a", d.distance->first_a);
+      json.text("first_b", d.distance->first_b);
+      json.count("non_finite", d.distance->non_finite);
+      json.real("max_abs", d.distance->max_abs);
+      json.real("max_rel", d.distance->max_rel);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void side_json(JsonOut& json, const char* key, const DiffSide& s) {
+  json.begin_object(key);
+  json.path("path", s.path);
+  json.text("id", s.id.hex());
+  json.count("step", s.step);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string diff_text(const DiffReport& report, const TextStyle& style) {
+  const Palette& palette = style.palette;
+  std::string out;
+  if (report.state_equal) {
+    out += (report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes")) + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors\n";
+  } else {
+    out += palette.paint(Role::kError, "different") + "\n" + side("  a", report.a, palette) + side("  b", report.b, palette);
+    out += field_lines(report.differences) + tensor_table(report.differences, style);
+    const auto differing = std::count_if(report.differences.begin(), report.differences.end(), [](const Difference& d) { return d.kind == "tensor"; });
+    out += "  " + format_count(report.equal_tensors) + " tensors equal, " + format_count(static_cast<std::uint64_t>(differing)) + " different\n";
+  }
+  if (!report.notes.empty()) {
+    const std::string title = report.notes_count ? "notes, counted as differences (--config)" : "notes";
+    out += palette.paint(Role::kWarning, title) + "\n" + field_lines(report.notes);
+  }
+  return out;
+}
+
+std::string diff_json(const DiffReport& report) {
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.diff/1");
+  json.flag("equal", report.equal());
+  json.flag("state_equal", report.state_equal);
+  side_json(json, "a", report.a);
+  side_json(json, "b", report.b);
+  json.count("equal_tensors", report.equal_tensors);
+  list_json(json, "differences", report.differences);
+  list_json(json, "notes", report.notes);
+  json.end_object();
+  return json.line();
+}
+
+}  // namespace titan::ui

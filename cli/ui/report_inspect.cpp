@@ -1,0 +1,142 @@
+// `inspect` as text. The JSON side is report_inspect_json.cpp.
+#include <algorithm>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/ui/reports.h"
+#include "cli/ui/table.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::ui {
+
+namespace {
+
+using ckpt::InspectReport;
+using ckpt::Manifest;
+using ckpt::TensorRow;
+
+constexpr std::size_t kTopTensors = 8;
+
+std::string heading(const TextStyle& style, const std::string& text) { return "\n" + style.palette.paint(Role::kName, text) + "\n"; }
+
+std::string summary(const InspectReport& report, const TextStyle& style) {
+  const Manifest& m = report.manifest;
+  Table table({{}, {}});
+  const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
+  row("checkpoint", escape(report.path));
+  row("id", m.id.hex());
+  row("step", std::to_string(m.step));
+  if (report.train) row("tokens", format_count(report.train->tokens));
+  row("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));
+  row("created", escape(m.created));
+  row("writer", escape(m.writer));
+  row("mesh", mesh_text(m.mesh) + " (DP x PP" + (m.mesh.tp > 1 ? " x TP)" : ")"));
+  row("leaf", format_count(m.leaf_elements) + " elements");
+  if (m.derived_from) row("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " + m.derived_from->id.hex());
+  return table.render(style.palette);
+}
+
+std::string components(const Manifest& m, const TextStyle& style) {
+  Table table({{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
+  for (const ckpt::ComponentEntry& c : m.components)
+    table.row({escape(c.name), format_bytes(c.bytes, style.exact_bytes), format_bytes(c.stored_bytes, style.exact_bytes),
+               std::to_string(c.files), {c.digest.hex(), Role::kDim}});
+  return heading(style, "components") + table.render(style.palette, "  ");
+}
+
+std::string stages(const Manifest& m, const TextStyle& style) {
+  Table table({{"stage", Align::kRight}, {"tensors", Align::kRight}, {"parameters", Align::kRight}, {"from"}, {"to"}});
+  std::uint64_t tensors = 0, elements = 0;
+  const std::vector<ckpt::StageSummary> all = ckpt::stage_summaries(m);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    table.row({std::to_string(i), std::to_string(all[i].parameters), format_count(all[i].elements), escape(all[i].first), escape(all[i].last)});
+    tensors += all[i].parameters;
+    elements += all[i].elements;
+  }
+  table.row({"total", std::to_string(tensors), format_count(elements)});
+  return heading(style, "stages") + table.render(style.palette, "  ");
+}
+
+std::string phase_line(const ckpt::LrPhase& phase) {
+  std::string text = "from step " + std::to_string(phase.first) + ": " + ckpt::phase_kind_name(phase.kind) + " ";
+  if (phase.kind == ckpt::PhaseKind::kConstant) return text + format_rounded(phase.start);
+  return text + format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " + format_rounded(phase.length, 9) + " steps";
+}
+
+std::string schedule(const InspectReport& report, const TextStyle& style) {
+  std::string out = heading(style, "LR schedule");
+  if (!report.lr) return out + "  absent\n";
+  const std::vector<ckpt::LrPhase>& phases = report.lr->phases;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    // A phase that the next one replaces from its first step on never applies.
+    const bool applies = i + 1 == phases.size() || phases[i + 1].first > phases[i].first;
+    if (applies) out += "  " + phase_line(phases[i]) + "\n";
+  }
+  const std::uint64_t next = report.manifest.step + 1;
+  if (!phases.empty())
+    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(phases, next)) + "; the curve ends at step " +
+           std::to_string(ckpt::curve_end(phases)) + "\n";
+  return out;
+}
+
+std::string data(const InspectReport& report, const TextStyle& style) {
+  std::string out = heading(style, "data position");
+  if (!report.data) return out + "  absent\n";
+  const ckpt::DataPosition& d = *report.data;
+  out += "  " + format_count(d.samples) + " samples consumed";
+  if (d.samples_per_epoch > 0 && d.samples >= d.epoch_base) {
+    const std::uint64_t since = d.samples - d.epoch_base;
+    out += "; epoch " + std::to_string(d.first_epoch + since / d.samples_per_epoch) + ", sample " +
+           format_count(since % d.samples_per_epoch) + " of " + format_count(d.samples_per_epoch);
+  }
+  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) + ", stride " +
+         std::to_string(d.sample_stride) + ", " + (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
+  for (const ckpt::DataFile& file : d.files)
+    out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
+  return out;
+}
+
+std::string attempts(const InspectReport& report, const TextStyle& style) {
+  if (!report.train) return heading(style, "attempts") + "  absent\n";
+  Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
+  for (const ckpt::Attempt& a : report.train->attempts)
+    table.row({std::to_string(a.number), escape(a.started), std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
+               std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
+               a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
+  return heading(style, "attempts") + table.render(style.palette, "  ");
+}
+
+std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  std::vector<TensorRow> rows = ckpt::tensor_rows(report.manifest);
+  const std::size_t all = rows.size();
+  if (view.tensors) rows = ckpt::matching_rows(rows, *view.tensors);
+  const std::size_t shown = view.tensors ? rows.size() : std::min(rows.size(), kTopTensors);
+  Table table({{"tensor"}, {"dtype"}, {"shape"}, {"size", Align::kRight}, {"leaves", Align::kRight}, {"stage", Align::kRight}, {"digest"}});
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TensorRow& row = rows[i];
+    table.row({escape(row.name), std::string(ckpt::dtype_name(row.dtype)), shape_text(row.shape), format_bytes(row.bytes, style.exact_bytes),
+               std::to_string(row.leaves), std::to_string(row.stage), {row.digest.hex().substr(0, 12), Role::kDim}});
+  }
+  std::string out = heading(style, "tensors");
+  if (!table.empty()) out += table.render(style.palette, "  ");
+  if (view.tensors) return out + "  " + std::to_string(shown) + " of " + std::to_string(all) + "\n";
+  if (shown < all) out += "  and " + std::to_string(all - shown) + " more; --tensors '*' lists them\n";
+  return out;
+}
+
+std::string config(const Manifest& m, const TextStyle& style) {
+  std::string out = heading(style, "configuration");
+  for (const auto& [key, value] : m.config) out += "  " + escape(key) + " = " + escape(value) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string inspect_text(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  std::string out = summary(report, style) + components(report.manifest, style) + stages(report.manifest, style) +
+                    schedule(report, style) + data(report, style) + attempts(report, style);
+  if (view.config) out += config(report.manifest, style);
+  return out + tensors(report, view, style);
+}
+
+}  // namespace titan::ui

@@ -1,0 +1,116 @@
+#include "cli/ui/reports.h"
+#include "cli/ui/table.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::ui {
+
+namespace {
+
+using ckpt::ListedStep;
+using ckpt::ListReport;
+
+/// When the step was saved, in seconds since the epoch.
+std::int64_t saved_at(const ListedStep& step) {
+  return parse_utc(step.created).value_or(step.mtime_ns / 1'000'000'000);
+}
+
+Cell state_cell(const ListedStep& step) {
+  if (!step.valid) return {"invalid", Role::kError};
+  if (!step.full) return {"partial", Role::kWarning};
+  return {"valid", Role::kOk};
+}
+
+std::string remarks(const ListedStep& step) {
+  std::string text = step.resume ? "<- resume takes this one" : escape(step.reason);
+  if (step.pinned) text += text.empty() ? "pinned" : "; pinned";
+  return text;
+}
+
+void name_list(JsonOut& json, const char* key, const std::vector<std::string>& names) {
+  json.begin_array(key);
+  for (const std::string& name : names) {
+    json.begin_object();
+    json.path("name", name);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void step_json(JsonOut& json, const ListedStep& step) {
+  json.begin_object();
+  json.count("step", step.step);
+  json.path("path", step.path);
+  json.flag("valid", step.valid);
+  json.flag("full", step.full);
+  json.flag("pinned", step.pinned);
+  json.flag("resume", step.resume);
+  json.text("reason", step.reason);
+  json.count("bytes", step.bytes);
+  if (step.id) {
+    json.text("id", step.id->hex());
+  } else {
+    json.null("id");
+  }
+  if (step.mesh) {
+    mesh_json(json, "mesh", *step.mesh);
+  } else {
+    json.null("mesh");
+  }
+  json.text("saved", format_utc(saved_at(step)));
+  json.end_object();
+}
+
+}  // namespace
+
+std::string list_text(const ListReport& report, const TextStyle& style) {
+  std::string out;
+  if (report.steps.empty()) {
+    out += "no checkpoints in " + escape(report.folder) + "\n";
+  } else {
+    Table table({{"step", Align::kRight}, {"size", Align::kRight}, {"age", Align::kRight}, {"mesh"}, {"state"}, {"id"}, {}});
+    std::uint64_t total = 0;
+    for (const ListedStep& step : report.steps) {
+      table.row({{std::to_string(step.step), step.resume ? Role::kName : Role::kPlain},
+                 format_bytes(step.bytes, style.exact_bytes),
+                 format_duration(static_cast<double>(style.now - saved_at(step))),
+                 step.mesh ? mesh_text(*step.mesh) : "?",
+                 state_cell(step),
+                 {step.id ? step.id->hex().substr(0, 12) : "?", Role::kDim},
+                 remarks(step)});
+      total += step.bytes;
+    }
+    const std::size_t count = report.steps.size();
+    table.row({"total", format_bytes(total, style.exact_bytes), "", std::to_string(count) + (count == 1 ? " step" : " steps")});
+    out += table.render(style.palette);
+  }
+  const std::string note = style.palette.paint(Role::kWarning, "note:") + " ";
+  for (const std::string& name : report.leftovers)
+    out += note + escape(name) + " is a leftover of an unfinished save or deletion; the next start of the run removes it\n";
+  for (const std::string& name : report.foreign) out += note + escape(name) + " is not a checkpoint of this run; never touched\n";
+  return out;
+}
+
+std::string list_json(const ListReport& report) {
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.ls/1");
+  json.path("folder", report.folder);
+  const ListedStep* taken = nullptr;
+  for (const ListedStep& step : report.steps)
+    if (step.resume) taken = &step;
+  if (taken != nullptr) {
+    json.count("resume", taken->step);
+  } else {
+    json.null("resume");
+  }
+  json.begin_array("steps");
+  for (const ListedStep& step : report.steps) step_json(json, step);
+  json.end_array();
+  name_list(json, "leftovers", report.leftovers);
+  name_list(json, "foreign", report.foreign);
+  json.end_object();
+  return json.line();
+}
+
+}  // namespace titan::ui

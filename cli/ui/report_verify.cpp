@@ -1,0 +1,94 @@
+#include "cli/ui/reports.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::ui {
+
+namespace {
+
+using ckpt::Damage;
+using ckpt::VerifiedStep;
+using ckpt::VerifySummary;
+
+/// "model/shard-00000.h5: leaf 17 of layers.7.w2.weight, bytes 17825792 to 18874368: checksum 9f.. expected 41..".
+std::string damage_line(const Damage& damage) {
+  std::string text = escape(damage.file) + ": " + escape(damage.unit);
+  if (damage.unit == "leaf") text += " " + std::to_string(damage.leaf);
+  if (!damage.tensor.empty()) text += " of " + escape(damage.tensor);
+  if (damage.bytes > 0) text += ", " + format_count(damage.bytes) + " bytes at offset " + format_count(damage.offset);
+  if (!damage.detail.empty()) text += ": " + escape(damage.detail);
+  return text;
+}
+
+std::string checked(std::uint64_t leaves, std::uint64_t bytes, const TextStyle& style) {
+  return format_count(leaves) + (leaves == 1 ? " leaf, " : " leaves, ") + format_bytes(bytes, style.exact_bytes);
+}
+
+void damage_json(JsonOut& json, const VerifiedStep& step) {
+  for (const Damage& damage : step.report.damage) {
+    json.begin_object();
+    json.path("checkpoint", step.path);
+    json.path("file", damage.file);
+    json.text("unit", damage.unit);
+    json.text("tensor", damage.tensor);
+    json.count("leaf", damage.leaf);
+    json.count("offset", damage.offset);
+    json.count("bytes", damage.bytes);
+    json.text("detail", damage.detail);
+    json.end_object();
+  }
+}
+
+}  // namespace
+
+std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
+  const Palette& palette = style.palette;
+  std::string out;
+  for (const VerifiedStep& step : summary.steps) {
+    const std::size_t count = step.report.damage.size();
+    if (!step.readable.ok()) {
+      out += palette.paint(Role::kWarning, "unchecked") + "  " + escape(step.path) + "  " + escape(step.readable.message) + "\n";
+    } else if (count == 0) {
+      out += palette.paint(Role::kOk, "ok") + "  " + escape(step.path) + "  " + checked(step.report.leaves, step.report.bytes, style) + "\n";
+    } else {
+      out += palette.paint(Role::kError, "damaged") + "  " + escape(step.path) + "  " + std::to_string(count) +
+             (count == 1 ? " place" : " places") + "\n";
+    }
+    for (const Damage& damage : step.report.damage) out += "  " + damage_line(damage) + "\n";
+  }
+  if (summary.is_run) {
+    const std::size_t count = summary.steps.size();
+    out += "total  " + std::to_string(count) + (count == 1 ? " step, " : " steps, ") + checked(summary.leaves, summary.bytes, style) +
+           ", " + std::to_string(summary.damage) + " damaged\n";
+  }
+  return out;
+}
+
+std::string verify_json(const VerifySummary& summary) {
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.verify/1");
+  json.text("type", "summary");
+  json.flag("ok", summary.ok());
+  json.count("leaves", summary.leaves);
+  json.count("bytes", summary.bytes);
+  json.begin_array("damage");
+  for (const VerifiedStep& step : summary.steps) damage_json(json, step);
+  json.end_array();
+  json.begin_array("checkpoints");
+  for (const VerifiedStep& step : summary.steps) {
+    json.begin_object();
+    json.path("path", step.path);
+    json.flag("ok", step.readable.ok() && step.report.damage.empty());
+    json.text("unchecked", step.readable.message);
+    json.count("leaves", step.report.leaves);
+    json.count("bytes", step.report.bytes);
+    json.count("damage", step.report.damage.size());
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.line();
+}
+
+}  // namespace titan::ui

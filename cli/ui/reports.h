@@ -1,0 +1,54 @@
+#pragma once
+// Reports as text for people and as one JSON document for scripts, per verb. Pure: a report in, text out.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/ops/cat.h"
+#include "ckpt/ops/diff.h"
+#include "ckpt/ops/inspect.h"
+#include "ckpt/ops/list.h"
+#include "ckpt/ops/verify.h"
+#include "cli/ui/json_out.h"
+#include "cli/ui/terminal.h"
+
+namespace titan::ui {
+
+/// How text reports are drawn.
+struct TextStyle {
+  Palette palette;
+  bool exact_bytes = false;      ///< sizes as plain numbers
+  std::int64_t now = 0;          ///< seconds since the epoch, for ages
+};
+
+std::string list_text(const ckpt::ListReport& report, const TextStyle& style);
+std::string list_json(const ckpt::ListReport& report);
+
+/// What of an InspectReport is shown beyond the summary.
+struct InspectView {
+  std::optional<std::string> tensors;   ///< glob: list the tensors that match
+  bool config = false;                  ///< the resolved configuration
+};
+std::string inspect_text(const ckpt::InspectReport& report, const InspectView& view, const TextStyle& style);
+std::string inspect_json(const ckpt::InspectReport& report, const InspectView& view);
+
+std::string verify_text(const ckpt::VerifySummary& summary, const TextStyle& style);
+std::string verify_json(const ckpt::VerifySummary& summary);
+
+std::string diff_text(const ckpt::DiffReport& report, const TextStyle& style);
+std::string diff_json(const ckpt::DiffReport& report);
+
+std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
+std::string cat_json(const ckpt::CatReport& report);
+
+/// "[256, 4099]".
+std::string shape_text(const std::vector<std::uint64_t>& shape);
+/// "4x2": DP degree x PP degree.
+std::string mesh_text(const ckpt::Mesh& mesh);
+/// {"pp":..,"dp":..,"tp":..} under `key`.
+void mesh_json(JsonOut& json, std::string_view key, const ckpt::Mesh& mesh);
+/// [..] under `key`.
+void shape_json(JsonOut& json, std::string_view key, const std::vector<std::uint64_t>& shape);
+
+}  // namespace titan::ui

@@ -1,0 +1,104 @@
+#include "cli/ui/units.h"
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace titan::ui {
+
+namespace {
+
+template <typename... Args>
+std::string format(const char* pattern, Args... args) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, pattern, args...);
+  return buffer;
+}
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+
+/// Reads exactly the digits of `text`; nullopt for anything else.
+std::optional<int> digits(std::string_view text) {
+  int value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || text[0] == '-') return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string format_bytes(std::uint64_t bytes, bool exact) {
+  if (exact) return std::to_string(bytes);
+  if (bytes < 1024) return format("%llu B", static_cast<unsigned long long>(bytes));
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  // 1023.95 would print as "1024.0".
+  while (value >= 1023.95 && unit < 5) {
+    value /= 1024;
+    ++unit;
+  }
+  return format("%.1f %s", value, kUnits[unit]);
+}
+
+std::string format_duration(double seconds) {
+  if (!(seconds > 0)) return "0s";
+  if (seconds < 9.95) return format("%.1fs", seconds);
+  const auto total = static_cast<std::uint64_t>(std::llround(seconds));
+  const auto part = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  if (total < 60) return format("%llus", part(total));
+  if (total < 3600) return format("%llum%02llus", part(total / 60), part(total % 60));
+  if (total < 86400) return format("%lluh%02llum", part(total / 3600), part(total % 3600 / 60));
+  return format("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
+}
+
+std::string format_count(std::uint64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string format_real(double value) { return shortest(value); }
+
+std::string format_rounded(double value, int digits) {
+  if (!std::isfinite(value)) return shortest(value);
+  return format("%.*g", digits, value);
+}
+
+std::optional<std::int64_t> parse_utc(std::string_view text) {
+  // YYYY-MM-DDThh:mm:ss[.fraction]Z
+  if (text.size() < 20 || text.back() != 'Z' || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
+      text[16] != ':')
+    return std::nullopt;
+  const auto year = digits(text.substr(0, 4)), month = digits(text.substr(5, 2)), day = digits(text.substr(8, 2));
+  const auto hour = digits(text.substr(11, 2)), minute = digits(text.substr(14, 2)), second = digits(text.substr(17, 2));
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return days * 86400 + *hour * 3600 + *minute * 60 + *second;
+}
+
+std::string format_utc(std::int64_t seconds) {
+  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return format("%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+}
+
+}  // namespace titan::ui

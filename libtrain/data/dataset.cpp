@@ -1,0 +1,151 @@
+#include "libtrain/data/dataset.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "libtrain/data/token_files.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+/// Samples of seq_len + 1 tokens, `stride` apart, in `tokens` tokens.
+std::uint64_t sample_count(std::uint64_t tokens, std::uint64_t seq_len, std::uint64_t stride) {
+  return tokens < seq_len + 1 ? 0 : (tokens - (seq_len + 1)) / stride + 1;
+}
+
+Result<TokenKind> token_kind(const Config& config) {
+  const std::string& dataset = config.training.dataset;
+  if (dataset == "text") {
+    if (config.model.tokenizer != "byte")
+      return ckpt::unsupported("model.tokenizer = '" + config.model.tokenizer + "' is not supported yet; only 'byte' is");
+    return TokenKind::kUtf8Bytes;
+  }
+  if (dataset != "tokens") return ckpt::invalid("training.dataset = '" + dataset + "' is unknown; known are text, tokens");
+  const std::string& dtype = config.training.token_dtype;
+  if (dtype == "uint16") return TokenKind::kUint16;
+  if (dtype == "uint32") return TokenKind::kUint32;
+  return ckpt::invalid("training.token_dtype = '" + dtype + "' is unknown; known are uint16, uint32");
+}
+
+Status check_positive(const std::string& key, std::int64_t value) {
+  if (value >= 1) return {};
+  return ckpt::invalid(key + " must be at least 1, not " + std::to_string(value));
+}
+
+Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
+  return ckpt::invalid(what + " has " + std::to_string(tokens) + " tokens, too short for one sample of " +
+                       std::to_string(seq_len + 1) + " (sequence length + 1)")
+      .with_hint(hint);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size) {
+  const Config::Training& training = config.training;
+  const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
+  TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
+  TITAN_RETURN_IF_ERROR(check_positive("training.sample_stride", stride));
+  if (!training.dataset_path)
+    return ckpt::invalid("training.dataset_path is not set")
+        .with_hint("add --training.dataset_path=FILE (a file, a folder, or a comma-separated list)");
+  TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
+  const std::string key = "training.dataset_path";
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*training.dataset_path, key));
+  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
+
+  std::unique_ptr<Dataset> dataset(new Dataset);
+  dataset->train_ = std::move(opened.stream);
+  dataset->vocab_size_ = vocab_size;
+  if (dataset->train_->id_bound() > vocab_size)
+    return ckpt::invalid("model.vocab_size = " + std::to_string(vocab_size) + " is smaller than the " +
+                         std::to_string(dataset->train_->id_bound()) + " ids of the byte tokenizer")
+        .with_hint("add --model.vocab_size=256 (or more)");
+
+  std::uint64_t tokens = dataset->train_->size();
+  TITAN_RETURN_IF_ERROR(dataset->prepare_validation(config, &tokens));
+
+  ckpt::DataPosition& origin = dataset->origin_;
+  origin.seed = seed;
+  origin.shuffle = training.shuffle;
+  origin.seq_len = static_cast<std::uint64_t>(training.seq_len);
+  origin.sample_stride = static_cast<std::uint64_t>(stride);
+  origin.samples_per_epoch = sample_count(tokens, origin.seq_len, origin.sample_stride);
+  origin.kind = training.dataset;
+  origin.tokenizer = kind == TokenKind::kUtf8Bytes ? config.model.tokenizer : "none";
+  origin.files = std::move(opened.files);
+  if (origin.samples_per_epoch == 0) {
+    const bool cut = tokens < dataset->train_->size();
+    return too_short(cut ? "the training part of the dataset (without the held-back tail)" : "the dataset", tokens,
+                     origin.seq_len, "give more data, or a smaller training.seq_len");
+  }
+  return dataset;
+}
+
+/// Opens or holds back the validation tokens; `train_tokens` is the length of the stream on entry, of its training part
+/// on return.
+Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_tokens) {
+  const Config::Validation& options = config.validation;
+  if (!options.enable) return {};
+  validation_seq_len_ = options.seq_len.value_or(config.training.seq_len);
+  TITAN_RETURN_IF_ERROR(check_positive("validation.seq_len", validation_seq_len_));
+  const auto seq_len = static_cast<std::uint64_t>(validation_seq_len_);
+  if (options.dataset_path) {
+    const std::string key = "validation.dataset_path";
+    TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*options.dataset_path, key));
+    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
+    validation_ = std::move(opened.stream);
+    validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
+    if (validation_samples_ == 0)
+      return too_short("the validation dataset", validation_->size(), seq_len, "give more data, or a smaller validation.seq_len");
+    return {};
+  }
+  if (!(options.holdout > 0 && options.holdout <= 0.5))
+    return ckpt::invalid("validation.holdout must be above 0 and at most 0.5, not " + std::to_string(options.holdout));
+  const auto held_back = static_cast<std::uint64_t>(std::floor(static_cast<double>(*train_tokens) * options.holdout));
+  validation_samples_ = sample_count(held_back, seq_len, seq_len);
+  if (validation_samples_ == 0)
+    return too_short("the held-back tail (validation.holdout = " + std::to_string(options.holdout) + ")", held_back, seq_len,
+                     "give more data, a larger validation.holdout, a smaller validation.seq_len, or validation.dataset_path");
+  *train_tokens -= held_back;
+  validation_begin_ = *train_tokens;
+  return {};
+}
+
+void Dataset::continue_from(const ckpt::DataPosition& stored) {
+  origin_.samples = stored.samples;
+  origin_.epoch_base = stored.epoch_base;
+  origin_.first_epoch = stored.first_epoch;
+  origin_.seed = stored.seed;
+}
+
+Status Dataset::sample(std::uint64_t sample, std::span<std::int64_t> out) const {
+  assert(out.size() == origin_.seq_len + 1 && sample >= origin_.epoch_base);
+  const std::uint64_t n = origin_.samples_per_epoch;
+  std::uint64_t index = (sample - origin_.epoch_base) % n;
+  if (origin_.shuffle) index = permuted_index(origin_.seed, epoch(sample), index, n);
+  return read_checked(*train_, index * origin_.sample_stride, out);
+}
+
+Status Dataset::validation_sample(std::uint64_t sample, std::span<std::int64_t> out) const {
+  const auto seq_len = static_cast<std::uint64_t>(validation_seq_len_);
+  assert(out.size() == seq_len + 1 && sample < validation_samples_);
+  return read_checked(validation_ ? *validation_ : *train_, validation_begin_ + sample * seq_len, out);
+}
+
+Status Dataset::read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const {
+  stream.read(begin, out);
+  if (stream.id_bound() != 0) return {};  // checked against the vocabulary at open
+  const auto vocab = static_cast<std::int64_t>(vocab_size_);
+  const auto bad = std::find_if(out.begin(), out.end(), [vocab](std::int64_t id) { return id >= vocab; });
+  if (bad == out.end()) return {};
+  return ckpt::invalid(stream.describe(begin + static_cast<std::uint64_t>(bad - out.begin())) + ": id " + std::to_string(*bad) +
+                       " is outside the vocabulary of " + std::to_string(vocab_size_))
+      .with_hint("is training.token_dtype right, and model.vocab_size at least the tokenizer's?");
+}
+
+}  // namespace titan::train

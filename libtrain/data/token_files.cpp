@@ -1,0 +1,190 @@
+#include "libtrain/data/token_files.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "ckpt/base/hash.h"
+#include "libtrain/data/mapped_file.h"
+#include "libtrain/data/utf8.h"
+
+namespace titan::train {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+namespace fs = std::filesystem;
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::uint64_t kBlock = 4096, kBlocks = 64;
+
+std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
+
+std::string trimmed(const std::string& text) {
+  const char* blank = " \t";
+  const std::size_t begin = text.find_first_not_of(blank);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
+}
+
+/// Appends the file or the files of the folder at `path`.
+Status add_path(const std::string& path, const std::string& key, std::vector<std::string>* files) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found)
+    return ckpt::invalid(key + ": '" + path + "' does not exist")
+        .with_hint("give a file, a folder, or a comma-separated list; relative paths start at the working directory");
+  if (!fs::exists(status)) return ckpt::invalid(key + ": cannot look at '" + path + "': " + error.message());
+  if (status.type() != fs::file_type::directory) {
+    files->push_back(path);
+    return {};
+  }
+  std::vector<std::string> found;
+  fs::directory_iterator entry(path, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code dangling;  // a link that leads nowhere is no regular file
+    if (!entry->path().filename().string().starts_with('.') && entry->is_regular_file(dangling))
+      found.push_back(entry->path().string());
+  }
+  if (error) return ckpt::invalid(key + ": cannot list folder '" + path + "': " + error.message());
+  if (found.empty())
+    return ckpt::invalid(key + ": folder '" + path + "' has no data files (hidden files and subfolders do not count)");
+  std::sort(found.begin(), found.end());
+  files->insert(files->end(), found.begin(), found.end());
+  return {};
+}
+
+struct Segment {
+  MappedFile file;
+  std::uint64_t begin;  ///< of its first token in the stream
+  std::uint64_t tokens;
+};
+
+template <typename Token>
+class MappedStream : public TokenStream {
+ public:
+  MappedStream(std::vector<Segment> segments, std::uint64_t tokens, std::uint64_t bound)
+      : segments_(std::move(segments)), tokens_(tokens), bound_(bound) {}
+
+  std::uint64_t size() const override { return tokens_; }
+  std::uint64_t id_bound() const override { return bound_; }
+
+  void read(std::uint64_t begin, std::span<std::int64_t> out) const override {
+    assert(begin + out.size() <= tokens_);
+    for (auto segment = find(begin); !out.empty(); ++segment) {
+      const std::uint64_t skip = begin - segment->begin;
+      const std::size_t count = std::min<std::uint64_t>(out.size(), segment->tokens - skip);
+      const std::byte* from = segment->file.bytes().data() + skip * sizeof(Token);
+      for (std::size_t i = 0; i < count; ++i) {
+        Token token;
+        std::memcpy(&token, from + i * sizeof token, sizeof token);
+        out[i] = token;
+      }
+      out = out.subspan(count);
+      begin += count;
+    }
+  }
+
+  std::string describe(std::uint64_t position) const override {
+    const auto segment = find(position);
+    return "'" + segment->file.path() + "', token " + std::to_string(position - segment->begin);
+  }
+
+ private:
+  std::vector<Segment>::const_iterator find(std::uint64_t position) const {
+    const auto after = std::upper_bound(segments_.begin(), segments_.end(), position,
+                                        [](std::uint64_t at, const Segment& segment) { return at < segment.begin; });
+    return after - 1;
+  }
+
+  std::vector<Segment> segments_;  ///< none is empty
+  std::uint64_t tokens_, bound_;
+};
+
+Status check_utf8(const MappedFile& file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::size_t at = valid_utf8_prefix(text);
+  if (at == text.size()) return {};
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[at]));
+  return ckpt::invalid("'" + file.path() + "' is not UTF-8: no character starts with the byte " + byte + " at offset " +
+                       std::to_string(at))
+      .with_hint("convert it (iconv -t UTF-8), or read binary token files with --training.dataset=tokens");
+}
+
+/// A folder of Megatron or nanotron data holds index files beside the tokens; read as tokens they would be noise.
+Status check_token_file(const MappedFile& file, std::size_t width) {
+  const std::string name = base_name(file.path());
+  for (const char* suffix : {".idx", ".ds.index", ".ds.metadata"}) {
+    if (name.ends_with(suffix))
+      return ckpt::unsupported("'" + file.path() + "' is an index, not tokens; index files are not supported yet")
+          .with_hint("name the files that hold the tokens, separated by commas");
+  }
+  if (file.bytes().size() % width != 0)
+    return ckpt::invalid("'" + file.path() + "' has " + std::to_string(file.bytes().size()) +
+                         " bytes, which is not a multiple of the token size of " + std::to_string(width))
+        .with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") + ") the type of this file?");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> find_data_files(const std::string& dataset_path, const std::string& key) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (dataset_path.find(',') == std::string::npos || fs::exists(dataset_path, error)) {
+    if (trimmed(dataset_path).empty()) return ckpt::invalid(key + " is empty");
+    TITAN_RETURN_IF_ERROR(add_path(dataset_path, key, &files));
+    return files;
+  }
+  for (std::size_t begin = 0; begin <= dataset_path.size();) {
+    const std::size_t end = std::min(dataset_path.find(',', begin), dataset_path.size());
+    const std::string item = trimmed(dataset_path.substr(begin, end - begin));
+    if (item.empty()) return ckpt::invalid(key + ": '" + dataset_path + "' has an empty item in its list");
+    TITAN_RETURN_IF_ERROR(add_path(item, key, &files));
+    begin = end + 1;
+  }
+  return files;
+}
+
+ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content) {
+  ckpt::DataFile file{base_name(path), content.size(), {}};
+  if (content.size() < kBlock * kBlocks) {
+    file.blocks = ckpt::digest_of(content);
+    return file;
+  }
+  ckpt::Hasher hasher;
+  for (std::uint64_t i = 0; i < kBlocks; ++i)
+    hasher.update(content.subspan(i * (content.size() - kBlock) / (kBlocks - 1), kBlock));
+  file.blocks = hasher.digest();
+  return file;
+}
+
+Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key) {
+  const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
+  OpenedFiles opened;
+  std::vector<Segment> segments;
+  std::uint64_t tokens = 0;
+  for (const std::string& path : paths) {
+    TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
+    opened.files.push_back(fingerprint(path, file.bytes()));
+    const std::uint64_t count = file.bytes().size() / width;
+    if (count == 0) continue;
+    segments.push_back({std::move(file), tokens, count});
+    tokens += count;
+  }
+  if (tokens == 0)
+    return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +
+                         (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
+  if (width == 1) opened.stream = std::make_unique<MappedStream<std::uint8_t>>(std::move(segments), tokens, 256);
+  if (width == 2) opened.stream = std::make_unique<MappedStream<std::uint16_t>>(std::move(segments), tokens, 0);
+  if (width == 4) opened.stream = std::make_unique<MappedStream<std::uint32_t>>(std::move(segments), tokens, 0);
+  return opened;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,55 @@
+#pragma once
+// Who is alive: every rank writes a counter into the store twice a second and watches the counters of the others.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace titan::train {
+
+/// A rank without heartbeat, and for how long.
+struct SilentRank {
+  int rank = 0;
+  std::chrono::milliseconds since{0};
+};
+
+struct HeartbeatOptions {
+  int rank = 0, world = 1;
+  bool store_on_rank_0 = true;                  ///< then a store that does not answer means that rank 0 does not
+  std::chrono::milliseconds beat{500};          ///< time between two beats
+  std::chrono::milliseconds quiet{2'500};       ///< a rank without beat for so long is taken for gone by diagnose()
+  std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
+};
+
+/// Thread-safe. The exchange may block for ever (a stopped store host): nothing here waits for it without a bound.
+class Heartbeat {
+ public:
+  /// Stores this rank's value and returns every rank's, in rank order; throws when the store is lost.
+  using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
+
+  Heartbeat(HeartbeatOptions options, Exchange exchange);
+  /// Waits at most a second for the thread; leaves it behind if it is stuck in the exchange.
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+
+  /// Ranks that have been silent for train_timeout or more.
+  std::vector<SilentRank> overdue() const;
+  /// Explains why an operation failed, in one line that names the silent or dead ranks where there are any; takes up to
+  /// `quiet` and about a second. Tells the others that this rank is about to leave, so that they do not blame it.
+  /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
+  std::string diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
+  /// The line for ranks that overdue() returned.
+  std::string explain_overdue(const std::string& operation, const std::vector<SilentRank>& ranks);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// "rank 2", "ranks 0, 3".
+std::string name_ranks(const std::vector<int>& ranks);
+/// "12 s", "2.5 s".
+std::string seconds_text(std::chrono::milliseconds time);
+
+}  // namespace titan::train

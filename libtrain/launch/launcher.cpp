@@ -1,0 +1,311 @@
+#include "libtrain/launch/launcher.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <map>
+#include <netinet/in.h>
+#include <optional>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace titan::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kFailed = 3, kKilled = 130, kTerminated = 143;
+
+struct Rank {
+  pid_t pid = -1;
+  std::optional<int> status;   // of waitpid, once it is gone
+  bool ended_by_us = false;
+};
+
+/// A listening socket on 127.0.0.1: rank 0 inherits it, so that nobody can take the port in between.
+struct Rendezvous {
+  int fd = -1;
+  int port = 0;
+  ~Rendezvous() { close(); }
+  void close() {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+  bool open() {
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    // Listening already now lets ranks connect before rank 0 gets to it, instead of being refused.
+    if (fd < 0 || bind(fd, generic, length) != 0 || listen(fd, SOMAXCONN) != 0) return false;
+    if (getsockname(fd, generic, &length) != 0) return false;
+    port = ntohs(address.sin_port);
+    return true;
+  }
+};
+
+std::string random_id() {
+  unsigned char bytes[8] = {};
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::memcpy(bytes, std::to_string(getpid()).c_str(), 2);
+  std::string text;
+  for (unsigned char byte : bytes) {
+    char hex[3];
+    std::snprintf(hex, sizeof hex, "%02x", byte);
+    text += hex;
+  }
+  return text;
+}
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return "signal " + std::to_string(signal) + (name ? " (SIG" + std::string(name) + ")" : "");
+}
+
+bool is_stopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');  // the program's name may hold anything
+  return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
+}
+
+bool is_published(int code) {
+  constexpr int kCodes[] = {0, 1, 2, 3, 10, 11, 12, 13, 75, kKilled, kTerminated};
+  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
+}
+
+class Job {
+ public:
+  Job(const LaunchOptions& options, const LaunchEvents& events) : options_(options), events_(events) {
+    sigemptyset(&signals_);
+    for (int signal : {SIGCHLD, SIGTERM, SIGUSR1, SIGINT}) sigaddset(&signals_, signal);
+    std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap the ranks behind our back
+    pthread_sigmask(SIG_BLOCK, &signals_, &old_mask_);
+  }
+  ~Job() {
+    kill_all();
+    for (Rank& rank : ranks_) {
+      if (!rank.status) waitpid(rank.pid, nullptr, 0);
+    }
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+  }
+
+  int run() {
+    if (!start()) return kFailed;
+    while (running() > 0 && !aborted_) {
+      const int signal = next_signal();
+      if (signal != 0 && signal != SIGCHLD) stop(signal);
+      reap();
+      if (deadline_ && Clock::now() >= *deadline_) {
+        note_overdue();
+        kill_all();
+        deadline_.reset();
+      }
+    }
+    return aborted_ ? kKilled : verdict();
+  }
+
+ private:
+  using Environment = std::map<std::string, std::string>;
+
+  bool start() {
+    Rendezvous rendezvous;
+    if (!rendezvous.open()) {
+      report(std::string("no listening socket on 127.0.0.1 for the ranks: ") + std::strerror(errno), "");
+      return false;
+    }
+    Environment environment;
+    for (char** entry = environ; *entry; ++entry) {
+      const std::string text = *entry;
+      const std::size_t equals = text.find('=');
+      if (equals != std::string::npos) environment[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    const std::string count = std::to_string(options_.nproc), threads = std::to_string(options_.threads_per_rank);
+    environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = count;
+    environment["MASTER_ADDR"] = "127.0.0.1";
+    environment["MASTER_PORT"] = std::to_string(rendezvous.port);
+    environment["TITAN_LAUNCHER_PID"] = std::to_string(getpid());
+    environment["TITAN_RUN_ID"] = random_id();
+    environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = threads;
+    environment.emplace("MKL_CBWR", "AUTO");
+    // c10d's own warnings about lost peers would bury the one message that names the dead rank.
+    environment.emplace("TORCH_CPP_LOG_LEVEL", "ERROR");
+    for (int rank = 0; rank < options_.nproc; ++rank) {
+      environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
+      environment.erase("TITAN_MASTER_FD");
+      if (rank == 0) environment["TITAN_MASTER_FD"] = std::to_string(rendezvous.fd);
+      const pid_t pid = spawn(environment, rank == 0 ? rendezvous.fd : -1);
+      if (pid < 0) {
+        report("rank " + std::to_string(rank) + " could not be started: " + std::strerror(errno), "");
+        return false;
+      }
+      ranks_.push_back({pid});
+      if (events_.started) events_.started(rank, pid);
+    }
+    return true;
+  }
+
+  pid_t spawn(const Environment& environment, int inherited_fd) {
+    // Everything that allocates happens before fork.
+    std::vector<std::string> entries;
+    for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
+    std::vector<char*> envp, argv;
+    for (std::string& entry : entries) envp.push_back(entry.data());
+    for (const std::string& argument : options_.argv) argv.push_back(const_cast<char*>(argument.c_str()));
+    envp.push_back(nullptr);
+    argv.push_back(nullptr);
+    const pid_t launcher = getpid();
+    const pid_t pid = fork();
+    if (pid != 0) {
+      if (pid > 0) setpgid(pid, pid);
+      return pid;
+    }
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) _exit(kFailed);
+    if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
+    if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+    execve(options_.program.c_str(), argv.data(), envp.data());
+    _exit(127);
+  }
+
+  /// The next pending signal, or 0 when the deadline passed.
+  int next_signal() {
+    if (!deadline_) return std::max(0, sigwaitinfo(&signals_, nullptr));
+    const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*deadline_ - Clock::now()));
+    const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+    return std::max(0, sigtimedwait(&signals_, nullptr, &wait));
+  }
+
+  void stop(int signal) {
+    if (signal == SIGINT && ++interrupts_ == 2) {
+      kill_all();
+      aborted_ = true;
+      return;
+    }
+    if (forwarded_ != 0) return;
+    forwarded_ = signal;
+    for (const Rank& rank : ranks_) {
+      if (!rank.status) kill(rank.pid, signal);
+    }
+    if (events_.stopping) events_.stopping(signal);
+  }
+
+  void reap() {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      Rank& rank = ranks_[i];
+      siginfo_t gone{};
+      if (rank.status || waitid(P_PID, rank.pid, &gone, WEXITED | WNOHANG | WNOWAIT) != 0 || gone.si_pid == 0) continue;
+      // Children of the rank would outlive it; as long as it is not reaped, its group's number cannot be another's.
+      kill(-rank.pid, SIGKILL);
+      int status = 0;
+      waitpid(rank.pid, &status, 0);
+      rank.status = status;
+      const bool well = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 75);
+      if (!well && !rank.ended_by_us) note_failure(static_cast<int>(i), status);
+      if (well && !deadline_ && !first_failed_) deadline_ = Clock::now() + options_.success_grace;
+    }
+  }
+
+  void note_failure(int rank, int status) {
+    if (!first_failed_) {
+      first_failed_ = rank;
+      deadline_ = Clock::now() + options_.failure_grace;
+      // A stopped rank makes the others time out: it is the cause, they are not.
+      for (std::size_t i = 0; i < ranks_.size() && WIFEXITED(status) && !stopped_; ++i) {
+        if (!ranks_[i].status && is_stopped(ranks_[i].pid)) stopped_ = static_cast<int>(i);
+      }
+      if (stopped_) report(who(*stopped_) + " is stopped (SIGSTOP) and was silent for too long", log_hint(*stopped_));
+    }
+    // Said at once: the exit codes of the others, a few seconds later, are only consequences.
+    if (WIFSIGNALED(status) && !killed_) {
+      killed_ = rank;
+      if (WTERMSIG(status) != forwarded_) report(who(rank) + " was killed by " + signal_text(WTERMSIG(status)), log_hint(rank));
+    }
+  }
+
+  void note_overdue() {
+    if (first_failed_) return;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (ranks_[i].status) continue;
+      first_failed_ = static_cast<int>(i);
+      report(who(first_failed_.value()) + " did not end within " +
+                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.success_grace).count()) +
+                 " s after the others had", log_hint(first_failed_.value()));
+      return;
+    }
+  }
+
+  int verdict() {
+    bool same = true, well = true;
+    for (const Rank& rank : ranks_) {
+      const int code = WIFEXITED(*rank.status) ? WEXITSTATUS(*rank.status) : -1;
+      same = same && code >= 0 && *rank.status == *ranks_[0].status;
+      well = well && (code == 0 || code == 75);
+    }
+    const int first = first_failed_.value_or(0);
+    const int code = WIFEXITED(*ranks_[first].status) ? WEXITSTATUS(*ranks_[first].status) : -1;
+    if (well) return same ? code : 75;
+    if (same && is_published(code)) return code;
+    if (same) {
+      report("every rank exited with code " + std::to_string(code), log_hint(0));
+      return code;
+    }
+    if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
+      report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
+      return forwarded_ == SIGINT ? kKilled : kTerminated;
+    }
+    if (killed_ || stopped_ || code <= 0) return kFailed;
+    report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
+    return is_published(code) ? code : kFailed;
+  }
+
+  void report(const std::string& message, const std::string& hint) {
+    if (!reported_ && events_.failed) events_.failed(message, hint);
+    reported_ = true;
+  }
+
+  std::string who(int rank) const { return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].pid) + ")"; }
+
+  std::string log_hint(int rank) const {
+    return options_.run_dir.empty() ? "" : "its log is " + options_.run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
+  }
+
+  std::size_t running() const {
+    return std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.status; });
+  }
+
+  void kill_all() {
+    for (Rank& rank : ranks_) {
+      if (rank.status) continue;
+      rank.ended_by_us = true;
+      kill(-rank.pid, SIGKILL);
+    }
+  }
+
+  const LaunchOptions& options_;
+  const LaunchEvents& events_;
+  sigset_t signals_, old_mask_;
+  std::vector<Rank> ranks_;
+  std::optional<Clock::time_point> deadline_;
+  std::optional<int> first_failed_, killed_, stopped_;
+  int forwarded_ = 0, interrupts_ = 0;
+  bool aborted_ = false, reported_ = false;
+};
+
+}  // namespace
+
+int launch_local(const LaunchOptions& options, const LaunchEvents& events) { return Job(options, events).run(); }
+
+}  // namespace titan::train

@@ -1,0 +1,32 @@
+#pragma once
+// Where to cut a metrics.jsonl for a start that continues after some step. Pure.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace titan::train {
+
+/// Every line starts with this; the step's digits follow.
+inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
+
+/// Reads a file piece by piece. Kept is everything up to the end of the last line with step <= `step` that stands before
+/// the first line with a larger step. Lines that are not ours in between stay; at the end they are cut.
+class MetricsScan {
+ public:
+  explicit MetricsScan(std::uint64_t step) : step_(step) {}
+  void feed(std::string_view piece);
+
+  std::uint64_t cut() const { return cut_; }                  ///< bytes to keep
+  std::uint64_t whole_lines() const { return whole_lines_; }  ///< end of the last newline
+  std::uint64_t size() const { return whole_lines_ + line_.size(); }
+
+ private:
+  void line_done();
+
+  std::uint64_t step_;
+  std::uint64_t cut_ = 0, whole_lines_ = 0;
+  bool passed_ = false;  ///< a larger step was seen
+  std::string line_;     ///< the present line so far, without newline
+};
+
+}  // namespace titan::train

@@ -1,0 +1,52 @@
+#include "libtrain/model/blocks.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+namespace titan::train {
+
+at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta) {
+  const std::int64_t half = head_dim / 2;
+  at::Tensor table = at::empty({max_seq_len, half, 2}, at::kFloat);
+  float* out = table.data_ptr<float>();
+  for (std::int64_t t = 0; t < max_seq_len; ++t) {
+    for (std::int64_t j = 0; j < half; ++j) {
+      // Frequencies and angles round to fp32 where torchtitan's do: at t = 8192 an exact angle differs by 1e-4.
+      const float exponent = static_cast<float>(2 * j) / static_cast<float>(head_dim);
+      const float frequency = 1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+      const double angle = static_cast<float>(t) * frequency;
+      *out++ = static_cast<float>(std::cos(angle));
+      *out++ = static_cast<float>(std::sin(angle));
+    }
+  }
+  return at::view_as_complex(table);
+}
+
+at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table) {
+  const std::int64_t tokens = x_BTHK.size(1), half = x_BTHK.size(3) / 2;
+  const at::Tensor pairs = at::view_as_complex(x_BTHK.to(at::kFloat).unflatten(3, {half, 2}));
+  const at::Tensor turned = pairs * table.narrow(0, 0, tokens).unsqueeze(1);
+  return at::view_as_real(turned).flatten(3).to(x_BTHK.scalar_type());
+}
+
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope) {
+  const auto heads = [&](const at::Tensor& weight) { return at::linear(x_BTD, weight).unflatten(2, {-1, head_dim}); };
+  const at::Tensor q_BHTK = apply_rope(heads(w.wq), rope).transpose(1, 2);
+  const at::Tensor k_BGTK = apply_rope(heads(w.wk), rope).transpose(1, 2);
+  const at::Tensor v_BGTK = heads(w.wv).transpose(1, 2);
+  const at::Tensor out_BHTK =
+      at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
+                                       /*scale=*/std::nullopt, /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
+  return at::linear(out_BHTK.transpose(1, 2).flatten(2), w.wo);
+}
+
+at::Tensor feed_forward(const at::Tensor& x_BTD, const at::Tensor& w1, const at::Tensor& w2, const at::Tensor& w3) {
+  return at::linear(at::silu(at::linear(x_BTD, w1)) * at::linear(x_BTD, w3), w2);
+}
+
+at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps) {
+  return at::rms_norm(x_BTD, weight.sizes(), weight, eps);
+}
+
+}  // namespace titan::train

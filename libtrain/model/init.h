@@ -1,0 +1,31 @@
+#pragma once
+// Initial weights, one independent stream per parameter: element k of a parameter is a pure function of
+// (seed, name, k), so every layout, thread count and vector width draws the same model.
+// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights with depth_init
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+
+enum class InitKind { kOnes, kNormal, kNormalWithin3Std };
+
+struct InitRule {
+  InitKind kind = InitKind::kOnes;
+  double std = 0;
+  bool operator==(const InitRule&) const = default;
+};
+
+/// How the parameter called `name` is drawn. Unknown names are an std::invalid_argument.
+InitRule init_rule(const ModelDims& dims, std::string_view name);
+
+/// Draws the parameter in row-major order.
+void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out);
+
+/// The quantile function of the standard normal distribution, for 0 < p < 1.
+/// Only IEEE basic operations and square roots: the same bits on every machine. \source Wichura, AS 241, PPND16
+double normal_quantile(double p);
+
+}  // namespace titan::train

@@ -1,0 +1,18 @@
+#pragma once
+// LibTorch's process-wide switches: the only file that calls at::globalContext(), whose signatures drift between releases.
+#include <string>
+
+namespace titan::train {
+
+/// Fixes threads, kernels and backends so that equal inputs give equal bits. Call before the first tensor operation, on
+/// the main thread; a later call may only change `threads`. Sums of some kernels depend on `threads`: it belongs to the
+/// equivalence class of a run.
+void setup_determinism(int threads);
+/// To be called first in every own thread that runs tensor operations: BLAS keeps its thread count per thread.
+void setup_thread();
+
+std::string torch_version();  ///< "2.11.0+cu130"
+std::string blas_name();      ///< "MKL 2024.2, oneDNN 3.7.1"
+std::string cpu_isa();        ///< "AVX512 on <CPU model>"
+
+}  // namespace titan::train

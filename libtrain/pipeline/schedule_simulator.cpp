@@ -1,0 +1,194 @@
+// The event simulation behind lower_schedule() and simulate(): one pass validates the table and times every action.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "libtrain/pipeline/schedule.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+struct Costs {
+  double forward, backward, hop;
+};
+
+struct Span {
+  double start = 0, finish = 0;
+};
+
+/// A table with the place of every action: stages 0..S-1 and micro-batches 0..M-1, each with one F and one B.
+class Timeline {
+ public:
+  explicit Timeline(const ScheduleTable& table) : table_(table), spans_(table.size()) {
+    for (std::size_t r = 0; r < table.size(); ++r) spans_[r].resize(table[r].size());
+  }
+
+  /// Fills the places. \error kInvalid: see lower_schedule.
+  Status index() {
+    std::size_t total = 0;
+    for (const auto& row : table_) {
+      total += row.size();
+      for (const Action& action : row) {
+        if (action.kind != ActionKind::kForward && action.kind != ActionKind::kBackward)
+          return ckpt::invalid("schedule has the transfer " + to_csv(action) + "; expected are only F and B");
+        stages_ = std::max(stages_, std::uint64_t{action.stage} + 1);
+        micro_batches_ = std::max(micro_batches_, std::uint64_t{action.micro_batch} + 1);
+      }
+    }
+    if (total == 0) return ckpt::invalid("schedule has no actions");
+    // Checked before anything is allocated: one huge number in a table must not cost its square in memory.
+    const std::uint64_t wanted = 2 * stages_ * micro_batches_;
+    if (stages_ > total || micro_batches_ > total || wanted > 2 * std::uint64_t{total})
+      return ckpt::invalid("schedule of " + std::to_string(total) + " actions has too few for its " + std::to_string(stages_) +
+                           " stages and " + std::to_string(micro_batches_) + " micro-batches");
+    rank_of_.assign(stages_, kNone);
+    position_.assign(wanted, kNone);
+    for (std::uint32_t r = 0; r < table_.size(); ++r) {
+      for (std::uint32_t i = 0; i < table_[r].size(); ++i) {
+        const Action& action = table_[r][i];
+        std::uint32_t& rank = rank_of_[action.stage];
+        if (rank == kNone) rank = r;
+        if (rank != r)
+          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " + std::to_string(rank) +
+                               " and " + std::to_string(r));
+        std::uint32_t& position = position_[key(action)];
+        if (position != kNone) return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
+        position = i;
+      }
+    }
+    for (std::uint32_t stage = 0; stage < stages_; ++stage)
+      for (std::uint32_t m = 0; m < micro_batches_; ++m)
+        for (ActionKind kind : {ActionKind::kForward, ActionKind::kBackward})
+          if (const Action action{kind, stage, m}; position_[key(action)] == kNone)
+            return ckpt::invalid("schedule misses " + to_csv(action));
+    return {};
+  }
+
+  /// Times every action. \error kInvalid: no progress.
+  Status run(const Costs& costs) {
+    std::vector<std::size_t> next(table_.size(), 0);
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t r = 0; r < table_.size(); ++r) {
+        for (; next[r] < table_[r].size(); ++next[r], progress = true) {
+          const Action& action = table_[r][next[r]];
+          double ready = next[r] == 0 ? 0 : spans_[r][next[r] - 1].finish;
+          if (!inputs_ready(action, next, costs.hop, &ready)) break;
+          const double cost = action.kind == ActionKind::kForward ? costs.forward : costs.backward;
+          spans_[r][next[r]] = {ready, ready + cost};
+        }
+      }
+    }
+    for (std::size_t r = 0; r < table_.size(); ++r)
+      if (next[r] < table_[r].size())
+        return ckpt::invalid("schedule deadlocks: rank " + std::to_string(r) + " waits for ever before " +
+                             to_csv(table_[r][next[r]]));
+    return {};
+  }
+
+  const Span& span(std::size_t rank, std::size_t position) const { return spans_[rank][position]; }
+  std::uint64_t stages() const { return stages_; }
+  std::uint32_t rank_of(std::uint32_t stage) const { return rank_of_[stage]; }
+
+ private:
+  std::size_t key(const Action& action) const {
+    const std::size_t kind = action.kind == ActionKind::kForward ? 0 : 1;
+    return (action.stage * micro_batches_ + action.micro_batch) * 2 + kind;
+  }
+
+  /// Whether the inputs of `action` were computed; raises `ready` to the time at which the last of them arrives.
+  bool inputs_ready(const Action& action, const std::vector<std::size_t>& next, double hop, double* ready) const {
+    const auto arrived = [&](const Action& input) {
+      const std::uint32_t rank = rank_of_[input.stage], position = position_[key(input)];
+      if (position >= next[rank]) return false;
+      *ready = std::max(*ready, spans_[rank][position].finish + (rank == rank_of_[action.stage] ? 0 : hop));
+      return true;
+    };
+    if (action.kind == ActionKind::kForward)
+      return action.stage == 0 || arrived({ActionKind::kForward, action.stage - 1, action.micro_batch});
+    if (!arrived({ActionKind::kForward, action.stage, action.micro_batch})) return false;
+    return action.stage + 1 == stages_ || arrived({ActionKind::kBackward, action.stage + 1, action.micro_batch});
+  }
+
+  const ScheduleTable& table_;
+  std::uint64_t stages_ = 0, micro_batches_ = 0;
+  std::vector<std::uint32_t> rank_of_;   ///< of a stage
+  std::vector<std::uint32_t> position_;  ///< of an action in its rank's row, by key()
+  std::vector<std::vector<Span>> spans_;
+};
+
+/// One entry of the global order. Transfers come when the producer has finished, before the compute that starts then.
+struct Event {
+  double time = 0;
+  bool compute = false;
+  std::uint32_t rank = 0;  ///< of the compute action, or of the producer
+  Action action;           ///< compute, or the sending side
+};
+
+}  // namespace
+
+Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
+  Timeline timeline(compute);
+  TITAN_RETURN_IF_ERROR(timeline.index());
+  TITAN_RETURN_IF_ERROR(timeline.run({1, 2, 0}));  // whole numbers, so that equal times compare equal
+
+  std::vector<Event> events;
+  for (std::uint32_t r = 0; r < compute.size(); ++r) {
+    for (std::size_t i = 0; i < compute[r].size(); ++i) {
+      const Action& action = compute[r][i];
+      const bool forward = action.kind == ActionKind::kForward;
+      events.push_back({timeline.span(r, i).start, true, r, action});
+      if (action.stage == (forward ? timeline.stages() - 1 : 0)) continue;
+      if (timeline.rank_of(forward ? action.stage + 1 : action.stage - 1) == r) continue;
+      const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
+      events.push_back({timeline.span(r, i).finish, false, r, {send, action.stage, action.micro_batch}});
+    }
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.time, a.compute, a.rank) < std::tie(b.time, b.compute, b.rank);
+  });
+
+  ScheduleTable lowered(compute.size());
+  for (const Event& event : events) {
+    lowered[event.rank].push_back(event.action);
+    if (event.compute) continue;
+    const bool forward = event.action.kind == ActionKind::kSendForward;
+    const std::uint32_t to = forward ? event.action.stage + 1 : event.action.stage - 1;
+    const ActionKind receive = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
+    lowered[timeline.rank_of(to)].push_back({receive, to, event.action.micro_batch});
+  }
+  return lowered;
+}
+
+Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop) {
+  if (!(forward > 0 && backward > 0 && hop >= 0) || !std::isfinite(forward + backward + hop))
+    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) + ", backward " +
+                         std::to_string(backward) + ", hop " + std::to_string(hop));
+  Timeline timeline(compute);
+  TITAN_RETURN_IF_ERROR(timeline.index());
+  TITAN_RETURN_IF_ERROR(timeline.run({forward, backward, hop}));
+
+  Simulation result;
+  double busy = 0;
+  for (std::size_t r = 0; r < compute.size(); ++r) {
+    std::uint32_t alive = 0, peak = 0;
+    for (std::size_t i = 0; i < compute[r].size(); ++i) {
+      const bool is_forward = compute[r][i].kind == ActionKind::kForward;
+      busy += is_forward ? forward : backward;
+      alive += is_forward ? 1 : -1;
+      peak = std::max(peak, alive);
+      result.makespan = std::max(result.makespan, timeline.span(r, i).finish);
+    }
+    result.peak_in_flight.push_back(peak);
+  }
+  result.idle_share = 1 - busy / (static_cast<double>(compute.size()) * result.makespan);
+  return result;
+}
+
+}  // namespace titan::train

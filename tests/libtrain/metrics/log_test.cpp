@@ -1,0 +1,99 @@
+#include "libtrain/metrics/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "tests/libtrain/scratch_dir.h"
+
+namespace titan::train {
+namespace {
+
+/// Sends stderr to a file while it lives; afterwards the log writes to the plain stderr again.
+class CapturedStderr {
+ public:
+  explicit CapturedStderr(std::string path) : path_(std::move(path)), saved_(::dup(STDERR_FILENO)) {
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(fd, STDERR_FILENO);
+    ::close(fd);
+  }
+  ~CapturedStderr() {
+    init_log(0, "");
+    ::dup2(saved_, STDERR_FILENO);
+    ::close(saved_);
+  }
+  std::string text() const { return read_text(path_); }
+
+ private:
+  std::string path_;
+  int saved_;
+};
+
+void log_all() {
+  log_debug("a debug");
+  log_info("an info key={value} %v");
+  log_warn("a warning");
+  log_error("an error");
+  flush_log();
+}
+
+std::string without_time(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"), "T");
+}
+
+TEST(Log, ShowsInfoOnRankZeroAndWarningsElsewhereAndKeepsDebugInTheFile) {
+  const struct {
+    int rank;
+    const char *console, *file;
+  } cases[] = {
+      {0, "T I r0 an info key={value} %v\nT W r0 a warning\nT E r0 an error\n",
+       "T D r0 a debug\nT I r0 an info key={value} %v\nT W r0 a warning\nT E r0 an error\n"},
+      {3, "T W r3 a warning\nT E r3 an error\n",
+       "T D r3 a debug\nT I r3 an info key={value} %v\nT W r3 a warning\nT E r3 an error\n"},
+  };
+  for (const auto& c : cases) {
+    const ScratchDir dir;
+    const CapturedStderr captured(dir / "stderr");
+    init_log(c.rank, dir.path());
+    log_all();
+    EXPECT_EQ(without_time(captured.text()), c.console);
+    EXPECT_EQ(without_time(read_text(dir / "logs/rank-" + std::to_string(c.rank) + ".log")), c.file);
+  }
+}
+
+TEST(Log, AppendsToTheFileOfAnEarlierAttempt) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  for (const char* message : {"first", "second"}) {
+    init_log(0, dir.path());
+    log_debug(message);
+    flush_log();
+  }
+  EXPECT_EQ(without_time(read_text(dir / "logs/rank-0.log")), "T D r0 first\nT D r0 second\n");
+  EXPECT_EQ(captured.text(), "");
+}
+
+TEST(Log, FlushesTheFileOnAWarning) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  init_log(1, dir.path());
+  log_debug("before");
+  log_warn("now");
+  EXPECT_EQ(without_time(read_text(dir / "logs/rank-1.log")), "T D r1 before\nT W r1 now\n");
+}
+
+TEST(Log, GoesOnWithoutAFileThatCannotBeOpened) {
+  const ScratchDir dir;
+  dir.write("logs", "a file where the folder should be");
+  const CapturedStderr captured(dir / "stderr");
+  init_log(0, dir.path());
+  log_info("still here");
+  flush_log();
+  EXPECT_NE(captured.text().find("W r0 no log file: "), std::string::npos) << captured.text();
+  EXPECT_NE(captured.text().find("I r0 still here"), std::string::npos) << captured.text();
+}
+
+}  // namespace
+}  // namespace titan::train

@@ -1,0 +1,217 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "libtrain/pipeline/schedule.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Code;
+constexpr ActionKind F = ActionKind::kForward, B = ActionKind::kBackward;
+
+Simulation simulated(const std::string& name, std::uint32_t p, std::uint32_t m, double forward, double backward, double hop) {
+  const auto table = make_schedule(name, p, m);
+  const auto result = simulate(table.value(), forward, backward, hop);
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+  return result.ok() ? result.value() : Simulation{};
+}
+
+TEST(Simulator, ReproducesTheTableOfIdleShares) {
+  const struct {
+    std::uint32_t p, m;
+    double hop, idle_percent;
+  } cases[] = {{8, 8, 0, 46.7}, {8, 32, 0, 17.9}, {8, 64, 0, 9.9}, {8, 32, 0.05, 20.3}, {8, 32, 0.2, 26.5}, {64, 256, 0, 19.7}};
+  for (const auto& c : cases) {
+    const Simulation result = simulated("1F1B", c.p, c.m, 1, 2, c.hop);
+    EXPECT_NEAR(100 * result.idle_share, c.idle_percent, 0.05) << "p " << c.p << " m " << c.m << " hop " << c.hop;
+    if (c.hop == 0) {
+      EXPECT_NEAR(100 * simulated("GPipe", c.p, c.m, 1, 2, 0).idle_share, c.idle_percent, 0.05);
+    }
+  }
+}
+
+TEST(Simulator, AgreesWithTheFormulasForBubbleAndMemory) {
+  for (const std::uint32_t p : {1, 2, 3, 4, 8, 16}) {
+    for (const std::uint32_t m : {1, 2, 3, 7, 8, 12, 33}) {
+      for (const double backward : {1.0, 2.0, 2.5}) {
+        for (const char* name : {"GPipe", "1F1B"}) {
+          const Simulation result = simulated(name, p, m, 1, backward, 0);
+          EXPECT_NEAR(result.makespan, (m + p - 1) * (1 + backward), 1e-9) << name << " p " << p << " m " << m;
+          EXPECT_NEAR(result.idle_share, (p - 1.0) / (m + p - 1.0), 1e-12) << name << " p " << p << " m " << m;
+          ASSERT_EQ(result.peak_in_flight.size(), p);
+          for (std::uint32_t r = 0; r < p; ++r)
+            EXPECT_EQ(result.peak_in_flight[r], name == std::string("GPipe") ? m : std::min(m, p - r)) << name << " rank " << r;
+        }
+      }
+    }
+  }
+}
+
+/// Runs a lowered table with sends and receives that block until both sides are there (`capacity` 0), or with sends that
+/// buffer. Checks that each message is the one expected and that all inputs are there; returns false on a deadlock.
+bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint32_t>& rank_of, std::uint32_t stages,
+             bool buffered) {
+  std::vector<std::size_t> next(table.size(), 0);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Action>> wires;  // (from, to) rank
+  std::map<Action, bool> done;                                                   // computed, or received
+  const auto peer = [&](const Action& a) {
+    const bool up = a.kind == ActionKind::kSendForward || a.kind == ActionKind::kRecvBackward;
+    return rank_of.at(up ? a.stage + 1 : a.stage - 1);
+  };
+  const auto partner = [](const Action& send) {
+    return send.kind == ActionKind::kSendForward ? Action{ActionKind::kRecvForward, send.stage + 1, send.micro_batch}
+                                                 : Action{ActionKind::kRecvBackward, send.stage - 1, send.micro_batch};
+  };
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (std::uint32_t r = 0; r < table.size(); ++r) {
+      if (next[r] == table[r].size()) continue;
+      const Action a = table[r][next[r]];
+      if (a.kind == F || a.kind == B) {
+        const bool edge = a.stage == (a.kind == F ? 0 : stages - 1);
+        EXPECT_TRUE((a.kind == F || done[{F, a.stage, a.micro_batch}])) << to_csv(a);
+        if (!edge) {
+          const std::uint32_t source = a.kind == F ? a.stage - 1 : a.stage + 1;
+          const bool local = rank_of.at(source) == r;
+          const ActionKind receive = a.kind == F ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
+          const Action input = local ? Action{a.kind, source, a.micro_batch} : Action{receive, a.stage, a.micro_batch};
+          EXPECT_TRUE(done[input]) << to_csv(a);
+        }
+      } else if (a.kind == ActionKind::kSendForward || a.kind == ActionKind::kSendBackward) {
+        EXPECT_TRUE((done[{a.kind == ActionKind::kSendForward ? F : B, a.stage, a.micro_batch}])) << to_csv(a);
+        const std::uint32_t to = peer(a);
+        if (!buffered && (next[to] == table[to].size() || table[to][next[to]] != partner(a))) continue;
+        wires[{r, to}].push_back(partner(a));
+      } else {
+        auto& wire = wires[{peer(a), r}];
+        if (wire.empty()) continue;
+        EXPECT_EQ(wire.front(), a) << "messages arrive in the order of the receives";
+        wire.pop_front();
+      }
+      done[a] = true;
+      ++next[r];
+      progress = true;
+    }
+  }
+  for (std::size_t r = 0; r < table.size(); ++r)
+    if (next[r] != table[r].size()) return false;
+  for (const auto& [ranks, wire] : wires) EXPECT_TRUE(wire.empty());
+  return true;
+}
+
+ScheduleTable without_transfers(ScheduleTable table) {
+  for (auto& row : table) std::erase_if(row, [](const Action& a) { return a.kind != F && a.kind != B; });
+  return table;
+}
+
+void expect_sound(const ScheduleTable& compute, std::uint32_t stages, const std::string& what) {
+  std::map<std::uint32_t, std::uint32_t> rank_of;
+  for (std::uint32_t r = 0; r < compute.size(); ++r)
+    for (const Action& action : compute[r]) rank_of[action.stage] = r;
+  const auto lowered = lower_schedule(compute);
+  ASSERT_TRUE(lowered.ok()) << what << ": " << lowered.status().to_string();
+  EXPECT_EQ(without_transfers(lowered.value()), compute) << what;
+  EXPECT_TRUE(execute(lowered.value(), rank_of, stages, true)) << what << ", buffered\n" << to_csv(lowered.value());
+  EXPECT_TRUE(execute(lowered.value(), rank_of, stages, false)) << what << ", blocking\n" << to_csv(lowered.value());
+}
+
+TEST(Lowering, RunsWithoutDeadlockWithMessagesInOrder) {
+  for (const char* name : {"GPipe", "1F1B"})
+    for (std::uint32_t p = 1; p <= 8; ++p)
+      for (std::uint32_t m = 1; m <= 17; ++m)
+        expect_sound(make_schedule(name, p, m).value(), p,
+                     std::string(name) + " p " + std::to_string(p) + " m " + std::to_string(m));
+}
+
+TEST(Lowering, PlacesTransfersWhereTheyBelong) {
+  const auto lowered = lower_schedule(make_schedule("1F1B", 2, 2).value());
+  ASSERT_TRUE(lowered.ok());
+  EXPECT_EQ(to_csv(lowered.value()),
+            "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+            "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+  EXPECT_EQ(lower_schedule(make_schedule("GPipe", 1, 2).value()).value(), make_schedule("GPipe", 1, 2).value());
+}
+
+TEST(Lowering, HandsOverLocallyBetweenStagesOfOneRank) {
+  // A V layout: rank 0 has stages 0 and 3, rank 1 stages 1 and 2.
+  ScheduleTable table(2);
+  for (const auto& [kind, stage] : std::vector<std::pair<ActionKind, std::uint32_t>>{{F, 0}, {F, 3}, {B, 3}, {B, 0}})
+    for (std::uint32_t m = 0; m < 3; ++m) table[0].push_back({kind, stage, m});
+  for (const auto& [kind, stage] : std::vector<std::pair<ActionKind, std::uint32_t>>{{F, 1}, {F, 2}, {B, 2}, {B, 1}})
+    for (std::uint32_t m = 0; m < 3; ++m) table[1].push_back({kind, stage, m});
+  expect_sound(table, 4, "V layout");
+  const std::string lowered = to_csv(lower_schedule(table).value());
+  EXPECT_EQ(lowered.find("1SEND_F"), std::string::npos) << lowered;
+  EXPECT_NE(lowered.find("2SEND_F0"), std::string::npos) << lowered;
+}
+
+TEST(Lowering, AcceptsAnyOrderThatCanRun) {
+  std::mt19937 random(4711);
+  for (int round = 0; round < 200; ++round) {
+    // Draws ready actions at random: every such table can run.
+    const std::uint32_t p = 1 + random() % 3, chunks = 1 + random() % 2, m = 1 + random() % 5, stages = p * chunks;
+    ScheduleTable table(p);
+    std::map<Action, bool> done;
+    for (std::uint32_t left = 2 * stages * m; left > 0; --left) {
+      std::vector<Action> ready;
+      for (std::uint32_t s = 0; s < stages; ++s) {
+        for (std::uint32_t i = 0; i < m; ++i) {
+          if (!done[{F, s, i}] && (s == 0 || done[{F, s - 1, i}])) ready.push_back({F, s, i});
+          if (done[{F, s, i}] && !done[{B, s, i}] && (s + 1 == stages || done[{B, s + 1, i}])) ready.push_back({B, s, i});
+        }
+      }
+      const Action action = ready[random() % ready.size()];
+      done[action] = true;
+      table[action.stage % p].push_back(action);
+    }
+    expect_sound(table, stages, "seed 4711 round " + std::to_string(round) + "\n" + to_csv(table));
+  }
+}
+
+TEST(Lowering, RejectsMalformedTables) {
+  const std::uint32_t huge = std::numeric_limits<std::uint32_t>::max();
+  const struct {
+    const char* what;
+    ScheduleTable table;
+    const char* message;
+  } cases[] = {
+      {"no actions", {{}, {}}, "no actions"},
+      {"no ranks", {}, "no actions"},
+      {"missing backward", {{{F, 0, 0}}}, "misses 0B0"},
+      {"missing forward", {{{B, 0, 0}}}, "misses 0F0"},
+      {"missing stage", {{{F, 0, 0}, {B, 0, 0}}, {{F, 2, 0}, {B, 2, 0}}}, "misses 1F0"},
+      {"repeated", {{{F, 0, 0}, {F, 0, 0}, {B, 0, 0}}}, "repeats 0F0"},
+      {"stage on two ranks", {{{F, 0, 0}}, {{B, 0, 0}}}, "stage 0 on ranks 0 and 1"},
+      {"backward first", {{{B, 0, 0}, {F, 0, 0}}}, "deadlocks: rank 0 waits for ever before 0B0"},
+      {"crossed", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}},
+       "deadlocks: rank 0 waits for ever before 0B0"},
+      {"transfer already there", {{{F, 0, 0}, {ActionKind::kSendForward, 0, 0}, {B, 0, 0}}}, "has the transfer 0SEND_F0"},
+      {"huge stage", {{{F, huge, 0}, {B, huge, 0}}}, "too few"},
+      {"huge micro-batch", {{{F, 0, huge}, {B, 0, huge}}}, "too few"},
+  };
+  for (const auto& c : cases) {
+    const auto lowered = lower_schedule(c.table);
+    ASSERT_FALSE(lowered.ok()) << c.what;
+    EXPECT_EQ(lowered.status().code, Code::kInvalid);
+    EXPECT_NE(lowered.status().message.find(c.message), std::string::npos) << c.what << ": " << lowered.status().message;
+    EXPECT_FALSE(simulate(c.table, 1, 2, 0).ok()) << c.what;
+  }
+}
+
+TEST(Simulator, RejectsCostsThatMeanNothing) {
+  const auto table = make_schedule("GPipe", 2, 2).value();
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  const std::array<double, 3> cases[] = {{0, 1, 0}, {1, 0, 0}, {1, 1, -1}, {nan, 1, 0}, {1, inf, 0}, {1, 1, nan}};
+  for (const auto& [forward, backward, hop] : cases)
+    EXPECT_EQ(simulate(table, forward, backward, hop).status().code, Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace titan::train

@@ -1,0 +1,40 @@
+#pragma once
+// Checkpoints for tests: a model with awkward shapes, tensors whose bytes are a function of name and position, and a save
+// that plays all ranks.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/writer.h"
+
+namespace titan::ckpt::testing {
+
+/// Hands out bytes that depend on (tensor name, leaf) only, so that every layout saves the same state.
+class PatternSource final : public TensorSource {
+ public:
+  /// `salt` makes another state.
+  explicit PatternSource(const Snapshot& snapshot, std::uint64_t salt = 0) : snapshot_(snapshot), salt_(salt) {}
+  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) override;
+
+ private:
+  const Snapshot& snapshot_;
+  std::uint64_t salt_;
+};
+
+/// The bytes that PatternSource gives for `leaves` of `ref`.
+std::vector<std::byte> pattern(const Snapshot& snapshot, const TensorRef& ref, LeafRange leaves, std::uint64_t salt = 0);
+
+/// A small model: tensors of several leaves with short last ones, a scalar, one without elements.
+std::vector<ParameterMeta> small_model();
+
+/// A snapshot with every field set; stages are dealt out evenly in order.
+Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements, std::uint64_t step = 40);
+
+/// Runs a whole save as every rank in turn. On an error the temporary is abandoned.
+Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id = "t1");
+
+/// As save() with a PatternSource.
+Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, std::uint64_t salt = 0);
+
+}  // namespace titan::ckpt::testing

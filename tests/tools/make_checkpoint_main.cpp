@@ -1,0 +1,59 @@
+// titan-make-checkpoint DIR [name=value ...]: saves one made-up checkpoint below DIR, for the command-line cases.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/make_checkpoint.h"
+
+namespace titan::ckpt::testing {
+namespace {
+
+/// "tensor:index:delta".
+Change parse_change(const std::string& text) {
+  const std::size_t second = text.rfind(':'), first = text.rfind(':', second - 1);
+  return {text.substr(0, first), std::stoull(text.substr(first + 1)), std::stod(text.substr(second + 1))};
+}
+
+bool set(Synthetic& options, const std::string& name, const std::string& value) {
+  const auto number = [&] { return std::stoull(value); };
+  if (name == "step") options.step = number();
+  else if (name == "dp") options.dp = static_cast<std::uint32_t>(number());
+  else if (name == "pp") options.pp = static_cast<std::uint32_t>(number());
+  else if (name == "leaf") options.leaf_elements = number();
+  else if (name == "seed") options.seed = number();
+  else if (name == "dim") options.dim = number();
+  else if (name == "vocab") options.vocab = number();
+  else if (name == "layers") options.layers = static_cast<std::uint32_t>(number());
+  else if (name == "dtype" && value == "bf16") options.dtype = DType::kBF16;
+  else if (name == "lr") options.peak_lr = std::stod(value);
+  else if (name == "created") options.created = value;
+  else if (name == "change") options.changes.push_back(parse_change(value));
+  else if (name == "steps") options.config[2].second = value;
+  else return false;
+  return true;
+}
+
+int main_of(int argc, char** argv) {
+  Synthetic options;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || !set(options, word.substr(0, equals), word.substr(equals + 1))) {
+      std::fprintf(stderr, "unknown setting %s\n", argv[i]);
+      return 2;
+    }
+  }
+  if (argc < 2) return 2;
+  const Result<Published> published = make_checkpoint(posix_fs(), argv[1], options);
+  if (!published.ok()) {
+    std::fprintf(stderr, "%s\n", published.status().to_string().c_str());
+    return 3;
+  }
+  std::printf("%s %s\n", published->path.c_str(), published->id.hex().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace titan::ckpt::testing
+
+int main(int argc, char** argv) { return titan::ckpt::testing::main_of(argc, argv); }

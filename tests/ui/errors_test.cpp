@@ -1,0 +1,30 @@
+#include "cli/ui/errors.h"
+
+#include <gtest/gtest.h>
+
+namespace titan::ui {
+namespace {
+
+ckpt::Status damaged() {
+  ckpt::Status status = ckpt::corrupt("a\x1b[2Jb: checksum 1 expected 2").with_hint("`titan-ckpt verify runs/a`");
+  status.causes = {"first", "second"};
+  return status;
+}
+
+TEST(Errors, PrintWhatWhyAndWhatToDoWithNamesEscaped) {
+  EXPECT_EQ(error_text(damaged(), {}),
+            "error: a\\x1b[2Jb: checksum 1 expected 2\n"
+            "  caused by: first\n"
+            "  caused by: second\n"
+            "  hint: `titan-ckpt verify runs/a`\n");
+}
+
+TEST(Errors, AreOneJsonObjectWithTheExitCode) {
+  EXPECT_EQ(error_json(damaged()),
+            R"({"type":"error","code":12,"kind":"corruption","message":"a\u001B[2Jb: checksum 1 expected 2",)"
+            R"("causes":["first","second"],"hint":"`titan-ckpt verify runs/a`"})"
+            "\n");
+}
+
+}  // namespace
+}  // namespace titan::ui
