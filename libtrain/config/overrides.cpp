@@ -49,7 +49,8 @@ class Reader {
     if (argument == "--set") {
       if (at_ == arguments_.size()) return fail("--set needs section.key=value");
       if (is_utf8(arguments_[at_])) return add_set(arguments_[at_++]);
-      return fail("the argument of --set is not valid UTF-8"), void(++at_);
+      ++at_;
+      return fail("the argument of --set is not valid UTF-8");
     }
     if (argument.starts_with("--set=")) return add_set(argument.substr(6));
     if (!argument.starts_with("--") || argument.size() == 2)
