@@ -206,7 +206,10 @@ std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, s
       if (!is_64_byte_aligned(slot.root)) slot.root = slot.root.clone();
     }
   } else {
-    const auto size = [&](std::size_t i) { return elements_of(plan, slots[i].parameter) * static_cast<std::int64_t>(slots[i].partials.size()); };
+    // Ranks may have different numbers of nodes; the groups must be the same everywhere.
+    std::size_t most_nodes = 0;
+    for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) most_nodes = std::max(most_nodes, rank_nodes(plan, r).size());
+    const auto size = [&](std::size_t i) { return elements_of(plan, slots[i].parameter) * static_cast<std::int64_t>(most_nodes); };
     for_buckets(slots.size(), size, [&](std::size_t first, std::size_t end) {
       reduce_bucket(world, plan, ownership, std::span(slots).subspan(first, end - first));
     });
