@@ -8,6 +8,9 @@
 
 namespace titan::ckpt {
 
+inline constexpr const char* kFormatName = "titan-checkpoint";
+const char* role_text(FileRole role);  ///< "shard", "json", "derived"
+
 /// Encodes with the self-digest in place. Equal manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 

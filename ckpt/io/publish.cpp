@@ -45,7 +45,12 @@ Result<bool> make_way(Fs& fs, const std::string& checkpoint_dir, const std::stri
 Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
   const std::string tmp = join_path(checkpoint_dir, "latest.tmp");
   const std::string text = name + "\n";
-  if (fs.stat(tmp).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
+  // A process that died may have left one.
+  if (const auto old = fs.stat(tmp); old.ok()) {
+    TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
+  } else if (old.status().code != Code::kNotFound) {
+    return old.status();
+  }
   Status status = write_new_file(fs, tmp, std::as_bytes(std::span(text)));
   if (status.ok()) status = fs.rename(tmp, join_path(checkpoint_dir, "latest"));
   if (!status.ok()) {

@@ -1,0 +1,245 @@
+// Decoding of manifest.json. \source FORMAT.md, "manifest.json"
+#include "ckpt/format/json_reader.h"
+#include "ckpt/format/manifest_codec.h"
+
+namespace titan::ckpt {
+namespace {
+
+FileRole read_role(JsonReader& in) {
+  const std::string_view text = in.text();
+  for (const FileRole role : {FileRole::kShard, FileRole::kJson, FileRole::kDerived}) {
+    if (text == role_text(role)) return role;
+  }
+  if (in.ok()) in.fail(incompatible("role '" + std::string(text) + "' of a member is not known to this version"));
+  return FileRole::kDerived;
+}
+
+FileEntry read_file_entry(JsonReader& in) {
+  FileEntry file;
+  SeenKeys seen(in, "a member");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "path")) file.path = in.text();
+    else if (seen.is(key, 1, "role")) file.role = read_role(in);
+    else if (seen.is(key, 2, "bytes")) file.bytes = in.u64();
+    else if (seen.is(key, 3, "table_offset")) file.table_offset = in.u64();
+    else if (seen.is(key, 4, "table_rows")) file.table_rows = in.u64();
+    else if (seen.is(key, 5, "table")) file.table = in.digest();
+    else if (seen.is(key, 6, "envelope")) file.envelope = in.digest();
+    else if (seen.is(key, 7, "digest")) file.whole = in.digest();
+    else in.skip();
+  });
+  seen.require(0, "path");
+  seen.require(1, "role");
+  seen.require(2, "bytes");
+  if (file.role == FileRole::kShard) {
+    unsigned bit = 3;
+    for (const char* name : {"table_offset", "table_rows", "table", "envelope"}) seen.require(bit++, name);
+  } else {
+    seen.require(7, "digest");
+  }
+  return file;
+}
+
+Piece read_piece(JsonReader& in) {
+  Piece piece;
+  std::size_t count = 0;
+  in.array([&](std::size_t i) {
+    ++count;
+    switch (i) {
+      case 0: piece.file = in.u32(); break;
+      case 1: piece.first_leaf = in.u64(); break;
+      case 2: piece.leaf_count = in.u64(); break;
+      case 3: piece.offset = in.u64(); break;
+      case 4: piece.row = in.u64(); break;
+      case 5: {
+        const std::uint64_t codec = in.u64();
+        if (codec != 0) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        break;
+      }
+      default: in.fail("a piece has 5 or 6 integers"); break;
+    }
+  });
+  if (count < 5) in.fail("a piece has 5 or 6 integers, found " + std::to_string(count));
+  return piece;
+}
+
+StoredTensor read_stored(JsonReader& in) {
+  StoredTensor tensor;
+  SeenKeys seen(in, "a stored tensor");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "dtype")) {
+      const std::string_view name = in.text();
+      if (!in.ok()) return;
+      auto dtype = parse_dtype(name);
+      if (dtype.ok()) tensor.dtype = *dtype;
+      else in.fail("unknown dtype '" + std::string(name) + "'");
+    } else if (seen.is(key, 1, "chunk")) tensor.chunk = in.u64();
+    else if (seen.is(key, 2, "digest")) tensor.digest = in.digest();
+    else if (seen.is(key, 3, "pieces")) in.array([&](std::size_t) { tensor.pieces.push_back(read_piece(in)); });
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"dtype", "chunk", "digest", "pieces"}) seen.require(bit++, name);
+  return tensor;
+}
+
+void read_order(JsonReader& in) {
+  const std::string_view order = in.text();
+  if (in.ok() && order != "row_major")
+    in.fail(incompatible("order '" + std::string(order) + "' of elements is not known to this version (it knows row_major)"));
+}
+
+ParameterRecord read_parameter(JsonReader& in) {
+  ParameterRecord record;
+  SeenKeys seen(in, "a parameter");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "name")) record.meta.name = in.text();
+    else if (seen.is(key, 1, "shape")) in.array([&](std::size_t) { record.meta.shape.push_back(in.u64()); });
+    else if (seen.is(key, 2, "stage")) record.meta.stage = in.u32();
+    else if (seen.is(key, 3, "model")) record.model = read_stored(in);
+    else if (seen.is(key, 4, "slots"))
+      in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in)}); });
+    else if (seen.is(key, 5, "optimizer_step")) record.optimizer_step = in.u64();
+    else if (seen.is(key, 6, "order")) read_order(in);
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"name", "shape", "stage"}) seen.require(bit++, name);
+  if (seen.has(4) && record.slots.empty()) in.fail("empty 'slots' of parameter '" + record.meta.name + "'");
+  if (seen.has(4) != seen.has(5)) in.fail("'slots' and 'optimizer_step' of parameter '" + record.meta.name + "' must come together");
+  return record;
+}
+
+ComponentEntry read_component(JsonReader& in) {
+  ComponentEntry entry;
+  SeenKeys seen(in, "a component");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "name")) entry.name = in.text();
+    else if (seen.is(key, 1, "digest")) entry.digest = in.digest();
+    else if (seen.is(key, 2, "bytes")) entry.bytes = in.u64();
+    else if (seen.is(key, 3, "stored_bytes")) entry.stored_bytes = in.u64();
+    else if (seen.is(key, 4, "files")) entry.files = in.u32();
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"name", "digest", "bytes", "stored_bytes", "files"}) seen.require(bit++, name);
+  return entry;
+}
+
+Mesh read_mesh(JsonReader& in) {
+  Mesh mesh;
+  SeenKeys seen(in, "mesh");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "pp")) mesh.pp = in.u32();
+    else if (seen.is(key, 1, "dp")) mesh.dp = in.u32();
+    else if (seen.is(key, 2, "tp")) mesh.tp = in.u32();
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"pp", "dp", "tp"}) seen.require(bit++, name);
+  return mesh;
+}
+
+DerivedFrom read_derived_from(JsonReader& in) {
+  DerivedFrom from;
+  SeenKeys seen(in, "derived_from");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "id")) from.id = in.digest();
+    else if (seen.is(key, 1, "step")) from.step = in.u64();
+    else if (seen.is(key, 2, "path")) from.path = in.text();
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"id", "step", "path"}) seen.require(bit++, name);
+  return from;
+}
+
+void read_format(JsonReader& in, Manifest& manifest) {
+  SeenKeys seen(in, "format");
+  std::string_view name;
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "name")) name = in.text();
+    else if (seen.is(key, 1, "major")) manifest.major = in.u32();
+    else if (seen.is(key, 2, "minor")) manifest.minor = in.u32();
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* required : {"name", "major", "minor"}) seen.require(bit++, required);
+  if (in.ok() && name != kFormatName) in.fail("format name '" + std::string(name) + "', expected '" + kFormatName + "'");
+  if (in.ok() && manifest.major < kFormatMajor) in.fail("format version " + std::to_string(manifest.major) + " never existed");
+  if (in.ok() && manifest.major > kFormatMajor) {
+    in.fail(incompatible("format version " + std::to_string(manifest.major) + "." + std::to_string(manifest.minor) +
+                         "; this program reads up to major version " + std::to_string(kFormatMajor))
+                .with_hint("use a newer titan"));
+  }
+}
+
+void read_requires(JsonReader& in) {
+  for (const std::string& feature : in.string_list())
+    in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+}
+
+// Major version of `text`, 0 when it cannot be told; for texts whose self-digest does not hold.
+std::uint32_t peek_major(std::string_view text) {
+  constexpr std::string_view kMajor = "\"major\":";
+  const std::size_t at = text.substr(0, 512).find(kMajor);
+  std::uint32_t major = 0;
+  for (std::size_t i = at; at != std::string_view::npos && i + kMajor.size() < text.size(); ++i) {
+    const char digit = text[i + kMajor.size()];
+    if (digit < '0' || digit > '9' || major > 100'000) break;
+    major = major * 10 + static_cast<std::uint32_t>(digit - '0');
+  }
+  return major;
+}
+
+}  // namespace
+
+Result<Manifest> decode_manifest(const std::string& what, std::string_view text) {
+  if (Status intact = check_self_digest(what, text); !intact.ok()) {
+    // A future version may hash by another rule: its number is the more helpful news.
+    const std::uint32_t major = peek_major(text);
+    if (major <= kFormatMajor) return intact;
+    Status newer = incompatible(what + ": format version " + std::to_string(major) + "; this program reads up to major version " +
+                                std::to_string(kFormatMajor));
+    newer.causes.push_back(intact.message);
+    return newer.with_hint("use a newer titan");
+  }
+  JsonReader in(what, text);
+  Manifest manifest;
+  SeenKeys seen(in, "the manifest");
+  in.object([&](std::string_view key) {
+    if (seen.is(key, 0, "self_digest")) in.skip();
+    else if (seen.is(key, 1, "format")) read_format(in, manifest);
+    else if (seen.is(key, 2, "requires")) read_requires(in);
+    else if (seen.is(key, 3, "id")) manifest.id = in.digest();
+    else if (seen.is(key, 4, "step")) manifest.step = in.u64();
+    else if (seen.is(key, 5, "created")) manifest.created = in.text();
+    else if (seen.is(key, 6, "writer")) manifest.writer = in.text();
+    else if (seen.is(key, 7, "mesh")) manifest.mesh = read_mesh(in);
+    else if (seen.is(key, 8, "stage_cuts")) in.array([&](std::size_t) { manifest.stage_cuts.push_back(in.u32()); });
+    else if (seen.is(key, 9, "leaf_elements")) manifest.leaf_elements = in.u64();
+    else if (seen.is(key, 10, "order")) read_order(in);
+    else if (seen.is(key, 11, "components")) in.array([&](std::size_t) { manifest.components.push_back(read_component(in)); });
+    else if (seen.is(key, 12, "files")) in.array([&](std::size_t) { manifest.files.push_back(read_file_entry(in)); });
+    else if (seen.is(key, 13, "parameters")) in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in)); });
+    else if (seen.is(key, 14, "config")) manifest.config = in.string_map();
+    else if (seen.is(key, 15, "derived_from")) manifest.derived_from = read_derived_from(in);
+    else in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {"self_digest", "format", "requires", "id", "step", "created", "writer", "mesh", "stage_cuts", "leaf_elements",
+                           "order", "components", "files", "parameters", "config"}) {
+    seen.require(bit++, name);
+  }
+  if (Status status = in.finish(); !status.ok()) {
+    if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
+    return status;
+  }
+  if (Status status = check_manifest(manifest); !status.ok()) {
+    status.message = what + ": " + status.message;
+    return status;
+  }
+  return manifest;
+}
+
+}  // namespace titan::ckpt

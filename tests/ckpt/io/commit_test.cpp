@@ -1,0 +1,144 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/writer.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using titan::ckpt::testing::MemFs;
+using titan::ckpt::testing::PatternSource;
+
+class Commit : public ::testing::Test {
+ protected:
+  // Runs the ranks of a save and returns their receipts.
+  std::vector<RankReceipt> write(const std::string& save_id) {
+    auto tmp = begin_save(fs_, "/run", snapshot_, save_id);
+    EXPECT_TRUE(tmp.ok()) << tmp.status().to_string();
+    tmp_ = *tmp;
+    PatternSource source(snapshot_);
+    std::vector<RankReceipt> receipts;
+    for (std::uint32_t rank = 0; rank < snapshot_.mesh.world(); ++rank) receipts.push_back(write_rank(fs_, tmp_, snapshot_, rank, source).value());
+    return receipts;
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    const auto entries = fs_.list("/run");
+    for (const DirEntry& entry : *entries) names.push_back(entry.name);
+    return names;
+  }
+  void expect_refused(const std::vector<RankReceipt>& receipts, const std::string& message) {
+    const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts);
+    ASSERT_FALSE(published.ok());
+    EXPECT_EQ(published.status().code, Code::kFailed);
+    EXPECT_THAT(published.status().message, HasSubstr(message));
+    EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
+  }
+
+  MemFs fs_;
+  Snapshot snapshot_ = testing::make_snapshot(testing::small_model(), {2, 2, 1}, 100);
+  std::string tmp_;
+};
+
+TEST_F(Commit, NamesALeafThatNoRankWrote) {
+  auto receipts = write("a");
+  receipts[1].items.pop_back();
+  expect_refused(receipts, "was written by no rank");
+  auto again = write("b");
+  again.erase(again.begin());
+  expect_refused(again, "leaf 0 of tensor 'tok_embeddings.weight' was written by no rank");
+}
+
+TEST_F(Commit, NamesALeafThatTwoRanksWrote) {
+  auto receipts = write("a");
+  receipts.push_back(receipts[0]);
+  expect_refused(receipts, "leaf 0 of tensor 'tok_embeddings.weight' was written by two ranks");
+}
+
+TEST_F(Commit, RefusesReceiptsThatDoNotFitTheModel) {
+  auto receipts = write("a");
+  auto changed = receipts;
+  changed[0].items[0].ref.index = 1000;
+  expect_refused(changed, "not there");
+  changed = receipts;
+  changed[0].items[0].piece.file = 9;
+  expect_refused(changed, "not there");
+  changed = receipts;
+  changed[0].items[0].leaves.pop_back();
+  expect_refused(changed, "digests");
+  changed = receipts;
+  changed[0].items[0].piece.leaf_count = ~std::uint64_t{0};
+  expect_refused(changed, "leaves");
+}
+
+TEST_F(Commit, RefusesWhenAMemberIsNotThereAnyMore) {
+  const auto receipts = write("a");
+  ASSERT_TRUE(fs_.remove_file(tmp_ + "/model/shard-00000.h5").ok());
+  const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts);
+  EXPECT_FALSE(published.ok());
+  EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
+}
+
+TEST_F(Commit, DropsTheNewOneWhenAnEqualValidStepExists) {
+  const Digest id = testing::save(fs_, "/run", snapshot_)->id;
+  const std::string manifest = testing::get_text(fs_, "/run/step-00000040/manifest.json");
+  snapshot_.created = "2027-01-01T00:00:00Z";
+  const auto again = testing::save(fs_, "/run", snapshot_);
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_TRUE(again->already_there);
+  EXPECT_EQ(again->id, id);
+  EXPECT_THAT(names(), ElementsAre("latest", "step-00000040"));
+  EXPECT_EQ(testing::get_text(fs_, "/run/step-00000040/manifest.json"), manifest);
+}
+
+TEST_F(Commit, RefusesToReplaceAValidStepWithOtherContent) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  const auto other = testing::save(fs_, "/run", snapshot_, 1);
+  EXPECT_EQ(other.status().code, Code::kFailed);
+  EXPECT_THAT(other.status().message, HasSubstr("other content"));
+  EXPECT_FALSE(other.status().hint.empty());
+  EXPECT_THAT(names(), ElementsAre("latest", "step-00000040"));
+}
+
+TEST_F(Commit, MovesAnInvalidStepAsideFirst) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  ASSERT_TRUE(fs_.resize("/run/step-00000040/model/shard-00000.h5", 10).ok());
+  PatternSource source(snapshot_);
+  const auto again = testing::save(fs_, "/run", snapshot_, source, "t2");
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_FALSE(again->already_there);
+  EXPECT_THAT(names(), ElementsAre(".trash-step-00000040-t2", "latest", "step-00000040"));
+  EXPECT_TRUE(CheckpointReader::open(fs_, "/run/step-00000040").ok());
+}
+
+TEST_F(Commit, NeverMovesAStepOfANewerFormatAside) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  const std::string text = testing::get_text(fs_, "/run/step-00000040/manifest.json");
+  const std::byte seven{'7'};
+  ASSERT_TRUE(fs_.overwrite("/run/step-00000040/manifest.json", text.find("\"major\":1") + 8, {&seven, 1}).ok());
+  EXPECT_EQ(testing::save(fs_, "/run", snapshot_).status().code, Code::kIncompatible);
+  EXPECT_THAT(names(), ElementsAre("latest", "step-00000040"));
+}
+
+TEST_F(Commit, RecordsWhatTheSnapshotSays) {
+  snapshot_.slots.clear();
+  const auto published = testing::save(fs_, "/run", snapshot_);
+  ASSERT_TRUE(published.ok()) << published.status().to_string();
+  auto reader = CheckpointReader::open(fs_, published->path);
+  const Manifest& manifest = reader->manifest();
+  EXPECT_EQ(manifest.component(kOptimizer), nullptr);
+  EXPECT_EQ(manifest.mesh, snapshot_.mesh);
+  EXPECT_EQ(manifest.stage_cuts, snapshot_.stage_cuts);
+  EXPECT_EQ(manifest.writer, snapshot_.writer);
+  EXPECT_EQ(manifest.created, snapshot_.created);
+  for (std::size_t i = 0; i < snapshot_.parameters.size(); ++i) EXPECT_EQ(manifest.parameters[i].meta, snapshot_.parameters[i]);
+}
+
+}  // namespace
+}  // namespace titan::ckpt

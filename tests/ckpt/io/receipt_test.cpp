@@ -1,0 +1,49 @@
+#include "ckpt/io/writer.h"
+
+#include <gtest/gtest.h>
+
+namespace titan::ckpt {
+namespace {
+
+RankReceipt receipt() {
+  FileEntry shard, json;
+  shard.path = "model/shard-00003.h5";
+  shard.bytes = 1234;
+  shard.table_offset = 99;
+  shard.table_rows = 3;
+  shard.table = digest_of("t");
+  shard.envelope = digest_of("e");
+  json.path = "x.json";
+  json.role = FileRole::kJson;
+  json.whole = digest_of("w");
+  return {3, {shard, json}, {{{7, ""}, {0, 5, 2, 4096, 1, Codec::kRaw}, {digest_of("a"), digest_of("b")}}, {{8, kExpAvg}, {0, 0, 1, 5000, 0, Codec::kZstd}, {digest_of("c")}}}};
+}
+
+TEST(Receipt, DecodesWhatItEncoded) {
+  const auto decoded = decode_receipt(encode_receipt(receipt()));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(*decoded, receipt());
+  EXPECT_EQ(*decode_receipt(encode_receipt({})), RankReceipt{});
+}
+
+TEST(Receipt, RefusesACutAnywhereAndTrailingBytes) {
+  const std::string bytes = encode_receipt(receipt());
+  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_EQ(decode_receipt(std::string_view(bytes).substr(0, size)).status().code, Code::kCorrupt) << size;
+  EXPECT_EQ(decode_receipt(bytes + "x").status().code, Code::kCorrupt);
+}
+
+TEST(Receipt, SurvivesAnyChangedByteWithoutHugeAllocations) {
+  const std::string bytes = encode_receipt(receipt());
+  int refused = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(0xFF);
+    const auto decoded = decode_receipt(changed);
+    refused += !decoded.ok();
+    EXPECT_TRUE(!decoded.ok() || encode_receipt(*decoded) == changed) << i;
+  }
+  EXPECT_GT(refused, 50);
+}
+
+}  // namespace
+}  // namespace titan::ckpt
