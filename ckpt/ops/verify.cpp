@@ -48,7 +48,7 @@ bool VerifySummary::ok() const {
 Status VerifySummary::unreadable() const {
   if (damage > 0) return ok_status();
   for (const VerifiedStep& step : steps)
-    if (!step.readable.ok()) return step.readable;
+    if (!step.readable.ok()) return step.readable.wrapped(step.path + " cannot be checked");
   return ok_status();
 }
 

@@ -1,0 +1,113 @@
+#include "cli/ui/reports.h"
+
+#include <gmock/gmock.h>
+
+namespace titan::ui {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kEvil = "a\x1b]0;owned\x07" "b";
+constexpr const char* kSafe = "a\\x1b]0;owned\\x07b";
+
+ckpt::Manifest manifest() {
+  ckpt::Manifest m;
+  m.step = 7;
+  m.created = kEvil;
+  m.writer = kEvil;
+  m.mesh = {1, 2, 1};
+  m.components = {{"model", {}, 64, 100, 1}};
+  ckpt::ParameterRecord record;
+  record.meta = {kEvil, {4, 4}, 0};
+  record.model = ckpt::StoredTensor{};
+  m.parameters = {record};
+  m.config = {{kEvil, kEvil}};
+  return m;
+}
+
+/// Every text report made of hostile names.
+std::vector<std::string> hostile_texts() {
+  const TextStyle style;
+  ckpt::ListReport list;
+  list.folder = kEvil;
+  list.leftovers = list.foreign = {kEvil};
+  ckpt::InspectReport inspect{kEvil, manifest(), {}, ckpt::DataPosition{}, ckpt::TrainState{}};
+  inspect.data->kind = inspect.data->tokenizer = kEvil;
+  inspect.data->files = {{kEvil, 1, {}}};
+  inspect.train->attempts.resize(1);
+  inspect.train->attempts[0].schedule = inspect.train->attempts[0].version = kEvil;
+  ckpt::VerifySummary verify;
+  verify.steps = {{kEvil, {}, {1, 1, {{kEvil, "leaf", kEvil, 1, 2, 3, kEvil}}}}};
+  ckpt::DiffReport diff;
+  diff.a.path = diff.b.path = kEvil;
+  diff.differences = {{"tensor", kEvil, kEvil, kEvil, {}}};
+  diff.notes = {{"config", kEvil, kEvil, kEvil, {}}};
+  ckpt::CatReport cat;
+  cat.path = cat.tensor.name = cat.out = kEvil;
+  return {list_text(list, style), inspect_text(inspect, {"*", true}, style), verify_text(verify, style), diff_text(diff, style), cat_text(cat, style)};
+}
+
+TEST(Reports, EscapeEveryNameThatComesFromAFile) {
+  for (const std::string& text : hostile_texts()) {
+    EXPECT_THAT(text, HasSubstr(kSafe));
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
+  }
+}
+
+TEST(ListReport, PrintsStepsWithoutAManifestByTheirFolder) {
+  ckpt::ListReport report{"run/checkpoint", {}, {}, {}};
+  report.steps.push_back({.step = 3, .path = "p", .reason = "no manifest", .bytes = 2048, .mtime_ns = 940'000'000'000});
+  report.steps.push_back({.step = 2, .path = "q", .valid = true, .full = false, .pinned = true, .reason = "not a full checkpoint", .bytes = 1,
+                          .id = ckpt::digest_of("x"), .mesh = ckpt::Mesh{3, 2, 1}, .created = "1970-01-01T00:10:00Z"});
+  EXPECT_EQ(list_text(report, {{}, false, 1000}),
+            " step     size    age  mesh     state    id\n"
+            "    3  2.0 KiB  1m00s  ?        invalid  ?             no manifest\n"
+            "    2      1 B  6m40s  2x3      partial  " + ckpt::digest_of("x").hex().substr(0, 12) + "  not a full checkpoint; pinned\n"
+            "total  2.0 KiB         2 steps\n");
+  EXPECT_THAT(list_json(report), AllOf(HasSubstr(R"("resume":null)"), HasSubstr(R"("id":null,"mesh":null,"saved":"1970-01-01T00:15:40Z")")));
+}
+
+TEST(InspectReport, SaysWhatIsAbsent) {
+  const ckpt::InspectReport report{"p", manifest(), {}, {}, {}};
+  EXPECT_THAT(inspect_text(report, {}, {}), AllOf(HasSubstr("LR schedule\n  absent"), HasSubstr("data position\n  absent"), HasSubstr("attempts\n  absent")));
+  EXPECT_THAT(inspect_json(report, {}), AllOf(HasSubstr(R"("lr_schedule":null,"data":null,"train_state":null,"derived_from":null})"), Not(HasSubstr("\"tensors\":["))));
+}
+
+TEST(InspectReport, LeavesOutPhasesThatNeverApply) {
+  ckpt::InspectReport report{"p", manifest(), {}, {}, {}};
+  report.lr = ckpt::LrSchedule{{{1, ckpt::PhaseKind::kConstant, 0.5, 0.5, 1, 0}, {1, ckpt::PhaseKind::kCosine, 0.5, 0, 1, 10}}, {}};
+  EXPECT_THAT(inspect_text(report, {}, {}), AllOf(Not(HasSubstr("constant")), HasSubstr("from step 1: cosine 0.5 -> 0 over 10 steps"), HasSubstr("ends at step 10")));
+}
+
+TEST(VerifyReport, TellsUncheckedFromDamagedAndWhole) {
+  ckpt::VerifySummary summary;
+  summary.is_run = true;
+  summary.steps = {{"new", ckpt::incompatible("format 2.0"), {}}, {"bad", {}, {1, 1, {{"f", "json", "", 0, 0, 5, "x"}}}}, {"good", {}, {3, 4096, {}}}};
+  EXPECT_EQ(verify_text(summary, {}).substr(0, 95), "unchecked  new  format 2.0\ndamaged  bad  1 place\n  f: json, 5 bytes at offset 0: x\nok  good  3 ");
+  EXPECT_FALSE(summary.ok());
+  EXPECT_EQ(summary.unreadable().code, ckpt::Code::kIncompatible);
+  summary.damage = 1;
+  EXPECT_TRUE(summary.unreadable().ok());
+}
+
+TEST(DiffReport, NeverRoundsAShareToAllOrNothing) {
+  ckpt::DiffReport report;
+  ckpt::TensorDistance distance{.elements = 1'000'000, .different = 1};
+  report.differences = {{"tensor", "t", "", "", distance}};
+  EXPECT_THAT(diff_text(report, {}), HasSubstr("<0.01%"));
+  report.differences[0].distance->different = 999'999;
+  EXPECT_THAT(diff_text(report, {}), HasSubstr("99.99%"));
+  report.differences[0].distance->different = 1'000'000;
+  EXPECT_THAT(diff_text(report, {}), HasSubstr(" 100% "));
+}
+
+TEST(CatReport, WritesNonFiniteValuesAsStringsInJson) {
+  ckpt::CatReport report;
+  report.first = {"1.5", "nan", "-inf"};
+  EXPECT_THAT(cat_json(report), HasSubstr(R"("first":[1.5,"nan","-inf"],"last":[]})"));
+}
+
+}  // namespace
+}  // namespace titan::ui
