@@ -106,6 +106,7 @@ class Job {
       const int signal = next_signal();
       if (signal != 0 && signal != SIGCHLD) stop(signal);
       reap();
+      if (first_failed_ && deadline_ && only_stopped_left()) deadline_ = Clock::now();
       if (deadline_ && Clock::now() >= *deadline_) {
         note_overdue();
         kill_all();
@@ -282,6 +283,11 @@ class Job {
 
   std::size_t running() const {
     return std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.status; });
+  }
+
+  /// A stopped rank does nothing with the time it is given.
+  bool only_stopped_left() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
   }
 
   void kill_all() {

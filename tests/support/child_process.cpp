@@ -101,9 +101,14 @@ bool ChildProcess::read_some(milliseconds limit) {
   return true;
 }
 
-bool ChildProcess::wait_for_output(const std::string& text, milliseconds limit) {
+bool ChildProcess::wait_for_output(const std::string& text, milliseconds limit, int times) {
   const auto deadline = Clock::now() + limit;
-  while (output_.find(text) == std::string::npos) {
+  const auto seen = [&] {
+    int count = 0;
+    for (std::size_t at = output_.find(text); at != std::string::npos; at = output_.find(text, at + 1)) ++count;
+    return count;
+  };
+  while (seen() < times) {
     if (!read_some(left_until(deadline))) return false;
   }
   return true;
