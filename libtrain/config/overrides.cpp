@@ -4,9 +4,12 @@
 
 #include "libtrain/config/key_table.h"
 #include "libtrain/config/toml_reader.h"
+#include "libtrain/data/utf8.h"
 
 namespace titan::train {
 namespace {
+
+bool is_utf8(const std::string& text) { return valid_utf8_prefix(text) == text.size(); }
 
 std::string underscored(std::string name) {
   std::ranges::replace(name, '-', '_');

@@ -5,9 +5,8 @@
 #include <cstdio>
 
 namespace titan::train {
-namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string out = "\"";
   for (const char raw : text) {
     const auto c = static_cast<unsigned char>(raw);
@@ -32,10 +31,6 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace
-
-// TOML's basic strings and JSON's strings share these escapes.
-std::string toml_string(std::string_view text) { return quoted(text); }
 std::string toml_float(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -71,26 +66,6 @@ std::string describe(const Value& value) {
                      : value.as<std::string>()  ? "the string "
                                                 : "the list ";
   return kind + to_toml(value);
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const int extra = lead < 0x80 ? 0 : lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2
-                      : lead >= 0xf0 && lead < 0xf5 ? 3 : -1;
-    if (extra < 0 || i + extra >= text.size()) return false;
-    std::uint32_t code = extra == 0 ? lead : lead & (0x3f >> extra);
-    for (int k = 1; k <= extra; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      code = code << 6 | (next & 0x3f);
-    }
-    if ((extra == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-        (extra == 3 && (code < 0x10000 || code > 0x10ffff)))
-      return false;
-    i += extra + 1;
-  }
-  return true;
 }
 
 }  // namespace titan::train

@@ -32,7 +32,4 @@ std::string toml_string(std::string_view text);
 /// Shortest text that reads back as the same double and is a TOML float ("300.0", "0.0008", "1e-08").
 std::string toml_float(double value);
 
-/// True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_utf8(std::string_view text);
-
 }  // namespace titan::train

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "libtrain/metrics/metrics.h"
+
 namespace titan::train {
 namespace {
 

@@ -93,11 +93,5 @@ TEST(Value, FloatsAreShortestAndReadBack) {
   }
 }
 
-TEST(Value, Utf8IsCheckedByTheBook) {
-  for (const char* good : {"", "abc", "é", "€", "😀", "\u007f"}) EXPECT_TRUE(is_utf8(good)) << good;
-  for (const char* bad : {"\xff", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc3", "a\x80"})
-    EXPECT_FALSE(is_utf8(bad));
-}
-
 }  // namespace
 }  // namespace titan::train
