@@ -22,6 +22,11 @@ bool is_leftover(const DirEntry& entry) {
          name.size() > dot + kTemporary.size();
 }
 
+/// "latest" and the file that becomes it: ours, advice only, looked at by nobody.
+bool is_advice(const DirEntry& entry) {
+  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp");
+}
+
 std::string missing_components(const Manifest& manifest) {
   std::string missing;
   for (const char* name : kResumeComponents) {
@@ -71,7 +76,7 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
     const std::optional<std::uint64_t> step = parse_step_name(entry.name);
     if (step && entry.type == FileType::kDirectory) {
       scan.steps.push_back(check_step(fs, *step, join_path(checkpoint_dir, entry.name), check));
-    } else {
+    } else if (!is_advice(entry)) {
       (is_leftover(entry) ? scan.leftovers : scan.foreign).push_back(entry.name);
     }
   }

@@ -24,7 +24,7 @@ struct StepEntry {
 struct RunScan {
   std::vector<StepEntry> steps;          ///< newest first
   std::vector<std::string> leftovers;    ///< names of *.tmp-<id> and .trash-*
-  std::vector<std::string> foreign;      ///< anything else, never touched
+  std::vector<std::string> foreign;      ///< anything else but the advice "latest", never touched
 };
 
 /// Opens one checkpoint folder far enough to know that it is valid: manifest, self-digest, version, member sizes.

@@ -95,6 +95,7 @@ TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
     ASSERT_TRUE(fs.make_dir(join_path(dir, name)).ok());
   ASSERT_TRUE(put_text(fs, dir + "/step-00000100", "a file").ok());
   ASSERT_TRUE(put_text(fs, dir + "/.trash-file", "").ok());
+  ASSERT_TRUE(put_text(fs, dir + "/latest", "step-00000010\n").ok());
   RunScan found = scan();
   ASSERT_EQ(found.steps.size(), 3u);
   EXPECT_EQ(found.steps[0].step, 10u);
