@@ -47,7 +47,9 @@ void RunFiles::beat() {
   std::unique_lock guard(mutex_);
   while (!wake_.wait_for(guard, kHeartbeatInterval, [this] { return closing_; })) {
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    if (const Status status = lock_->beat(now); !status.ok()) log_warn("run lock: " + status.message);
+    const Status status = lock_->beat(now);
+    if (status.code == ckpt::Code::kLocked) lost_ = status;
+    if (!status.ok()) log_warn("run lock: " + status.message);
   }
 }
 
@@ -57,6 +59,11 @@ Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Att
   EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
   return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
+}
+
+Status RunFiles::still_ours() {
+  const std::lock_guard guard(mutex_);
+  return lost_;
 }
 
 Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }

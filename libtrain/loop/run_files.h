@@ -23,6 +23,8 @@ class RunFiles {
 
   /// Writes config.toml and opens metrics.jsonl behind `step`.
   ckpt::Status start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
+  /// ok, or kLocked once another host has taken the folder over: then nothing more may be written into it.
+  ckpt::Status still_ours();
   ckpt::Status close();
 
   std::unique_ptr<MetricsFile> metrics;
@@ -36,6 +38,7 @@ class RunFiles {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;
+  ckpt::Status lost_;
   std::thread heartbeat_;
 };
 

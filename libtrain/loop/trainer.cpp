@@ -281,6 +281,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
 }
 
 void Trainer::save(std::uint64_t step) {
+  on_root([&] { return files_->still_ours(); });
   if (root()) {
     log_info("save begin step=" + std::to_string(step));
     check(files_->metrics->event(step, "save_begin", {}));
