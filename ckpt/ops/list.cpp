@@ -56,9 +56,7 @@ Result<ListReport> list_run(Fs& fs, const std::string& run) {
   const ResumeChoice choice = select_resume(scan);
   for (const StepEntry& entry : scan.steps) report.steps.push_back(listed(fs, entry, choice.entry));
   report.leftovers = std::move(scan.leftovers);
-  // The advice file is the writer's own, but no step.
-  for (std::string& name : scan.foreign)
-    if (name != "latest") report.foreign.push_back(std::move(name));
+  report.foreign = std::move(scan.foreign);
   return report;
 }
 
