@@ -1,5 +1,6 @@
 #include "libtrain/dist/canonical.h"
 
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -120,12 +121,25 @@ Reduced reduce(const RunPlan& plan) {
   return result;
 }
 
+// Leaves in order per tensor, tensors in name order (a std::map has it).
+double norm_of(const std::map<std::string, std::vector<float>>& grads) {
+  double total = 0;
+  for (const auto& [name, grad] : grads) {
+    double tensor = 0;
+    for (std::size_t i = 0; i < grad.size(); i += kLeaf)
+      tensor += leaf_sum_of_squares(&grad[i], static_cast<std::int64_t>(std::min<std::size_t>(kLeaf, grad.size() - i)));
+    total += tensor;
+  }
+  return std::sqrt(total);
+}
+
 TEST(ReduceGradients, GivesTheSameBitsOnEveryLayout) {
   use_one_thread();
   for (const bool tied : {false, true}) {
     for (const std::int64_t count : {7, 8, 12}) {
       const Reduced expected = reduce(make_plan(tiny_dims(tied), {}, count));
       ASSERT_EQ(expected.grads.size(), make_plan(tiny_dims(tied), {}, count).parameters.size());
+      EXPECT_EQ(expected.norm, norm_of(expected.grads));
       for (const std::vector<std::uint32_t>& cuts : {std::vector<std::uint32_t>{}, {2}, {1, 4}}) {
         for (std::uint32_t dp = 1; dp <= 4; ++dp) {
           const Reduced got = reduce(make_plan(tiny_dims(tied), {dp, cuts}, count));

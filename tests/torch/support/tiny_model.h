@@ -12,6 +12,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "ckpt/plan/partition.h"
 #include "libtrain/dist/canonical.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/stage.h"
@@ -30,29 +31,12 @@ inline train::ModelDims tiny_dims(bool tied = false) {
   return {.dim = 40, .n_layers = 3, .n_heads = 4, .n_kv_heads = 2, .head_dim = 10, .ffn_dim = 77, .vocab_size = 83, .tied = tied};
 }
 
-inline std::vector<ckpt::ParameterMeta> parameters_of(const train::ModelDims& d, const std::vector<std::uint32_t>& cuts) {
-  std::vector<ckpt::ParameterMeta> list;
-  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, std::uint32_t group) {
-    const auto stage = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), group) - cuts.begin());
-    list.push_back({name + ".weight", {shape.begin(), shape.end()}, stage});
-  };
-  add("tok_embeddings", {d.vocab_size, d.dim}, 0);
-  for (std::int64_t i = 0; i < d.n_layers; ++i) {
-    const std::string layer = "layers." + std::to_string(i) + ".";
-    const auto group = static_cast<std::uint32_t>(i + 1);
-    add(layer + "attention.wq", {d.n_heads * d.head_dim, d.dim}, group);
-    add(layer + "attention.wk", {d.n_kv_heads * d.head_dim, d.dim}, group);
-    add(layer + "attention.wv", {d.n_kv_heads * d.head_dim, d.dim}, group);
-    add(layer + "attention.wo", {d.dim, d.n_heads * d.head_dim}, group);
-    add(layer + "feed_forward.w1", {d.ffn_dim, d.dim}, group);
-    add(layer + "feed_forward.w2", {d.dim, d.ffn_dim}, group);
-    add(layer + "feed_forward.w3", {d.ffn_dim, d.dim}, group);
-    add(layer + "attention_norm", {d.dim}, group);
-    add(layer + "ffn_norm", {d.dim}, group);
-  }
-  const auto head = static_cast<std::uint32_t>(d.n_layers + 1);
-  add("norm", {d.dim}, head);
-  if (!d.tied) add("output", {d.vocab_size, d.dim}, head);
+/// The model's parameters with the stages of `cuts`.
+inline std::vector<ckpt::ParameterMeta> parameters_of(const train::ModelDims& dims, const std::vector<std::uint32_t>& cuts) {
+  std::vector<ckpt::ParameterMeta> list = train::model_parameters(dims);
+  const std::vector<std::uint32_t> groups = ckpt::group_parameters(list).value().group_of;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i].stage = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), groups[i]) - cuts.begin());
   return list;
 }
 
