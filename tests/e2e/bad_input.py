@@ -99,11 +99,12 @@ class BadInput(unittest.TestCase):
         manifest = copy / "checkpoint" / "step-00000004" / "manifest.json"
         manifest.chmod(0o644)
         manifest.write_bytes(manifest.read_bytes()[:-100])
-        _, log = harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": copy, "training.steps": 8, "lr_scheduler.total_steps": 8}, expect=0)
+        _, log = harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": copy, "training.steps": 8, "lr_scheduler.total_steps": 8, "checkpoint.interval": 2}, expect=0)
         self.assertIn("resume at step 2", log)
         self.assertIn("manifest", log)
         # The invalid step of the same number was moved aside when its successor was published.
-        self.assertEqual(harness.published_steps(copy), [2, 8])
+        self.assertEqual(harness.published_steps(copy), [2, 4, 6, 8])
+        self.assertEqual(harness.ckpt("verify", copy)["ok"], True)
 
     def test_a_run_folder_owned_by_another_live_run(self):
         other = self.work / "owned"
@@ -121,8 +122,8 @@ class BadInput(unittest.TestCase):
 
     def test_a_non_finite_loss_stops_every_rank_before_the_update(self):
         blown = self.work / "blown"
-        _, log = harness.train(CONFIG, 4, {"training.dataset_path": self.data, "job.dump_folder": blown, "training.steps": 50, "optimizer.lr": 1e30, "training.max_norm": 0.0,
-                                           "optimizer.weight_decay": 0.0, "lr_scheduler.warmup_steps": 0, "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0,
+        # With eps = 0 the embedding rows of bytes that the first step lacks become 0/0; a later step reads one of them.
+        _, log = harness.train(CONFIG, 4, {"training.dataset_path": self.data, "job.dump_folder": blown, "optimizer.eps": 0.0, "checkpoint.interval": 1,
                                            "parallelism.pipeline_parallel_degree": 2}, expect=3)
         self.assertIn("non-finite", log)
         self.assertEqual(len(re.findall(r"^error: ", log, re.M)), 1, log)
@@ -133,14 +134,15 @@ class BadInput(unittest.TestCase):
     def test_a_full_disk_in_the_middle_of_a_save(self):
         small = self.work / "small-disk"
         small.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)], capture_output=True)
+        # Running out of inodes is ENOSPC too, and comes in the middle of a save: the check of free bytes before it passes.
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=40,size=64m", "tmpfs", str(small)], capture_output=True)
         if mounted.returncode != 0:
             print("mounting is not possible here; Writer's tests inject a full disk instead", file=sys.stderr)
             return
         try:
             _, log = harness.train(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": small / "run", "training.steps": 50, "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0,
                                                "lr_scheduler.total_steps": 50}, expect=3)
-            self.assertRegex(log, "disk full|No space|not enough space|free")
+            self.assertRegex(log, "disk full|[Nn]o space")
             steps = harness.published_steps(small / "run")
             self.assertGreaterEqual(len(steps), 1)
             self.assertLessEqual(len(harness.leftovers(small / "run")), 1)
