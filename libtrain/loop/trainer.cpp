@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <random>
 #include <thread>
 
@@ -37,13 +38,17 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// Who meets an error: all ranks together (rank 0 reports it), or this one alone (it reports, the others lose a peer).
+enum class Met { kByAll, kHere };
+
 // A status on its way through code that has no other way out than to end the run.
 struct StatusError : std::runtime_error {
-  explicit StatusError(Status s) : std::runtime_error(s.message), status(std::move(s)) {}
+  explicit StatusError(Status s, Met m = Met::kByAll) : std::runtime_error(s.message), status(std::move(s)), met(m) {}
   Status status;
+  Met met;
 };
-void check(const Status& status) {
-  if (!status.ok()) throw StatusError(status);
+void check(const Status& status, Met met = Met::kByAll) {
+  if (!status.ok()) throw StatusError(status, met);
 }
 template <typename T>
 T take(Result<T> result) {
@@ -257,7 +262,7 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   const at::Tensor tokens = at::empty({rows, length}, at::kLong);
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::uint64_t sample = position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
-    check(dataset_->sample(sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}));
+    check(dataset_->sample(sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}), Met::kHere);
   }
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
 }
@@ -317,6 +322,8 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(config_.debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(plan_.batch.tokens_per_step());
   const double flops = flops_per_token(plan_);
+  if (stop_at != 0 && !config_.checkpoint.enable)
+    throw StatusError(ckpt::invalid("debug.stop_at_step = " + std::to_string(stop_at) + " saves a step, but checkpoint.enable = false").with_hint("leave one of them out"));
   if (stop_at != 0 && start_.step >= stop_at && start_.step < steps) {
     if (root()) log_info("already at debug.stop_at_step = " + std::to_string(stop_at));
     return 75;
@@ -380,9 +387,13 @@ int Trainer::loop() {
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
     const bool due = step % static_cast<std::uint64_t>(config_.checkpoint.interval) == 0 || (step == 1 && config_.checkpoint.enable_first_step_checkpoint);
-    if (halt && root()) log_info("saving step " + std::to_string(step) + " then exiting" + (stop ? " (stop requested)" : " (debug.stop_at_step)"));
+    if (halt && root() && config_.checkpoint.enable) log_info("saving step " + std::to_string(step) + " then exiting" + (stop ? " (stop requested)" : " (debug.stop_at_step)"));
     if (config_.checkpoint.enable && (due || last || halt)) save(step);
     if (config_.validation.enable && (last || step % static_cast<std::uint64_t>(config_.validation.freq) == 0)) validate(step);
+    if (halt && !config_.checkpoint.enable) {
+      if (root()) log_warn("stopped without a save: checkpoint.enable = false");
+      return stop_signal() == SIGINT ? 130 : 143;
+    }
     if (halt) return 75;
   }
   if (root()) log_info("training completed at step " + std::to_string(steps));
@@ -434,7 +445,7 @@ TrainOutcome train(const TrainOptions& options) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
-    outcome.report = options.env.rank == 0;
+    outcome.report = error.met == Met::kHere || options.env.rank == 0;
   } catch (const CommError& error) {
     outcome.status = ckpt::failed(error.what());
     outcome.exit_code = 3;

@@ -71,6 +71,14 @@ class BadInput(unittest.TestCase):
         empty.write_bytes(b"")
         self.refused(2, ["empty"], nproc=2, training__dataset_path=empty)
 
+    def test_a_token_that_the_vocabulary_lacks(self):
+        tokens = self.work / "tokens.bin"
+        harness.write_tokens(tokens, 4_000, 256)
+        tokens.write_bytes(tokens.read_bytes()[:6_000] + b"\xff\x7f" + tokens.read_bytes()[6_002:])
+        run = self.work / "bad-token"
+        _, log = harness.train(CONFIG, 2, {"training.dataset": "tokens", "training.dataset_path": tokens, "job.dump_folder": run, "training.steps": 40}, expect=2)
+        self.assertRegex(log, r"error: .*tokens\.bin.*32767")
+
     def test_a_path_that_does_not_exist(self):
         self.refused(10, ["nowhere"], extra=["--resume", str(self.work / "nowhere")])
 
