@@ -18,11 +18,13 @@ Digest canonical(XXH128_hash_t hash) {
   return digest;
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
+// By table: a manifest has a digest per tensor, and branches on random digits are mispredicted.
+constexpr std::array<signed char, 256> kHexValue = [] {
+  std::array<signed char, 256> table{};
+  table.fill(-1);
+  for (int i = 0; i < 16; ++i) table[static_cast<unsigned char>("0123456789abcdef"[i])] = static_cast<signed char>(i);
+  return table;
+}();
 
 void put_u64(std::string& out, std::uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(value >> shift & 0xff));
@@ -46,8 +48,8 @@ Result<Digest> parse_digest(std::string_view hex) {
   if (hex.size() != 2 * digest.bytes.size())
     return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
   for (std::size_t i = 0; i < digest.bytes.size(); ++i) {
-    int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
+    const int high = kHexValue[static_cast<unsigned char>(hex[2 * i])], low = kHexValue[static_cast<unsigned char>(hex[2 * i + 1])];
+    if ((high | low) < 0) return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
     digest.bytes[i] = static_cast<std::uint8_t>(high << 4 | low);
   }
   return digest;

@@ -1,0 +1,54 @@
+#pragma once
+// Everything that one rank of a run holds between its start and its end.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
+#include "libtrain/data/dataset.h"
+#include "libtrain/dist/communicator.h"
+#include "libtrain/loop/executor.h"
+#include "libtrain/loop/run_files.h"
+#include "libtrain/loop/status_error.h"
+#include "libtrain/loop/trainer.h"
+#include "libtrain/optim/adamw.h"
+#include "libtrain/state/checkpointer.h"
+#include "libtrain/state/start.h"
+
+namespace titan::train {
+
+struct RunState {
+  explicit RunState(const TrainOptions& o)
+      : options(o), config(o.loaded.config), fs(ckpt::posix_fs()), checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
+
+  bool root() const { return world.rank == 0; }
+  /// Runs `body` on rank 0; every rank throws when it failed there.
+  void on_root(const std::function<ckpt::Status()>& body) { check(agree(*world.io, root() ? body() : ckpt::ok_status())); }
+
+  const TrainOptions& options;
+  const Config& config;
+  ckpt::Fs& fs;
+  std::string checkpoint_dir;
+  RunPlan plan;
+  World world;
+  std::unique_ptr<RunFiles> files;                 ///< rank 0 only
+  std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading
+  StartDecision start;
+  std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a fresh start
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Stage> stage;
+  std::unique_ptr<ShardedAdamW> optimizer;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Checkpointer> checkpointer;
+  ckpt::LrSchedule lr;
+  ckpt::DataPosition data;
+  ckpt::TrainState state;
+  std::uint64_t optimizer_step = 0;                ///< Adam's t of the last update
+  std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
+  double earlier_wall_time = 0;                    ///< of attempts before this one, seconds
+};
+
+}  // namespace titan::train

@@ -1,0 +1,196 @@
+#include "libtrain/loop/startup.h"
+
+#include <algorithm>
+#include <random>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "libtrain/config/drift.h"
+#include "libtrain/dist/rendezvous.h"
+#include "libtrain/loop/banner.h"
+#include "libtrain/metrics/log.h"
+#include "libtrain/metrics/metrics.h"
+#include "libtrain/model/runtime.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Status;
+
+ckpt::Settings runtime_environment(int threads) {
+  return {{"blas", blas_name()}, {"device", "cpu"}, {"isa", cpu_isa()}, {"threads_per_rank", std::to_string(threads)}, {"torch", torch_version()}};
+}
+
+// training.global_batch_size = -1 was resolved at the first start and stays what it was then.
+std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
+  for (const auto& [key, value] : accepted) {
+    if (key == "training.global_batch_size") return std::stoll(value);
+  }
+  return 0;
+}
+
+void connect_ranks(RunState& run) {
+  run.plan = take(make_run_plan(run.config, static_cast<std::uint32_t>(run.options.env.world)));
+  ConnectOptions connect_options;
+  connect_options.env = run.options.env;
+  connect_options.mesh = run.plan.mesh;
+  const auto ms = [](double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); };
+  connect_options.init_timeout = ms(run.config.comm.init_timeout_seconds);
+  connect_options.train_timeout = ms(run.config.comm.train_timeout_seconds);
+  connect_options.io_timeout = ms(run.config.checkpoint.io_timeout_seconds);
+  run.world = connect(connect_options);
+}
+
+void open_run_folder(RunState& run) {
+  run.on_root([&]() -> Status {
+    auto files = RunFiles::open(run.fs, run.config, run.checkpoint_dir);
+    if (!files.ok()) return files.status();
+    run.files = std::move(*files);
+    return ckpt::ok_status();
+  });
+}
+
+// Rank 0 decides; everybody opens what it decided on.
+void choose_start(RunState& run) {
+  std::string decision;
+  run.on_root([&]() -> Status {
+    auto chosen = decide_start(run.fs, {run.options.resume, run.config.checkpoint.load_step, run.checkpoint_dir}, run.damaged);
+    if (!chosen.ok()) return chosen.status();
+    run.start = std::move(*chosen);
+    for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
+    return ckpt::ok_status();
+  });
+  run.start.path = run.world.io->broadcast(run.start.path, 0);
+  run.start.may_fall_back = run.world.io->broadcast(run.start.may_fall_back ? "1" : "0", 0) == "1";
+
+  std::uint64_t seed = std::random_device{}();
+  if (run.config.debug.seed) seed = static_cast<std::uint64_t>(*run.config.debug.seed);
+  Status status;
+  if (!run.start.path.empty()) {
+    log_info("loading " + run.start.path);
+    const auto open = [&]() -> Status {
+      TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, run.start.path));
+      run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
+      TITAN_ASSIGN_OR_RETURN(run.lr, run.source->lr_schedule());
+      TITAN_ASSIGN_OR_RETURN(run.data, run.source->data_position());
+      TITAN_ASSIGN_OR_RETURN(run.state, run.source->train_state());
+      return ckpt::ok_status();
+    };
+    status = open();
+    run.start.step = run.state.step;
+    seed = run.state.seed;
+  }
+  check(agree(*run.world.io, status));
+  run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
+}
+
+void prepare_state(RunState& run) {
+  const bool resumed = run.source != nullptr;
+  const auto steps = static_cast<std::uint64_t>(run.config.training.steps);
+  if (resumed && run.start.step > steps)
+    throw StatusError(ckpt::incompatible("the checkpoint is at step " + std::to_string(run.start.step) + ", beyond training.steps = " + std::to_string(steps))
+                          .with_hint("raise training.steps to more than " + std::to_string(run.start.step)));
+
+  run.plan = take(make_run_plan(run.config, run.plan.mesh.world(), resumed ? stored_global_batch(run.state.accepted) : 0));
+  auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
+  check(agree(*run.world.io, opened.status()));
+  run.dataset = std::move(*opened);
+
+  const ckpt::Settings accepted = accepted_settings(run.config, run.plan, run.state.seed, run.dataset->origin());
+  if (resumed) {
+    run.on_root([&] {
+      const std::vector<Drift> drift = find_drift(run.state.accepted, accepted);
+      return drift.empty() ? ckpt::ok_status() : drift_error(drift, run.start.path);
+    });
+    run.dataset->continue_from(run.data);
+  } else {
+    run.lr = ckpt::schedule_from(run.plan.lr);
+    run.data = run.dataset->origin();
+    run.state.accepted = accepted;
+  }
+}
+
+void load_or_init(RunState& run) {
+  const std::int64_t max_seq = std::max(run.plan.batch.seq_len, run.dataset->validation_seq_len());
+  run.stage = std::make_unique<Stage>(run.plan, static_cast<std::uint32_t>(run.world.stage), max_seq);
+  AdamWOptions adamw{run.config.optimizer.beta1, run.config.optimizer.beta2, run.config.optimizer.eps, run.config.optimizer.weight_decay};
+  run.optimizer = std::make_unique<ShardedAdamW>(run.plan, ckpt::kDefaultLeafElements, run.world, *run.stage, adamw);
+  run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir, ckpt::kDefaultLeafElements);
+
+  if (run.source == nullptr) {
+    run.stage->init_weights(run.state.seed);
+    run.stage->refresh();
+    return;
+  }
+  check(agree(*run.world.io, run.checkpointer->load(*run.source, run.plan, *run.stage, *run.optimizer)));
+  run.optimizer_step = run.source->manifest().parameters.empty() ? 0 : run.source->manifest().parameters.front().optimizer_step;
+}
+
+void begin_attempt(RunState& run) {
+  ckpt::Settings environment = runtime_environment(run.options.threads);
+  ckpt::Attempt attempt;
+  attempt.number = run.state.attempts.empty() ? 1 : run.state.attempts.back().number + 1;
+  attempt.started = utc_now();
+  attempt.first_step = run.start.step + 1;
+  attempt.last_step = run.start.step;
+  attempt.dp = run.plan.mesh.dp;
+  attempt.pp = run.plan.mesh.pp;
+  attempt.schedule = run.plan.schedule;
+  attempt.version = run.options.version;
+  attempt.environment = class_line(run.plan, environment);
+  if (run.source != nullptr) {
+    const std::string difference = environment_difference(run.state.environment, environment);
+    if (!difference.empty()) {
+      attempt.notes.push_back("not bitwise: " + difference);
+      if (run.root()) log_warn("not bitwise: " + difference);
+    } else if (run.root()) {
+      log_info("same class: bitwise continuation");
+    }
+  }
+  run.state.environment = std::move(environment);
+  run.earlier_wall_time = run.state.wall_time_s;
+  run.state.attempts.push_back(std::move(attempt));
+}
+
+void announce(RunState& run) {
+  if (!run.root()) return;
+  for (const std::string& warning : run.plan.warnings) log_warn(warning);
+  BannerFacts facts;
+  facts.start = (run.source ? "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " : "") + run.start.reason;
+  facts.run_dir = run.config.job.dump_folder;
+  facts.first_step = run.start.step + 1;
+  facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
+  facts.environment = run.state.environment;
+  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + " files, " + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
+               std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
+  for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
+}
+
+}  // namespace
+
+StartOutcome start_run(RunState& run) {
+  connect_ranks(run);
+  open_run_folder(run);
+  while (true) {
+    choose_start(run);
+    if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
+    prepare_state(run);
+    try {
+      load_or_init(run);
+      break;
+    } catch (const StatusError& error) {
+      if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
+      if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + error.status.to_string());
+      run.damaged.insert(run.start.step);
+      run.source.reset();
+      run.state = {};
+    }
+  }
+  run.checkpointer->mark_damaged(run.damaged);
+  begin_attempt(run);
+  if (run.root()) check(run.files->start(run.config, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));
+  announce(run);
+  run.executor = std::make_unique<Executor>(run.world, run.plan, *run.stage);
+  return StartOutcome::kReady;
+}
+
+}  // namespace titan::train
