@@ -35,6 +35,8 @@ Result<bool> make_way(Fs& fs, const std::string& checkpoint_dir, const std::stri
   // Only proven damage may be moved aside: not a newer format, not a folder that cannot be read just now.
   const Code code = present.status().code;
   if (code != Code::kCorrupt && code != Code::kNotFound) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  if (fs.stat(join_path(final_path, ".keep")).ok())
+    return failed(final_path + " is damaged and pinned by .keep: it is not replaced").with_hint("move it away, or remove its .keep");
   const std::size_t mark = tmp_dir.rfind(".tmp-");
   const std::string id = mark == std::string::npos ? "replaced" : tmp_dir.substr(mark + 5);
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, join_path(checkpoint_dir, ".trash-" + name + "-" + id)));

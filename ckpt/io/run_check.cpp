@@ -9,7 +9,12 @@ StepCheck reader_check(Fs& fs) {
   return [&fs](const std::string& path) -> Result<Manifest> {
     Result<CheckpointReader> reader = CheckpointReader::open(fs, path);
     if (!reader.ok()) return reader.status();
-    return reader->manifest();
+    // The JSON components are small and needed by every resume: their digests are checked here, those of leaves while loading.
+    const Manifest& manifest = reader->manifest();
+    if (manifest.component("lr_scheduler")) TITAN_RETURN_IF_ERROR(reader->lr_schedule().status());
+    if (manifest.component("dataloader")) TITAN_RETURN_IF_ERROR(reader->data_position().status());
+    if (manifest.component("train_state")) TITAN_RETURN_IF_ERROR(reader->train_state().status());
+    return manifest;
   };
 }
 

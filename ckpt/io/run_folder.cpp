@@ -15,7 +15,13 @@ constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler
 bool is_leftover(const DirEntry& entry) {
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
-  if (name.starts_with(kTrashPrefix)) return name.size() > kTrashPrefix.size();
+  if (name.starts_with(kTrashPrefix)) {
+    // ".trash-" + step name + "-" + id, or what a store probe left: anything else was made by somebody else.
+    const std::string_view rest = name.substr(kTrashPrefix.size());
+    if (rest.starts_with("probe-")) return true;
+    const std::size_t dash = rest.rfind('-');
+    return dash != std::string_view::npos && dash + 1 < rest.size() && parse_step_name(rest.substr(0, dash));
+  }
   constexpr std::string_view kTemporary = ".tmp-";
   const std::size_t dot = name.find('.');
   return dot != std::string_view::npos && parse_step_name(name.substr(0, dot)) && name.substr(dot).starts_with(kTemporary) &&
@@ -89,6 +95,10 @@ ResumeChoice select_resume(const RunScan& scan) {
   for (const StepEntry& entry : scan.steps) {
     if (entry.validity.ok() && entry.full) {
       choice.entry = &entry;
+      break;
+    }
+    if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
+      choice.blocked = entry.validity;
       break;
     }
     std::string why = one_line(entry.validity);

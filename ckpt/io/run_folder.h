@@ -38,8 +38,11 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
 struct ResumeChoice {
   const StepEntry* entry = nullptr;      ///< nullptr: nothing to resume from
   std::vector<std::string> skipped;      ///< why newer steps were not taken, one line each
+  /// Not ok: a newer step could not be judged (newer format, no permission, I/O error). Nothing is taken then, because
+  /// going on from an older step would abandon it.
+  Status blocked;
 };
-/// Picks the newest valid full step. Pure.
+/// Picks the newest valid full step; only proven damage (kCorrupt, kNotFound) is passed over. Pure.
 ResumeChoice select_resume(const RunScan& scan);
 
 /// Which steps to delete so that the newest `keep_latest` valid full ones remain (0 = keep all): pure; never pinned ones

@@ -107,7 +107,7 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   if (available < needed) {
     return failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
                   std::to_string(available) + " are free")
-        .with_hint("delete old checkpoints (titan-ckpt prune) or set checkpoint.keep_latest_k");
+        .with_hint("delete old checkpoints, or set checkpoint.keep_latest_k");
   }
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
   TITAN_RETURN_IF_ERROR(fs.make_dir(tmp_dir));

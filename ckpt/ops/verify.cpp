@@ -36,6 +36,7 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
     return steps_of_run(fs, *folder);
   }
   TITAN_ASSIGN_OR_RETURN(std::string path, resolve_checkpoint(fs, target));
+  if (!is_checkpoint(fs, path)) return not_found(path + ": no checkpoint there").with_hint("give a checkpoint folder, a run folder, RUN@step or RUN@latest");
   return std::vector<std::string>{std::move(path)};
 }
 

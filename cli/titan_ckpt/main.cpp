@@ -25,8 +25,8 @@ constexpr Runner kRunners[] = {
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   *choice = ui::ColorChoice::kAuto;
   const std::optional<std::string> when = command.value("color");
-  if (!when) return ckpt::ok_status();
-  if (*when != "always" && *when != "never") return ckpt::invalid("`--color` is `" + *when + "`, expected always or never");
+  if (!when || *when == "auto") return ckpt::ok_status();
+  if (*when != "always" && *when != "never") return ckpt::invalid("`--color` is `" + *when + "`, expected auto, always or never");
   *choice = *when == "always" ? ui::ColorChoice::kAlways : ui::ColorChoice::kNever;
   return ckpt::ok_status();
 }

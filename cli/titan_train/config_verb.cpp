@@ -2,14 +2,24 @@
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "libtrain/config/loader.h"
+#include "libtrain/config/run_plan.h"
 #include "libtrain/config/writer.h"
 
 namespace titan::train_cli {
 
 int config_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
-  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
+  // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as written.
+  const auto nproc = parse_nproc(arguments.command);
+  if (!nproc.ok()) return ui::report_error(nproc.status(), json, ui::ColorChoice::kAuto);
+  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
+  if (plan.ok()) {
+    loaded->config = train::resolved_config(loaded->config, *plan);
+  } else {
+    loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + " ranks: " + plan.status().message);
+  }
   ckpt::Status status;
   ui::deliver(1, json ? train::describe_config_json(*loaded) : train::describe_config(*loaded), &status);
   if (!status.ok()) return ui::report_error(status, json, ui::ColorChoice::kAuto);

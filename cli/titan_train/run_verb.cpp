@@ -26,20 +26,11 @@ std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-Result<int> parse_nproc(const ui::Command& command) {
-  const std::string text = command.value("nproc").value_or("1");
-  int count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
-    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
-  return count;
-}
-
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
-[[noreturn]] void be_rank(const Arguments& arguments, const train::LaunchEnv& env) {
+[[noreturn]] void be_rank(const Arguments& arguments, const train::LaunchEnv& env, ui::ColorChoice color) {
   train::bind_to_launcher();
   const auto leave = [&](const Status& status, bool report) {
-    if (report) ui::report_error(status, false, ui::ColorChoice::kAuto);
+    if (report) ui::report_error(status, false, color);
     std::_Exit(ckpt::exit_code(status.code));
   };
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
@@ -55,27 +46,51 @@ Result<int> parse_nproc(const ui::Command& command) {
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = ui::version_line("titan-train");
-  options.color = !options.loaded.config.metrics.disable_color_printing && ui::color_of_process(1, ui::ColorChoice::kAuto);
+  options.color = !options.loaded.config.metrics.disable_color_printing && ui::color_of_process(1, color);
   options.out = [](const std::string& line) {
     Status ignored;  // a closed stdout does not end a training run
     ui::deliver(1, line + "\n", &ignored);
   };
   const train::TrainOutcome outcome = train::train(options);
-  if (!outcome.status.ok() && outcome.report) ui::report_error(outcome.status, false, ui::ColorChoice::kAuto);
+  if (!outcome.status.ok() && outcome.report) ui::report_error(outcome.status, false, color);
   std::_Exit(outcome.exit_code);
 }
 
 }  // namespace
 
-int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
-  const auto fail = [](const Status& status) { return ui::report_error(status, false, ui::ColorChoice::kAuto); };
-  const auto env = train::read_launch_env(environment);
-  if (!env.ok()) return fail(env.status());
-  if (env->has_value()) be_rank(arguments, **env);
+Result<int> parse_nproc(const ui::Command& command) {
+  const std::string text = command.value("nproc").value_or("1");
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
+    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
+  return count;
+}
 
-  // What every rank would refuse is refused here, once.
+Result<ui::ColorChoice> parse_color(const ui::Command& command) {
+  const std::string text = command.value("color").value_or("auto");
+  if (text == "auto") return ui::ColorChoice::kAuto;
+  if (text == "always") return ui::ColorChoice::kAlways;
+  if (text == "never") return ui::ColorChoice::kNever;
+  return ckpt::invalid("--color " + text + ": expected auto, always or never");
+}
+
+int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
+  const auto color = parse_color(arguments.command);
+  const auto fail = [&](const Status& status) { return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto); };
+  if (!color.ok()) return fail(color.status());
   const auto nproc = parse_nproc(arguments.command);
   if (!nproc.ok()) return fail(nproc.status());
+  const auto env = train::read_launch_env(environment);
+  if (!env.ok()) return fail(env.status());
+  if (env->has_value()) {
+    if (arguments.command.has("nproc") && *nproc != (*env)->world)
+      return fail(ckpt::invalid("--nproc " + std::to_string(*nproc) + ", but the environment says WORLD_SIZE=" + std::to_string((*env)->world))
+                      .with_hint("leave out --nproc under a launcher, or unset RANK and WORLD_SIZE"));
+    be_rank(arguments, **env, *color);
+  }
+
+  // What every rank would refuse is refused here, once.
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
   const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));

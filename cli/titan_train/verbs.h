@@ -4,11 +4,17 @@
 #include <vector>
 
 #include "cli/titan_train/args.h"
+#include "cli/ui/terminal.h"
 
 namespace titan::train_cli {
 
 /// Starts local ranks, or is one when a launcher's environment says so. `words`: the whole command line, for the ranks.
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words);
 int config_verb(const Arguments& arguments);
+
+/// The value of --nproc, 1 when it was not given. \error kInvalid.
+ckpt::Result<int> parse_nproc(const ui::Command& command);
+/// The value of --color. \error kInvalid.
+ckpt::Result<ui::ColorChoice> parse_color(const ui::Command& command);
 
 }  // namespace titan::train_cli

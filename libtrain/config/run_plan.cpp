@@ -145,4 +145,26 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   return plan;
 }
 
+Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed, int threads) {
+  Config resolved = config;
+  const ModelDims& dims = plan.dims;
+  Config::Model& model = resolved.model;
+  model.dim = dims.dim;
+  model.n_layers = dims.n_layers;
+  model.n_heads = dims.n_heads;
+  model.n_kv_heads = dims.n_kv_heads;
+  model.head_dim = dims.head_dim;
+  model.ffn_dim = dims.ffn_dim;
+  model.vocab_size = dims.vocab_size;
+  model.norm_eps = dims.norm_eps;
+  model.rope_theta = dims.rope_theta;
+  model.tied_embeddings = dims.tied;
+  resolved.training.global_batch_size = plan.batch.global;
+  resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
+  resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);
+  if (seed) resolved.debug.seed = static_cast<std::int64_t>(*seed);
+  if (threads > 0) resolved.job.threads_per_rank = threads;
+  return resolved;
+}
+
 }  // namespace titan::train

@@ -1,6 +1,7 @@
 #pragma once
 // What a configuration means on a given number of ranks: model dimensions, mesh, batches, stages. Pure.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,5 +64,9 @@ std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);
 /// training.local_batch_size, on every layout; M = global / micro must be whole and at least DP. `stored_global_batch` replaces global_batch_size = -1 on a resume (0: none stored).
 /// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the mesh, M not whole, M < DP, more stages than parts, bad dimensions.
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
+
+/// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the global
+/// batch, stride, seed (when given) and threads per rank (when > 0). Layout keys and the end of the LR curve stay as written.
+Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed = {}, int threads = 0);
 
 }  // namespace titan::train

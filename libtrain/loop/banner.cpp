@@ -81,7 +81,7 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   }
   lines.push_back("batch: " + std::to_string(plan.batch.count) + " micro-batches of " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) +
                   " tokens (per DP rank: " + blocks + "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
-  lines.push_back("data: " + facts.data);
+  lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " + value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));
   lines.push_back("class: " + class_line(plan, facts.environment));

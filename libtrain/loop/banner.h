@@ -13,6 +13,7 @@ struct BannerFacts {
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
+  std::uint64_t seed = 0;        ///< of the run
   std::string data;              ///< kind, files, samples per epoch
 };
 

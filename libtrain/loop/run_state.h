@@ -33,6 +33,7 @@ struct RunState {
   ckpt::Fs& fs;
   std::string checkpoint_dir;
   RunPlan plan;
+  Config resolved;                                 ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;                 ///< rank 0 only
   std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading

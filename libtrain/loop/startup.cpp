@@ -5,6 +5,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/config/drift.h"
+#include "libtrain/config/writer.h"
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/loop/banner.h"
 #include "libtrain/metrics/log.h"
@@ -51,7 +52,6 @@ void open_run_folder(RunState& run) {
 
 // Rank 0 decides; everybody opens what it decided on.
 void choose_start(RunState& run) {
-  std::string decision;
   run.on_root([&]() -> Status {
     auto chosen = decide_start(run.fs, {run.options.resume, run.config.checkpoint.load_step, run.checkpoint_dir}, run.damaged);
     if (!chosen.ok()) return chosen.status();
@@ -62,7 +62,9 @@ void choose_start(RunState& run) {
   run.start.path = run.world.io->broadcast(run.start.path, 0);
   run.start.may_fall_back = run.world.io->broadcast(run.start.may_fall_back ? "1" : "0", 0) == "1";
 
-  std::uint64_t seed = std::random_device{}();
+  // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
+  std::random_device device;
+  std::uint64_t seed = ((std::uint64_t{device()} << 32) ^ device()) >> 1;
   if (run.config.debug.seed) seed = static_cast<std::uint64_t>(*run.config.debug.seed);
   Status status;
   if (!run.start.path.empty()) {
@@ -95,7 +97,9 @@ void prepare_state(RunState& run) {
   check(agree(*run.world.io, opened.status()));
   run.dataset = std::move(*opened);
 
-  const ckpt::Settings accepted = accepted_settings(run.config, run.plan, run.state.seed, run.dataset->origin());
+  // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
+  const std::uint64_t seed = run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
+  const ckpt::Settings accepted = accepted_settings(run.config, run.plan, seed, run.dataset->origin());
   if (resumed) {
     run.on_root([&] {
       const std::vector<Drift> drift = find_drift(run.state.accepted, accepted);
@@ -162,7 +166,9 @@ void announce(RunState& run) {
   facts.environment = run.state.environment;
   facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + " files, " + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
+  facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
+  if (run.config.job.print_config) log_info("configuration:\n" + config_toml(run.resolved));
 }
 
 }  // namespace
@@ -171,10 +177,11 @@ StartOutcome start_run(RunState& run) {
   connect_ranks(run);
   open_run_folder(run);
   while (true) {
-    choose_start(run);
-    if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
-    prepare_state(run);
+    run.start = {};
     try {
+      choose_start(run);
+      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
+      prepare_state(run);
       load_or_init(run);
       break;
     } catch (const StatusError& error) {
@@ -185,9 +192,10 @@ StartOutcome start_run(RunState& run) {
       run.state = {};
     }
   }
+  run.resolved = resolved_config(run.config, run.plan, run.state.seed, run.options.threads);
   run.checkpointer->mark_damaged(run.damaged);
   begin_attempt(run);
-  if (run.root()) check(run.files->start(run.config, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));
+  if (run.root()) check(run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));
   announce(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan, *run.stage);
   return StartOutcome::kReady;

@@ -68,7 +68,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.train.step = step;
   snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
   snap.train.attempts.back().last_step = step;
-  snap.config = resolved_settings(run_.config);
+  snap.config = resolved_settings(run_.resolved);
   snap.writer = run_.options.version;
   snap.created = utc_now();
   return snap;
@@ -114,7 +114,7 @@ int Trainer::loop() {
   if (stop_at != 0 && !run_.config.checkpoint.enable)
     throw StatusError(ckpt::invalid("debug.stop_at_step = " + std::to_string(stop_at) + " saves a step, but checkpoint.enable = false").with_hint("leave one of them out"));
   if (stop_at != 0 && run_.start.step >= stop_at && run_.start.step < steps) {
-    if (run_.root()) log_info("already at debug.stop_at_step = " + std::to_string(stop_at));
+    if (run_.root()) log_info("at step " + std::to_string(run_.start.step) + " already, debug.stop_at_step = " + std::to_string(stop_at));
     return 75;
   }
 
@@ -145,9 +145,9 @@ int Trainer::loop() {
     const double norm = global_grad_norm(run_.world, run_.plan, ckpt::kDefaultLeafElements, grads);
 
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
-      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " + (std::isfinite(loss) ? "gradient norm " + json_number(norm) : "loss " + json_number(loss)) +
+      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " + (std::isfinite(loss) ? "gradient norm" : "loss") +
                                    "; nothing was updated or saved");
-      if (run_.root()) check(run_.files->metrics->event(step, "non_finite", {{"value", json_number(std::isfinite(loss) ? norm : loss)}}));
+      if (run_.root()) check(run_.files->metrics->event(step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}}));
       throw StatusError(status.with_hint("the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
                                          std::to_string(run_.data.samples) + " to " + std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan.batch.global) - 1) + ")"));
     }

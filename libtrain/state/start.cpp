@@ -78,11 +78,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
     if (damaged.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
   }
   const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
-  for (const ckpt::StepEntry& entry : scan.steps) {
-    if (&entry == choice.entry) break;
-    // Written by a newer version: going on from an older step would abandon it.
-    if (entry.validity.code == ckpt::Code::kIncompatible) return entry.validity;
-  }
+  if (!choice.blocked.ok()) return choice.blocked;
   if (choice.entry == nullptr) {
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;

@@ -103,6 +103,39 @@ class StartAndStop(unittest.TestCase):
             self.assertIn(text, log)
         self.assertEqual(sorted(p.name for p in (self.run / "checkpoint").iterdir()), before)
 
+    def test_another_seed_is_drift_and_none_keeps_the_drawn_one(self):
+        self.train(expect=75, debug__stop_at_step=3)
+        _, log = self.train(expect=13, debug__seed=4)
+        self.assertRegex(log, r"debug\.seed +checkpoint 3 +config 4")
+        shutil.rmtree(self.run)
+        self.train(expect=75, debug__stop_at_step=3, debug__seed="none")
+        _, log = self.train(debug__seed="none")
+        self.assertIn("resume at step 3", log)
+        self.assertRegex((self.run / "config.toml").read_text(), r"seed = \d+")
+
+    def test_a_damaged_json_member_leads_to_the_next_older_step(self):
+        for member in ("dataloader.json", "lr_scheduler.json", "train_state.json"):
+            with self.subTest(member=member):
+                shutil.rmtree(self.run, ignore_errors=True)
+                self.train(expect=75, debug__stop_at_step=6, checkpoint__interval=3)
+                path = self.run / "checkpoint" / "step-00000006" / member
+                content = bytearray(path.read_bytes())
+                content[len(content) // 2] ^= 1
+                path.write_bytes(content)
+                steps = {step["step"]: step for step in harness.ckpt("ls", self.run)["steps"]}
+                self.assertFalse(steps[6]["resume"])
+                self.assertTrue(steps[3]["resume"])
+                _, log = self.train()
+                self.assertIn("resume at step 3", log)
+
+    def test_stopping_without_checkpoints_is_not_exit_75(self):
+        process = harness.start(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": self.run, "training.steps": 100000, "checkpoint.enable": False})
+        self.wait_for_step(3, process)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, log)
+        self.train(expect=2, checkpoint__enable=False, debug__stop_at_step=2)
+
     def test_resume_never_path_and_load_step(self):
         self.train(training__steps=6, checkpoint__interval=2)
         self.assertEqual(harness.published_steps(self.run), [2, 4, 6])

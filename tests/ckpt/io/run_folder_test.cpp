@@ -160,6 +160,18 @@ TEST_F(Run, ResumeTakesTheNewestValidFullStepAndSaysWhyNotTheOthers) {
                           AllOf(HasSubstr("step-00000003"), HasSubstr("model/shard-00000.h5 has 0 bytes"))));
 }
 
+TEST_F(Run, ResumeStopsAtANewerStepThatCannotBeJudged) {
+  step(1, "full");
+  step(2, "full");
+  RunScan found = scan();
+  found.steps[0].validity = incompatible("format 2.0");
+  const ResumeChoice choice = select_resume(found);
+  EXPECT_EQ(choice.entry, nullptr);
+  EXPECT_EQ(choice.blocked.code, Code::kIncompatible);
+  found.steps[0].validity = failed("permission denied");
+  EXPECT_EQ(select_resume(found).blocked.code, Code::kFailed);
+}
+
 TEST_F(Run, ResumeTakesNothingWhereNothingCanBeResumed) {
   EXPECT_EQ(select_resume(scan()).entry, nullptr);
   step(1, "weights");

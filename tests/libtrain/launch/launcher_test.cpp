@@ -1,5 +1,9 @@
 #include "libtrain/launch/launcher.h"
 
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -136,12 +140,26 @@ TEST(Launcher, MapsUnknownCodesOfOneRankToFailure) {
   EXPECT_THAT(job.output(), HasSubstr("exited with code 42"));
 }
 
+// A stop signal takes effect when its process is next scheduled, which a busy machine may put off.
+bool wait_until_stopped(pid_t pid) {
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(stat), {}};
+    const std::size_t name_end = text.rfind(')');
+    if (name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T') return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 TEST(Launcher, NamesAStoppedRankAsTheCauseOfTheOthersErrors) {
   Fifo fifo("");
   Job job(2, "if [ $RANK = 0 ]; then read line < $TEST_FIFO; exit 3; fi; " + kForever);
   const auto pids = job.ranks(2);
   ASSERT_EQ(pids.size(), 2u);
   kill(pids[1], SIGSTOP);
+  ASSERT_TRUE(wait_until_stopped(pids[1]));
   fifo.release();
   EXPECT_EQ(job.wait(10s), 3) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("failed: rank 1 (pid " + std::to_string(pids[1]) + ") is stopped (SIGSTOP)"));
