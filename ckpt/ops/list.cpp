@@ -6,22 +6,23 @@ namespace titan::ckpt {
 
 namespace {
 
-std::string why_not(const StepEntry& entry, const StepEntry* taken) {
+std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
+  const StepEntry* taken = choice.entry;
   if (!entry.validity.ok()) return entry.validity.message;
   if (!entry.full) return "not a full checkpoint: a resume needs model, optimizer and all state files";
   if (taken != nullptr && taken->step > entry.step) return "step " + std::to_string(taken->step) + " is newer";
-  return {};
+  return choice.blocked.ok() ? "" : "a newer step cannot be judged: a resume stops there";
 }
 
-ListedStep listed(Fs& fs, const StepEntry& entry, const StepEntry* taken) {
+ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   ListedStep step;
   step.step = entry.step;
   step.path = entry.path;
   step.valid = entry.validity.ok();
   step.full = entry.full;
   step.pinned = entry.pinned;
-  step.resume = &entry == taken;
-  if (!step.resume) step.reason = why_not(entry, taken);
+  step.resume = &entry == choice.entry;
+  if (!step.resume) step.reason = why_not(entry, choice);
   step.bytes = tree_bytes(fs, entry.path);
   if (entry.manifest) {
     step.id = entry.manifest->id;
@@ -54,7 +55,7 @@ Result<ListReport> list_run(Fs& fs, const std::string& run) {
   TITAN_ASSIGN_OR_RETURN(report.folder, resolve_run(fs, run));
   TITAN_ASSIGN_OR_RETURN(RunScan scan, scan_run(fs, report.folder));
   const ResumeChoice choice = select_resume(scan);
-  for (const StepEntry& entry : scan.steps) report.steps.push_back(listed(fs, entry, choice.entry));
+  for (const StepEntry& entry : scan.steps) report.steps.push_back(listed(fs, entry, choice));
   report.leftovers = std::move(scan.leftovers);
   report.foreign = std::move(scan.foreign);
   return report;

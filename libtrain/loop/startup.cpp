@@ -164,7 +164,7 @@ void announce(RunState& run) {
   facts.first_step = run.start.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
   facts.environment = run.state.environment;
-  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + " files, " + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
+  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file, " : " files, ") + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
