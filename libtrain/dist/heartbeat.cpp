@@ -151,6 +151,9 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
   for (std::size_t i = 0; i < state_->peers.size(); ++i) {
     if (static_cast<int>(i) != options.rank && state_->peers[i].leaving) leaving.push_back(static_cast<int>(i));
   }
+  // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
+  if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)
+    state_->changed.wait_for(lock, options.linger, [] { return false; });
   lock.unlock();
 
   for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;

@@ -21,6 +21,7 @@ struct HeartbeatOptions {
   std::chrono::milliseconds beat{500};          ///< time between two beats
   std::chrono::milliseconds quiet{2'500};       ///< a rank without beat for so long is taken for gone by diagnose()
   std::chrono::milliseconds patience{1'000};    ///< added to `quiet` by diagnose(): the last beat may be seen after the error
+  std::chrono::milliseconds linger{1'000};      ///< how much longer the store's host stays when it has found silent ranks
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
 };
 
