@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cinttypes>
-#include <cstdio>
+
+#include "ckpt/format/layout.h"
 
 namespace titan::ckpt {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"};
 
-/// "<step name>.tmp-<id>" or ".trash-<anything>": made by us, and never a checkpoint.
+/// "<step name>.tmp-<id>", ".trash-<step name>-<id>", ".trash-probe-...": made by us, and never a checkpoint.
 bool is_leftover(const DirEntry& entry) {
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
@@ -148,11 +148,7 @@ std::vector<std::string> collect_leftovers(Fs& fs, const std::string& checkpoint
   return problems;
 }
 
-std::string step_name(std::uint64_t step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step-%08" PRIu64, step);
-  return name;
-}
+std::string step_name(std::uint64_t step) { return step_folder(step); }
 
 std::optional<std::uint64_t> parse_step_name(std::string_view name) {
   constexpr std::string_view kPrefix = "step-";
