@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/model/codec.h"
 #include "ckpt/model/schedule.h"
 #include "ckpt/model/tensor_meta.h"
 
@@ -28,8 +29,6 @@ struct FileEntry {
   Digest whole;                    ///< json and derived files
   bool operator==(const FileEntry&) const = default;
 };
-
-enum class Codec : std::uint8_t { kRaw, kZstd };  ///< kZstd is reserved for a later minor version
 
 /// A run of leaves of one tensor in one file. Raw: leaf i starts at offset + (i - first) * leaf bytes.
 struct Piece {

@@ -10,6 +10,7 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
+#include "ckpt/model/codec.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/leaf.h"
 
@@ -31,14 +32,23 @@ std::vector<std::byte> encode_leaf_table(const std::vector<LeafRow>& rows);
 /// Decodes rows; `bytes` is a multiple of kLeafRowBytes.
 std::vector<LeafRow> decode_leaf_table(std::span<const std::byte> bytes);
 
+/// Length of a compressed leaf as stored, and HDF5's mask of the filters that were skipped for it.
+struct StoredLeaf {
+  std::uint64_t bytes = 0;
+  std::uint32_t filter_mask = 0;
+  bool operator==(const StoredLeaf&) const = default;
+};
+
 /// One dataset: a run of leaves of one stored tensor.
 struct ShardPiece {
   std::string tensor;      ///< stored name
   DType dtype = DType::kF32;
   LeafGrid grid;           ///< of the whole tensor
   LeafRange leaves;        ///< not empty
+  Codec codec = Codec::kRaw;
+  std::vector<StoredLeaf> stored = {};  ///< kZstd: one per leaf; empty for kRaw
   std::uint64_t elements() const { return grid.begin(leaves.end()) - grid.begin(leaves.first); }
-  std::uint64_t bytes() const { return elements() * dtype_size(dtype); }
+  std::uint64_t bytes() const { return elements() * dtype_size(dtype); }  ///< raw
   bool operator==(const ShardPiece&) const = default;
 };
 
@@ -51,6 +61,7 @@ struct ShardSkeleton {
   std::uint64_t file_bytes = 0;
   std::vector<Extent> metadata;         ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
   std::vector<std::uint64_t> offsets;   ///< of each piece's first leaf
+  std::vector<std::vector<std::uint64_t>> leaf_offsets;  ///< per piece: of every leaf where it is compressed, else empty
   std::uint64_t table_offset = 0;
   std::uint64_t table_rows = 0;
 };

@@ -5,13 +5,14 @@
 #include <set>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/key_table.h"
 #include "libtrain/config/toml_reader.h"
 
 namespace titan::train {
 namespace {
 
-constexpr const char* kNotSet = "not set";
+using ckpt::kNotSet;
 
 /// Curve keys that act only through a derived value under another key.
 const std::set<std::string, std::less<>> kFolded = {
@@ -52,7 +53,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   const ModelDims& dims = plan.dims;
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
   const bool tokens = config.training.dataset == "tokens";
-  return {
+  std::map<std::string, std::string> values = {
       {"model.dim", integer(dims.dim)},
       {"model.n_layers", integer(dims.n_layers)},
       {"model.n_heads", integer(dims.n_heads)},
@@ -64,7 +65,6 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"model.rope_theta", toml_float(dims.rope_theta)},
       {"model.tied_embeddings", dims.tied ? "true" : "false"},
       {"model.tokenizer", toml_string(data.tokenizer)},
-      {"lr_scheduler.total_steps", std::to_string(plan.lr.total_steps)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
       {"training.sample_stride", std::to_string(data.sample_stride)},
@@ -74,6 +74,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
       {"debug.seed", std::to_string(seed)},
   };
+  for (const auto& [key, value] : ckpt::lr_rows(plan.lr)) values[key] = value;
+  return values;
 }
 
 /// The flag that brings the checkpoint's value back, "" where a flag cannot say it.

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "ckpt/base/toml_text.h"
+
 namespace titan::train {
 
 /// A TOML value. Dates, tables and other things that no key takes are `Other`.
@@ -27,9 +29,7 @@ std::string to_toml(const Value& value);
 /// Returns "the integer 12", "the string \"ten\"", "a date": the value as an error message names it.
 std::string describe(const Value& value);
 
-/// Quotes and escapes `text` as a TOML basic string; the result has no control characters.
-std::string toml_string(std::string_view text);
-/// Shortest text that reads back as the same double and is a TOML float ("300.0", "0.0008", "1e-08").
-std::string toml_float(double value);
+using ckpt::toml_float;
+using ckpt::toml_string;
 
 }  // namespace titan::train

@@ -1,0 +1,48 @@
+#pragma once
+// One leaf <-> its stored form under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
+// Huffman literals; kept raw where the frame is not smaller. One object per thread. \source FORMAT.md, "Compressed pieces"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< shuffled, then compressed
+inline constexpr std::uint32_t kMaskRaw = 3;          ///< neither: the chunk as it is
+
+struct EncodedLeaf {
+  std::span<const std::byte> bytes;  ///< valid until the encoder's next call, or a view of the input
+  std::uint32_t filter_mask = 0;
+};
+
+class LeafEncoder {
+ public:
+  LeafEncoder();
+  ~LeafEncoder();
+  /// Encodes a leaf of `raw.size()` bytes; a leaf shorter than `chunk_bytes` is padded with zeros first, as HDF5's edge
+  /// chunks are. \error kFailed (zstd)
+  Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class LeafDecoder {
+ public:
+  LeafDecoder();
+  ~LeafDecoder();
+  /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must say and hold exactly `chunk_bytes`.
+  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask)
+  Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
+                std::span<std::byte> raw);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace titan::ckpt

@@ -1,0 +1,22 @@
+#pragma once
+// Takes a published file over into another checkpoint without opening it for writing. Shared by every tool that rewrites.
+#include <string>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+enum class CarryMethod { kLink, kReflink, kCopy };
+const char* carry_name(CarryMethod method);  ///< "hard link", "reflink", "copy"
+
+struct Carried {
+  CarryMethod method = CarryMethod::kLink;
+  std::string reason;  ///< why it is no hard link; empty for one
+};
+
+/// Makes `from` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy that is synced. Falls
+/// back on another device, links not permitted, too many links, not supported; every other error ends it.
+/// `to` must not exist. The folder of `to` is not synced. \error kFailed, kNotFound
+Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to);
+
+}  // namespace titan::ckpt
