@@ -79,7 +79,9 @@ class Expander {
 }  // namespace
 
 Result<std::vector<std::uint32_t>> parse_stage_layout(std::string_view layout, std::uint32_t layers) {
-  TITAN_ASSIGN_OR_RETURN(const std::string text, Expander(layout).run());
+  const Result<std::string> expanded = Expander(layout).run();
+  if (!expanded.ok()) return expanded.status();
+  const std::string& text = *expanded;
   const auto wrong = [&](const std::string& what) { return invalid("stages `" + std::string(layout) + "`: " + what); };
   if (text.empty() || text.front() != 'E' || std::count(text.begin(), text.end(), 'E') != 1) return wrong("E must come first, and once");
   if (text.back() != 'L' || std::count(text.begin(), text.end(), 'L') != 1) return wrong("L must come last, and once");
