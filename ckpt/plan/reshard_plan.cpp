@@ -31,15 +31,14 @@ std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters,
   return cuts;
 }
 
-Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp, const Status& why) {
+Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
   std::uint32_t largest = 1;
   if (const Result<ModelGroups> groups = group_parameters(parameters); groups.ok()) {
     largest = std::min(pp - 1, static_cast<std::uint32_t>(groups->costs.size()));
     while (largest > 1 && !assign_stages(parameters, largest).ok()) --largest;
   }
-  return incompatible(std::to_string(pp) + " pipeline stages do not fit this model: the largest feasible degree is " + std::to_string(largest))
-      .wrapped("no such mesh")
-      .with_hint("use --pp " + std::to_string(largest) + (why.message.empty() ? "" : " or less"));
+  return incompatible(std::to_string(pp) + " pipeline stages do not fit this model: the largest feasible pipeline degree is " + std::to_string(largest))
+      .with_hint("use --pp " + std::to_string(largest));
 }
 
 // Deals the stages of a layout out to the ranks: stage k is on rank k mod pp.
@@ -67,7 +66,7 @@ Status assign(std::vector<ParameterMeta>& parameters, const ReshardTarget& targe
     if (!groups.ok()) return groups.status().wrapped("--stages needs a model of numbered layers");
     return assign_layout(parameters, *groups, target, plan.stage_cuts);
   }
-  if (const Status status = assign_stages(parameters, target.pp); !status.ok()) return infeasible(parameters, target.pp, status);
+  if (!assign_stages(parameters, target.pp).ok()) return infeasible(parameters, target.pp);
   if (target.pp > 1) plan.stage_cuts = cuts_of(parameters, *groups, target.pp);
   return ok_status();
 }

@@ -130,8 +130,8 @@ TEST(ReshardPlan, NamesTheLargestFeasibleDegree) {
       {llama(4), 7, "--pp 6"},
       {llama(1), 60'000, "--pp 3"},
       {one_rank({{"odd", {3}}}, 64), 2, "--pp 1"},
-      // Without a norm a tied head is a stage that holds nothing.
-      {one_rank({{"tok_embeddings.weight", {8, 8}}, {"layers.0.w", {8, 8}}}, 64), 3, "--pp 2"},
+      // A tied head without a norm would be a stage that holds nothing.
+      {one_rank({{"tok_embeddings.weight", {8, 8}}, {"layers.0.w", {8, 8}}}, 64), 3, "--pp 1"},
   };
   for (const Row& row : rows) {
     const auto plan = plan_reshard(row.manifest, {1, row.pp});
