@@ -42,32 +42,38 @@ Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
 }
 
 // Deals the stages of a layout out to the ranks: stage k is on rank k mod pp.
-Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& groups, const ReshardTarget& target, std::vector<std::uint32_t>& cuts) {
-  TITAN_ASSIGN_OR_RETURN(cuts, parse_stage_layout(target.stages, groups.layers));
+Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& groups, const std::string& layout, std::uint32_t pp,
+                     std::vector<std::uint32_t>& cuts) {
+  TITAN_ASSIGN_OR_RETURN(cuts, parse_stage_layout(layout, groups.layers));
   const std::size_t stages = cuts.size() + 1;
-  const auto wrong = [&](const std::string& what) { return invalid("stages `" + target.stages + "`: " + what); };
-  if (stages % target.pp != 0)
-    return wrong("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(target.pp) + " pipeline ranks");
+  const auto wrong = [&](const std::string& what) { return invalid("stages `" + layout + "`: " + what); };
+  if (stages % pp != 0)
+    return wrong("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(pp) + " pipeline ranks");
   std::vector<bool> held(stages);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto stage = static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), groups.group_of[i]) - cuts.begin());
     held[stage] = true;
-    parameters[i].stage = static_cast<std::uint32_t>(stage % target.pp);
+    parameters[i].stage = static_cast<std::uint32_t>(stage % pp);
   }
   const auto empty = std::find(held.begin(), held.end(), false);
   if (empty != held.end()) return wrong("stage " + std::to_string(empty - held.begin()) + " would hold no parameter");
   return ok_status();
 }
 
-Status assign(std::vector<ParameterMeta>& parameters, const ReshardTarget& target, ReshardPlan& plan) {
+Status assign(std::vector<ParameterMeta>& parameters, const Manifest& source, const ReshardTarget& target, ReshardPlan& plan) {
   const Result<ModelGroups> groups = group_parameters(parameters);
   if (groups.ok()) plan.layers = groups->layers;
+  const std::uint32_t pp = plan.mesh.pp;
   if (!target.stages.empty()) {
     if (!groups.ok()) return groups.status().wrapped("--stages needs a model of numbered layers");
-    return assign_layout(parameters, *groups, target, plan.stage_cuts);
+    return assign_layout(parameters, *groups, target.stages, pp, plan.stage_cuts);
   }
-  if (!assign_stages(parameters, target.pp).ok()) return infeasible(parameters, target.pp);
-  if (target.pp > 1) plan.stage_cuts = cuts_of(parameters, *groups, target.pp);
+  if (!target.pp) {
+    plan.stage_cuts = source.stage_cuts;
+    return ok_status();
+  }
+  if (!assign_stages(parameters, pp).ok()) return infeasible(parameters, pp);
+  if (pp > 1) plan.stage_cuts = cuts_of(parameters, *groups, pp);
   return ok_status();
 }
 
@@ -83,8 +89,8 @@ class Planner {
 
   void run(const std::vector<ParameterMeta>& parameters) {
     std::vector<std::vector<OwnedPiece>> ranks;
-    for (std::uint32_t stage = 0; stage < target_.pp; ++stage) {
-      for (std::vector<OwnedPiece>& pieces : stage_pieces(parameters, source_.leaf_elements, target_.dp, stage)) ranks.push_back(std::move(pieces));
+    for (std::uint32_t stage = 0; stage < plan_.mesh.pp; ++stage) {
+      for (std::vector<OwnedPiece>& pieces : stage_pieces(parameters, source_.leaf_elements, plan_.mesh.dp, stage)) ranks.push_back(std::move(pieces));
     }
     if (source_.component(kModel)) component(kModel, ranks, {""});
     if (source_.component(kOptimizer)) component(kOptimizer, ranks, slots_);
@@ -140,13 +146,13 @@ class Planner {
 
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target) {
   if (source.mesh.tp != 1) return unsupported("the checkpoint has tensor parallelism (tp = " + std::to_string(source.mesh.tp) + "), which cannot be resharded yet");
-  if (target.dp == 0 || target.pp == 0) return invalid("a mesh of " + std::to_string(target.dp) + "x" + std::to_string(target.pp) + ": degrees begin at 1");
-  if (std::uint64_t{target.dp} * target.pp > kMaxRanks)
-    return invalid("a mesh of " + std::to_string(target.dp) + "x" + std::to_string(target.pp) + " has more than " + std::to_string(kMaxRanks) + " ranks");
   ReshardPlan plan;
-  plan.mesh = {target.pp, target.dp, 1};
+  plan.mesh = {target.pp.value_or(source.mesh.pp), target.dp.value_or(source.mesh.dp), 1};
+  const std::string mesh = "a mesh of " + std::to_string(plan.mesh.dp) + "x" + std::to_string(plan.mesh.pp);
+  if (plan.mesh.dp == 0 || plan.mesh.pp == 0) return invalid(mesh + ": degrees begin at 1");
+  if (std::uint64_t{plan.mesh.dp} * plan.mesh.pp > kMaxRanks) return invalid(mesh + " has more than " + std::to_string(kMaxRanks) + " ranks");
   std::vector<ParameterMeta> parameters = parameters_of(source);
-  TITAN_RETURN_IF_ERROR(assign(parameters, target, plan));
+  TITAN_RETURN_IF_ERROR(assign(parameters, source, target, plan));
   for (const ParameterMeta& parameter : parameters) plan.stages.push_back(parameter.stage);
   Planner(source, target, plan).run(parameters);
   return plan;

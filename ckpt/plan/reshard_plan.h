@@ -15,7 +15,7 @@ namespace titan::ckpt {
 inline constexpr std::uint32_t kMaxRanks = 65'536;
 
 struct ReshardTarget {
-  std::uint32_t dp = 1, pp = 1;
+  std::optional<std::uint32_t> dp, pp;  ///< nullopt: as it is; without `pp` and `stages` the stages stay where they are
   std::string stages;            ///< layout of stage_layout.h, its stages dealt out to the pp ranks in turn; empty: the exact partition
   std::optional<Codec> codec;    ///< nullopt: every leaf keeps its form
 };

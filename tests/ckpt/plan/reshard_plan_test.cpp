@@ -42,7 +42,7 @@ Manifest one_rank(std::vector<ParameterMeta> parameters, std::uint64_t leaf_elem
 Manifest llama(std::uint32_t layers) { return one_rank(testing::synthetic_parameters({.layers = layers}), 64); }
 
 /// Every leaf of every stored tensor is moved exactly once, to the rank that the partition names.
-void expect_complete(const Manifest& manifest, const ReshardTarget& target, const ReshardPlan& plan) {
+void expect_complete(const Manifest& manifest, const ReshardPlan& plan) {
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> next;
   std::set<std::string> paths;
   std::uint64_t leaves = 0, bytes = 0, ranges = 0;
@@ -56,7 +56,7 @@ void expect_complete(const Manifest& manifest, const ReshardTarget& target, cons
     EXPECT_FALSE(file.pieces.empty()) << file.path;
     const std::string digits = file.path.substr(file.path.find("shard-") + 6);
     const auto rank = static_cast<std::uint32_t>(std::stoul(digits));
-    std::vector<OwnedPiece> owned = owned_pieces(parameters, manifest.leaf_elements, target.dp, rank / target.dp, rank % target.dp);
+    std::vector<OwnedPiece> owned = owned_pieces(parameters, manifest.leaf_elements, plan.mesh.dp, rank / plan.mesh.dp, rank % plan.mesh.dp);
     std::uint64_t row = 0;
     for (const ReshardPiece& piece : file.pieces) {
       EXPECT_EQ(piece.row, row);
@@ -100,7 +100,7 @@ TEST(ReshardPlan, MovesEveryLeafOnceToItsOwner) {
       ASSERT_TRUE(plan.ok()) << plan.status().to_string();
       EXPECT_EQ(plan->mesh, (Mesh{pp, dp, 1}));
       EXPECT_EQ(plan->stage_cuts.size(), pp - 1);
-      expect_complete(manifest, target, *plan);
+      expect_complete(manifest, *plan);
     }
   }
 }
@@ -152,7 +152,24 @@ TEST(ReshardPlan, DealsTheStagesOfALayoutOut) {
     const bool first = name.starts_with("tok_") || name.starts_with("layers.2.") || name.starts_with("layers.3.");
     EXPECT_EQ(plan->stages[i], first ? 0u : 1u) << name;
   }
-  expect_complete(manifest, interleaved, *plan);
+  expect_complete(manifest, *plan);
+}
+
+TEST(ReshardPlan, KeepsWhatIsNotAskedFor) {
+  Manifest manifest = llama(4);
+  manifest.mesh = {2, 3, 1};
+  manifest.stage_cuts = {2};
+  for (ParameterRecord& record : manifest.parameters) record.meta.stage = record.meta.name.starts_with("tok_") || record.meta.name.starts_with("layers.0.") ? 0 : 1;
+  const auto other_dp = plan_reshard(manifest, {.dp = 5});
+  ASSERT_TRUE(other_dp.ok());
+  EXPECT_EQ(other_dp->mesh, (Mesh{2, 5, 1}));
+  EXPECT_EQ(other_dp->stage_cuts, manifest.stage_cuts);
+  for (std::size_t i = 0; i < manifest.parameters.size(); ++i) EXPECT_EQ(other_dp->stages[i], manifest.parameters[i].meta.stage);
+  expect_complete(manifest, *other_dp);
+  const auto other_pp = plan_reshard(manifest, {.pp = 2});
+  ASSERT_TRUE(other_pp.ok());
+  EXPECT_EQ(other_pp->mesh, manifest.mesh);
+  EXPECT_EQ(other_pp->stage_cuts, (std::vector<std::uint32_t>{3}));
 }
 
 TEST(ReshardPlan, RefusesWhatCannotBe) {
