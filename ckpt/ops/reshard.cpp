@@ -113,7 +113,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   std::uint64_t done = 0;
   MoveHooks hooks;
   hooks.check = [&] {
-    if (options.check) TITAN_RETURN_IF_ERROR(options.check());
+    TITAN_RETURN_IF_ERROR(options.cancel.check());
     return rewrite->beat();
   };
   hooks.advanced = [&](std::uint64_t bytes) {
@@ -133,7 +133,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
     const auto same = [&](const FileEntry& other) { return other.path == file.path; };
     if (file.role == FileRole::kDerived && std::none_of(made->files.begin(), made->files.end(), same)) report.left_behind.push_back(file.path);
   }
-  if (options.check) TITAN_RETURN_IF_ERROR(options.check());
+  TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(*made));
   std::uint64_t files = 0;
   report.after.stored_bytes = stored_bytes(*made, &files);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/leaf_mover.h"
@@ -21,7 +22,7 @@ struct ReshardOptions {
   bool dry_run = false;
   bool force = false;            ///< a DST that is a checkpoint is replaced
   std::string writer, created;   ///< of the new manifest
-  std::function<Status()> check;                                        ///< polled; an error stops
+  CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
@@ -59,7 +60,7 @@ struct ReshardReport {
 };
 
 /// \error kInvalid (DST, mesh or layout that cannot be), kNotFound, kLocked, kCorrupt (no DST then), kIncompatible (mesh not
-/// feasible, newer format), kFailed
+/// feasible, newer format), kFailed, kInterrupted, kTerminated
 Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options);
 
 }  // namespace titan::ckpt

@@ -6,6 +6,7 @@
 
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
 #include "cli/ui/terminal.h"
 #include "cli/ui/units.h"
 #include "cli/ui/version.h"
@@ -82,6 +83,7 @@ Result<ckpt::ReshardOptions> read_options(const ui::Command& command) {
 Answer run_reshard(const Request& request) {
   Result<ckpt::ReshardOptions> options = read_options(request.command);
   if (!options.ok()) return {.error = options.status()};
+  options->cancel = ui::stop_on_signals();
   ui::Progress progress(!request.json);
   progress.begin("reshard " + options->dst);
   options->progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
