@@ -34,6 +34,10 @@ class Resharder {
     TITAN_RETURN_IF_ERROR(prove_tensors());
     TITAN_RETURN_IF_ERROR(json_members());
     TITAN_RETURN_IF_ERROR(prove_id());
+    if (made_.component(kModel)) {
+      TITAN_ASSIGN_OR_RETURN(FileEntry derived, write_virtual_model(fs_, folder_, made_));
+      made_.files.push_back(std::move(derived));
+    }
     return std::move(made_);
   }
 
