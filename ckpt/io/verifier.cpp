@@ -9,6 +9,7 @@
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/leaf_check.h"
 
 namespace titan::ckpt {
 namespace {
@@ -18,7 +19,10 @@ constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
 // One leaf of a shard, as the manifest describes it.
 struct Expected {
   TensorRef ref;
-  std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
+  std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;  // compressed: the place is the row's business
+  bool compressed = false, first = false;                  // first of its piece
+  CompressedLeaf form = {};
+  bool lost = false;  // compressed, and its row cannot be
 };
 
 class Verifier {
@@ -101,7 +105,8 @@ class Verifier {
       std::uint64_t offset = piece->offset;
       for (std::uint64_t i = 0; i < piece->leaf_count; ++i) {
         const std::uint64_t bytes = grid.length(piece->first_leaf + i) * size;
-        leaves[piece->row + i] = {ref, piece->first_leaf + i, offset, bytes, piece->row + i};
+        leaves[piece->row + i] = {ref, piece->first_leaf + i, offset, bytes, piece->row + i, piece->codec == Codec::kZstd, i == 0,
+                                  {bytes, grid.chunk_extent() * size, size}};
         offset += bytes;
       }
     }
@@ -117,35 +122,66 @@ class Verifier {
     const std::vector<LeafRow> stored = decode_leaf_table(table);
 
     // What the table must say, from the manifest's places and the bytes that are there.
-    const std::vector<Expected> leaves = expected_leaves(index);
+    std::vector<Expected> leaves = expected_leaves(index);
     std::vector<LeafRow> actual;
+    bool some_lost = false, all_found = true;  // compressed leaves whose rows cannot be; whose rows are right
     std::vector<ByteRange> covered{{file.table_offset, file.table_offset + table_bytes}};
-    for (const Expected& leaf : leaves) {
+    for (Expected& leaf : leaves) {
+      ++report_.leaves;
+      if (leaf.compressed) {
+        TITAN_ASSIGN_OR_RETURN(const LeafRow row, measure(handle, file, stored[leaf.row], leaf));
+        actual.push_back(row);
+        some_lost = some_lost || leaf.lost;
+        all_found = all_found && row == stored[leaf.row];
+        if (!leaf.lost) covered.push_back({leaf.offset, leaf.offset + leaf.bytes});
+        continue;
+      }
       Hasher hasher;
       TITAN_RETURN_IF_ERROR(hash(handle, leaf.offset, leaf.offset + leaf.bytes, hasher));
       const Digest digest = hasher.digest();
       actual.push_back({leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest});
       covered.push_back({leaf.offset, leaf.offset + leaf.bytes});
-      ++report_.leaves;
     }
     const bool table_intact = digest_of(table) == file.table;
     // Both may be read back from each other: a table rebuilt from whole leaves has the expected digest.
-    const bool leaves_intact = table_intact ? actual == stored : digest_of(encode_leaf_table(actual)) == file.table;
+    const bool leaves_intact = !some_lost && (table_intact ? actual == stored : digest_of(encode_leaf_table(actual)) == file.table);
     if (!table_intact) damage(file, "table", file.table_offset, table_bytes, "the leaf table does not match its digest" + std::string(leaves_intact ? "; the leaves are whole" : ""));
     for (std::size_t row = 0; !leaves_intact && row < leaves.size(); ++row) {
-      if (actual[row] == stored[row]) continue;
       const Expected& leaf = leaves[row];
+      if (actual[row] == stored[row] && !leaf.lost) continue;
       Damage& entry = damage(file, "leaf", leaf.offset, leaf.bytes,
-                             table_intact ? "its bytes do not match their digest" : "its bytes or its row in the damaged leaf table are wrong");
+                             leaf.lost ? "its row in the leaf table cannot be" : table_intact ? "its bytes do not match their digest" : "its bytes or its row in the damaged leaf table are wrong");
       entry.tensor = manifest_.stored_name(leaf.ref);
       entry.leaf = leaf.leaf;
     }
+    if (table_intact && overlap(covered)) damage(file, "table", file.table_offset, table_bytes, "its rows overlap each other or the table");
+    if (table_intact) keep_digests(leaves, stored);
+    // Without the places of compressed leaves they cannot be told from the bytes around them.
+    if (some_lost || (!table_intact && !leaves_intact && !all_found)) return ok_status();
     Hasher envelope;
     for (const ByteRange& range : uncovered(std::move(covered), file.bytes)) TITAN_RETURN_IF_ERROR(hash(handle, range.begin, range.end, envelope));
     if (envelope.digest() != file.envelope)
       damage(file, "envelope", 0, file.bytes, "the bytes outside of leaves and leaf table (HDF5 structure, gaps) do not match their digest");
-    if (table_intact) keep_digests(leaves, stored);
     return ok_status();
+  }
+
+  // Returns the row that the bytes at a compressed leaf's row would have, and sets where that is.
+  Result<LeafRow> measure(File& handle, const FileEntry& file, const LeafRow& row, Expected& leaf) {
+    if (!row_fits(row, leaf.form, file.bytes) || (leaf.first && row.offset != leaf.offset)) {
+      leaf.offset = file.table_offset + leaf.row * kLeafRowBytes;
+      leaf.bytes = kLeafRowBytes;
+      leaf.lost = true;
+      return LeafRow{};
+    }
+    leaf.offset = row.offset;
+    leaf.bytes = row.stored_bytes;
+    count(row.stored_bytes);
+    return compressed_.measure(handle, row, leaf.form);
+  }
+
+  static bool overlap(std::vector<ByteRange> ranges) {
+    std::sort(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+    return std::adjacent_find(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return b.begin < a.end; }) != ranges.end();
   }
 
   void keep_digests(const std::vector<Expected>& leaves, const std::vector<LeafRow>& rows) {
@@ -209,6 +245,7 @@ class Verifier {
   VerifyReport& report_;
   std::vector<std::vector<std::pair<TensorRef, const Piece*>>> by_file_;
   std::vector<std::byte> buffer_;
+  CompressedLeafReader compressed_;
   std::map<std::pair<std::uint32_t, std::string>, std::vector<Digest>> digests_;
   std::uint64_t done_ = 0, total_ = 0;  // of the members
 };

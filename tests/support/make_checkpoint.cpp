@@ -102,6 +102,7 @@ Snapshot synthetic_snapshot(const Synthetic& options) {
   s.mesh = {options.pp, options.dp, 1};
   s.leaf_elements = options.leaf_elements;
   s.dtype = options.dtype;
+  s.codec = options.codec;
   s.optimizer_step = options.step;
   s.lr = schedule_from({options.peak_lr, 10, 100, std::nullopt, "cosine", 0.1});
   s.data.samples = options.step * 8;
@@ -138,7 +139,7 @@ Result<Published> make_checkpoint(Fs& fs, const std::string& checkpoint_dir, con
   std::vector<RankReceipt> receipts;
   SyntheticSource source(options, snapshot.parameters);
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
-    TITAN_ASSIGN_OR_RETURN(RankReceipt receipt, write_rank(fs, tmp, snapshot, rank, source));
+    TITAN_ASSIGN_OR_RETURN(RankReceipt receipt, write_rank(fs, tmp, snapshot, rank, source, options.threads));
     receipts.push_back(std::move(receipt));
   }
   return commit_save(fs, checkpoint_dir, tmp, snapshot, receipts);
