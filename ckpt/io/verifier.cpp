@@ -23,8 +23,8 @@ struct Expected {
 
 class Verifier {
  public:
-  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, VerifyReport& report)
-      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), report_(report), by_file_(manifest.files.size()), buffer_(kChunk) {
+  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, const CancelToken& cancel, VerifyReport& report)
+      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), buffer_(kChunk) {
     for (const FileEntry& file : manifest.files) total_ += file.bytes;
     for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
       if (manifest.parameters[i].model) collect({i, ""});
@@ -53,6 +53,7 @@ class Verifier {
   // Feeds [begin, end) of the file to `hasher`.
   Status hash(File& file, std::uint64_t begin, std::uint64_t end, Hasher& hasher) {
     while (begin < end) {
+      TITAN_RETURN_IF_ERROR(cancel_.check());
       const std::span<std::byte> part = std::span(buffer_).first(std::min(kChunk, end - begin));
       TITAN_RETURN_IF_ERROR(file.pread(begin, part));
       hasher.update(part);
@@ -204,6 +205,7 @@ class Verifier {
   const std::string& path_;
   const Manifest& manifest_;
   const VerifyProgress& progress_;
+  const CancelToken& cancel_;
   VerifyReport& report_;
   std::vector<std::vector<std::pair<TensorRef, const Piece*>>> by_file_;
   std::vector<std::byte> buffer_;
@@ -213,7 +215,7 @@ class Verifier {
 
 }  // namespace
 
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress) {
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, const CancelToken& cancel) {
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto info = fs.stat(manifest_path);
   if (!info.ok()) {
@@ -240,7 +242,7 @@ Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const Ve
     return manifest_damaged(manifest.status());
   }
   report.bytes = bytes->size();
-  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, report).run());
+  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run());
   return report;
 }
 

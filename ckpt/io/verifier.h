@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
@@ -33,7 +34,7 @@ using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t tota
 
 /// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported as such and ends the check.
 /// Holds the leaf table of one file and a few MiB. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed
-/// (a file cannot be read for another reason than its end)
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {});
+/// (a file cannot be read for another reason than its end), kInterrupted, kTerminated (by `cancel`)
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {}, const CancelToken& cancel = {});
 
 }  // namespace titan::ckpt

@@ -77,12 +77,13 @@ std::span<const std::byte> widened(std::span<const std::byte> bf16, std::vector<
   return buffer;
 }
 
-Result<std::uint64_t> write_leaves(File& file, LeafCursor& cursor, const TensorRow& row, DType out_dtype) {
+Result<std::uint64_t> write_leaves(File& file, LeafCursor& cursor, const TensorRow& row, DType out_dtype, const CancelToken& cancel) {
   const std::string header = npy_header(out_dtype, row.shape);
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
   std::vector<std::byte> buffer;
   for (std::uint64_t leaf = 0; leaf < cursor.grid().count(); ++leaf) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
     TITAN_ASSIGN_OR_RETURN(std::span<const std::byte> bytes, cursor.load(leaf));
     if (out_dtype != row.dtype) bytes = widened(bytes, buffer);
     TITAN_RETURN_IF_ERROR(file.pwrite(offset, bytes));
@@ -94,12 +95,13 @@ Result<std::uint64_t> write_leaves(File& file, LeafCursor& cursor, const TensorR
 }
 
 /// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.
-Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, LeafCursor& cursor, const TensorRow& row, DType out_dtype) {
+Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, LeafCursor& cursor, const TensorRow& row, DType out_dtype,
+                                const CancelToken& cancel) {
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory)
     return invalid(out + " is a folder, expected the name of a file to write");
   const std::string temporary = out + ".tmp-" + std::to_string(getpid());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_leaves(*file, cursor, row, out_dtype);
+  Result<std::uint64_t> written = write_leaves(*file, cursor, row, out_dtype, cancel);
   Status status = written.ok() ? fs.rename(temporary, out) : written.status();
   if (!status.ok()) {
     (void)fs.remove_file(temporary);
@@ -144,7 +146,7 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
 
   report.out_dtype = dtype == DType::kBF16 ? DType::kF32 : dtype;
   if (!options.out.empty()) {
-    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, report.tensor, report.out_dtype));
+    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, report.tensor, report.out_dtype, options.cancel));
     report.out = options.out;
   }
   return report;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/ops/inspect.h"
 
@@ -14,6 +15,7 @@ struct CatOptions {
   std::string tensor;            ///< stored name: "<parameter>" or "<parameter>.<slot>"
   std::string out;               ///< NumPy file to write; empty: none
   std::uint64_t preview = 8;     ///< values shown at either end
+  CancelToken cancel;            ///< polled while `out` is written
 };
 
 struct CatReport {
@@ -29,7 +31,8 @@ struct CatReport {
 };
 
 /// Reads the first and last leaf for the preview, and with `out` all leaves, one at a time. `out` is replaced at once
-/// when it is complete. \error kNotFound (checkpoint; tensor, with near names), kCorrupt, kIncompatible, kFailed.
+/// when it is complete. \error kNotFound (checkpoint; tensor, with near names), kCorrupt, kIncompatible, kFailed,
+/// kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.

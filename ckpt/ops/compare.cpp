@@ -71,12 +71,13 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
 }
 
 Result<TensorDistance> tensor_distance(const CheckpointReader& a, const TensorRef& ref_a, const CheckpointReader& b,
-                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read) {
+                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read, const CancelToken& cancel) {
   const DType dtype = a.manifest().stored(ref_a)->dtype;
   ElementStream stream_a(a, ref_a), stream_b(b, ref_b);
   TensorDistance distance;
   std::uint64_t bytes = 0;
   while (true) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
     TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left, stream_a.front());
     TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right, stream_b.front());
     const std::size_t common = std::min(left.size(), right.size());

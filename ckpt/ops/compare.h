@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
@@ -24,8 +25,8 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
                   std::span<const std::byte> b);
 
 /// Compares `ref_a` of `a` with `ref_b` of `b`; leaf sizes may differ. `read` is called with the bytes read so far.
-/// \error kCorrupt.
+/// \error kCorrupt, kInterrupted, kTerminated.
 Result<TensorDistance> tensor_distance(const CheckpointReader& a, const TensorRef& ref_a, const CheckpointReader& b,
-                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read = {});
+                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read = {}, const CancelToken& cancel = {});
 
 }  // namespace titan::ckpt

@@ -59,7 +59,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
     const auto progress = [&](std::uint64_t bytes) {
       if (options.progress) options.progress(done + bytes, total);
     };
-    TITAN_ASSIGN_OR_RETURN(TensorDistance distance, tensor_distance(a, pair.a.ref, b, pair.b.ref, progress));
+    TITAN_ASSIGN_OR_RETURN(TensorDistance distance, tensor_distance(a, pair.a.ref, b, pair.b.ref, progress, options.cancel));
     done += pair.a.bytes + pair.b.bytes;
     if (distance.different == 0) {
       ++report.equal_tensors;

@@ -44,10 +44,11 @@ struct DiffOptions {
   bool notes_count = false;              ///< notes make the checkpoints different
   /// Called while tensors are read: bytes so far, and how many in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  CancelToken cancel;
 };
 
 /// Compares two checkpoints. Equal ids end it with two manifests read; else tensors are compared by digest, and those
-/// that differ are read. \error kNotFound, kCorrupt, kIncompatible.
+/// that differ are read. \error kNotFound, kCorrupt, kIncompatible, kInterrupted, kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
 /// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps). Pure.

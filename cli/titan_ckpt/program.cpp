@@ -1,4 +1,5 @@
 #include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/completion.h"
 
 namespace titan::cli {
 
@@ -26,7 +27,14 @@ Program titan_ckpt_program() {
           {"strip", {"SRC", "DST"}, "drop the optimizer state", {}, Built::kNotYet},
           {"lr", {"show|set", "CKPT"}, "show or rewrite the LR schedule", {}, Built::kNotYet},
           {"convert", {"SRC", "DST"}, "from and to other formats", {}, Built::kNotYet},
-          {"prune", {"RUN"}, "delete old steps", {}, Built::kNotYet},
+          {"prune",
+           {"RUN"},
+           "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
+           {{"keep-last", "N", "keep the newest N full steps"},
+            {"keep-every", "N", "keep steps that N divides"},
+            {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, ui::Repeat::kMany},
+            {"dry-run", "", "say what would go and what stays, and delete nothing"}}},
+          ui::completion_verb(),
           {"advise", {"RUN"}, "save interval, cost, disk needed", {}, Built::kNotYet},
           {"plot", {"RUN|CKPT..."}, "loss, LR and gradient norm over steps", {}, Built::kNotYet},
       },

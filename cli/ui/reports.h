@@ -9,6 +9,7 @@
 #include "ckpt/ops/diff.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/list.h"
+#include "ckpt/ops/prune.h"
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/terminal.h"
@@ -41,6 +42,9 @@ std::string diff_json(const ckpt::DiffReport& report);
 
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
+
+std::string prune_text(const ckpt::PruneReport& report, const TextStyle& style);
+std::string prune_json(const ckpt::PruneReport& report);
 
 /// "[256, 4099]".
 std::string shape_text(const std::vector<std::uint64_t>& shape);
