@@ -32,8 +32,8 @@ struct Task {
 
 class Verifier {
  public:
-  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, VerifyReport& report)
-      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), report_(report), by_file_(manifest.files.size()), damage_(manifest.files.size()) {
+  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, const CancelToken& cancel, VerifyReport& report)
+      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), damage_(manifest.files.size()) {
     for (const FileEntry& file : manifest.files) total_ += file.bytes;
     for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
       if (manifest.parameters[i].model) collect({i, ""});
@@ -66,6 +66,7 @@ class Verifier {
     std::vector<std::byte> buffer(kCheckBuffer);
     const ShardCheck::Count counted = [this](std::uint64_t bytes) { count(bytes); };
     while (true) {
+      TITAN_RETURN_IF_ERROR(cancel_.check());
       Task task;
       TITAN_ASSIGN_OR_RETURN(const bool more, next(task));
       if (!more) return ok_status();
@@ -206,6 +207,7 @@ class Verifier {
   const std::string& path_;
   const Manifest& manifest_;
   const VerifyProgress& progress_;
+  const CancelToken& cancel_;
   VerifyReport& report_;
   std::vector<ShardCheck::Pieces> by_file_;
   std::vector<std::vector<Damage>> damage_;  // by file, so that threads do not change the order
@@ -222,7 +224,8 @@ class Verifier {
 
 }  // namespace
 
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, unsigned threads) {
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, const CancelToken& cancel,
+                                       unsigned threads) {
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto info = fs.stat(manifest_path);
   if (!info.ok()) {
@@ -249,7 +252,7 @@ Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const Ve
     return manifest_damaged(manifest.status());
   }
   report.bytes = bytes->size();
-  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, report).run(io_threads(threads)));
+  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
@@ -34,7 +35,8 @@ using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t tota
 /// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported as such and ends the check.
 /// `threads` read and hash (0: as many as suit disk and cores); the report does not depend on them. Holds leaf tables of a few
 /// files, a buffer per thread, and 16 bytes per leaf. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed
-/// (a file cannot be read for another reason than its end)
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {}, unsigned threads = 0);
+/// (a file cannot be read for another reason than its end), kInterrupted, kTerminated (by `cancel`)
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {}, const CancelToken& cancel = {},
+                                       unsigned threads = 0);
 
 }  // namespace titan::ckpt

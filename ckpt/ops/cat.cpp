@@ -113,7 +113,7 @@ void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out
   for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
-Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype) {
+Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const CancelToken& cancel) {
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
@@ -125,6 +125,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
     return status;
   };
   TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
     if (out_dtype != selection.row.dtype) append_widened(bytes, pending);
     else pending.insert(pending.end(), bytes.begin(), bytes.end());
     return pending.size() < kWriteBytes ? ok_status() : flush();
@@ -136,12 +137,13 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
 }
 
 /// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.
-Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype) {
+Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
+                                const CancelToken& cancel) {
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory)
     return invalid(out + " is a folder, expected the name of a file to write");
   const std::string temporary = out + ".tmp-" + std::to_string(getpid());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype);
+  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, cancel);
   Status status = written.ok() ? fs.rename(temporary, out) : written.status();
   if (!status.ok()) {
     (void)fs.remove_file(temporary);
@@ -188,7 +190,7 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   const DType dtype = selection.row.dtype;
   report.out_dtype = dtype == DType::kBF16 ? DType::kF32 : dtype;
   if (!options.out.empty()) {
-    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, selection, report.out_dtype));
+    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, selection, report.out_dtype, options.cancel));
     report.out = options.out;
   }
   return report;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
@@ -15,6 +16,7 @@ struct CatOptions {
   std::string tensor;            ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
   std::string out;               ///< NumPy file to write; empty: none
   std::uint64_t preview = 8;     ///< values shown at either end
+  CancelToken cancel;            ///< polled while `out` is written
 };
 
 struct CatReport {
@@ -32,7 +34,8 @@ struct CatReport {
 
 /// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches, each once, one
 /// at a time. `out` is replaced at once when it is complete.
-/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kCorrupt, kIncompatible, kFailed.
+/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kCorrupt, kIncompatible, kFailed,
+/// kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.

@@ -73,6 +73,7 @@ class PairReader {
     std::vector<TensorDistance> found(runs_.size());
     const Tolerance tolerance = options_.scope.tolerance.value_or(Tolerance{});
     TITAN_RETURN_IF_ERROR(parallel_for(runs_.size(), io_threads(options_.threads), [&](std::size_t i) -> Status {
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
       const Pair& pair = pairs_[runs_[i].tensor];
       TITAN_ASSIGN_OR_RETURN(found[i], leaf_distance(a_, pair.a.ref, runs_[i].leaves, b_, pair.b.ref, tolerance));
       count(2 * found[i].elements * dtype_size(pair.a.dtype));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/ops/compare.h"
 #include "ckpt/ops/inspect.h"
@@ -57,13 +58,14 @@ struct DiffOptions {
   bool notes_count = false;              ///< notes make the checkpoints different
   /// Called while tensors are read: bytes so far, and how many in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  CancelToken cancel;
   DiffScope scope;
   unsigned threads = 0;                  ///< 0: as many as suit disk and cores
 };
 
 /// Compares two checkpoints. Equal ids end it with two manifests read; else tensors are compared by digest, and those
 /// that differ are read, on several threads; the report does not depend on them. With a scope, other leaf sizes are a note.
-/// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible.
+/// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted, kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
 /// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps). Pure.

@@ -38,6 +38,7 @@ class Collector {
   LeafGrid grid(std::size_t i) const { return {element_count(rows_[i].shape), reader_.manifest().leaf_elements}; }
 
   Status one(const LeafRun& run) {
+    TITAN_RETURN_IF_ERROR(options_.cancel.check());
     const TensorRow& row = rows_[run.tensor];
     const LeafGrid leaves = grid(run.tensor);
     const std::uint64_t size = dtype_size(row.dtype), begin = leaves.begin(run.leaves.first);

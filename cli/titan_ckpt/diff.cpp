@@ -5,6 +5,7 @@
 
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
 
 namespace titan::cli {
 
@@ -26,6 +27,7 @@ Answer run_diff(const Request& request) {
   ui::Progress progress(!request.json);
   progress.begin("diff");
   ckpt::DiffOptions options;
+  options.cancel = ui::stop_on_signals();
   options.a = request.command.positionals[0];
   options.b = request.command.positionals[1];
   options.notes_count = request.command.has("config");

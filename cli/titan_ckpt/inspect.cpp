@@ -3,6 +3,7 @@
 #include "ckpt/ops/stats.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
 
 namespace titan::cli {
 
@@ -15,6 +16,7 @@ Answer run_inspect(const Request& request) {
     ui::Progress progress(!request.json);
     progress.begin("inspect --stats");
     ckpt::StatsOptions options;
+    options.cancel = ui::stop_on_signals();
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);

@@ -2,12 +2,14 @@
 
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
 
 namespace titan::cli {
 
 Answer run_verify(const Request& request) {
   ui::Progress progress(!request.json);
   ckpt::VerifyOptions options;
+  options.cancel = ui::stop_on_signals();
   options.target = request.command.positionals[0];
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
