@@ -9,8 +9,7 @@ using ui::Program;
 using ui::Verb;
 
 Program titan_ckpt_program() {
-  const Flag stats_inspect{"stats", "", "minimum, maximum, mean of every tensor", 0, Built::kNotYet};
-  const Flag stats_diff{"stats", "", "statistics of the differences", 0, Built::kNotYet};
+  const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
       "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
@@ -19,10 +18,21 @@ Program titan_ckpt_program() {
           {"inspect",
            {"CKPT"},
            "components, mesh, stages, LR schedule, data position, tensors",
-           {{"tensors", "GLOB", "list the tensors whose names match"}, stats_inspect, {"config", "", "show the resolved configuration"}}},
-          {"verify", {"CKPT|RUN"}, "check every digest; name file, tensor, leaf and offset of any damage", {}},
-          {"diff", {"A", "B"}, "what differs in the state; layout, configuration and history are notes", {{"config", "", "let the notes count as differences"}, stats_diff}},
-          {"cat", {"CKPT", "TENSOR"}, "one tensor, whatever its sharding", {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
+           {{"tensors", "GLOB", "list the tensors whose names match"},
+            {"stats", "", "read them: minimum, maximum, mean, deviation, norm, zeros, non-finite values"},
+            {"config", "", "show the resolved configuration"},
+            threads}},
+          {"verify", {"CKPT|RUN"}, "check every digest; name file, tensor, leaf and offset of any damage", {threads}},
+          {"diff",
+           {"A", "B"},
+           "what differs in the state; layout, configuration and history are notes",
+           {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
+            {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
+            {"atol", "A", "see --rtol; each is 0 when only the other is given"},
+            {"stats", "", "mean and root mean square of the differences, too"},
+            {"config", "", "let the notes count as differences"},
+            threads}},
+          {"cat", {"CKPT", "TENSOR"}, "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding", {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
           {"reshard", {"SRC", "DST"}, "rewrite for another mesh", {}, Built::kNotYet},
           {"strip", {"SRC", "DST"}, "drop the optimizer state", {}, Built::kNotYet},
           {"lr", {"show|set", "CKPT"}, "show or rewrite the LR schedule", {}, Built::kNotYet},
