@@ -35,6 +35,7 @@ Answer run_inspect(const Request& request);
 Answer run_verify(const Request& request);
 Answer run_diff(const Request& request);
 Answer run_cat(const Request& request);
+Answer run_reshard(const Request& request);
 Answer run_prune(const Request& request);
 Answer run_completion(const Request& request);
 

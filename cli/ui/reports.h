@@ -10,6 +10,7 @@
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/list.h"
 #include "ckpt/ops/prune.h"
+#include "ckpt/ops/reshard.h"
 #include "ckpt/ops/stats.h"
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
@@ -45,6 +46,9 @@ std::string diff_json(const ckpt::DiffReport& report, bool stats);
 
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
+
+std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
+std::string reshard_json(const ckpt::ReshardReport& report);
 
 std::string prune_text(const ckpt::PruneReport& report, const TextStyle& style);
 std::string prune_json(const ckpt::PruneReport& report);
