@@ -159,6 +159,12 @@ std::uint64_t torch_dtype_size(std::string_view name) {
   return 0;
 }
 
+std::string_view legacy_storage(std::string_view dtype) {
+  for (const DTypeRow& row : kDTypes)
+    if (row.name == dtype) return row.storage;
+  return {};
+}
+
 bool ItemTensor::contiguous() const {
   std::uint64_t expected = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {

@@ -50,6 +50,9 @@ using ItemContent = std::variant<Value, ItemTensor>;
 /// Bytes per element of one of torch's dtypes; 0 for a name that is not known.
 std::uint64_t torch_dtype_size(std::string_view name);
 
+/// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
+std::string_view legacy_storage(std::string_view dtype);
+
 /// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of the list)
 Result<ItemContent> parse_item(const Pickle& pickle);
 /// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
