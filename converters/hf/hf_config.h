@@ -12,13 +12,14 @@ namespace titan::convert {
 /// cannot express, kCorrupt (a needed key is missing or has another type)
 ckpt::Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config);
 
-/// Settings that belong to a folder but not to a model of ours.
+/// What a configuration says beyond the model.
 struct HfDefaults {
-  std::string torch_dtype = "float32";                ///< "float32", "bfloat16", "float16"
+  std::string dtype = "float32";          ///< "float32", "bfloat16", "float16"
+  std::uint64_t max_positions = 2048;
 };
 
-/// A configuration that transformers 4 and 5 read. `base` is one that the model came with (null: none): its other keys are
-/// kept. \error kUnsupported (a model that no architecture of theirs describes)
-ckpt::Result<JsonValue> write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults);
+/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it describes
+/// this model it is taken as it is, but for the dtype.
+JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults);
 
 }  // namespace titan::convert

@@ -27,10 +27,4 @@ std::optional<MappedName> hf_name(std::string_view titan);
 /// True for tensors that follow from the configuration (rotary tables that old files hold).
 bool derivable(std::string_view hf);
 
-/// Row of the foreign tensor that is row `row` of ours, heads of `head_dim` rows.
-constexpr std::uint64_t hf_row(std::uint64_t row, std::uint64_t head_dim) {
-  const std::uint64_t i = row % head_dim;
-  return row - i + i / 2 + i % 2 * (head_dim / 2);
-}
-
 }  // namespace titan::convert
