@@ -21,6 +21,11 @@ Result<LeafRow> check_large_leaf(const ShardCheck::Expected& leaf, File& file, s
 
 }  // namespace
 
+CheckBuffer::CheckBuffer() : memory_(kCheckRun + 3 * kScanAlignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+  begin_ = memory_.data() + (kScanAlignment - address % kScanAlignment) % kScanAlignment;
+}
+
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer, const std::function<void(std::uint64_t)>& count,
                   Hasher& hasher) {
   while (begin < end) {
@@ -36,7 +41,7 @@ Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<
 Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& folder, const Manifest& manifest, std::uint32_t index, const Pieces& pieces,
                                                      const Count& count) {
   std::unique_ptr<ShardCheck> check(new ShardCheck(manifest, index));
-  TITAN_ASSIGN_OR_RETURN(check->handle_, fs.open_read(join_path(folder, check->file_.path)));
+  TITAN_ASSIGN_OR_RETURN(check->handle_, fs.open_scan(join_path(folder, check->file_.path)));
   check->table_.resize(check->file_.table_rows * kLeafRowBytes);
   TITAN_RETURN_IF_ERROR(check->handle_->pread(check->file_.table_offset, check->table_));
   count(check->table_.size());
@@ -65,7 +70,7 @@ bool ShardCheck::next(Run& run) {
   run = {next_, next_ + 1};
   std::uint64_t bytes = leaves_[next_].bytes;
   while (run.end < leaves_.size() && leaves_[run.end].offset == leaves_[run.end - 1].offset + leaves_[run.end - 1].bytes &&
-         bytes + leaves_[run.end].bytes <= kCheckBuffer) {
+         bytes + leaves_[run.end].bytes <= kCheckRun) {
     bytes += leaves_[run.end++].bytes;
   }
   next_ = run.end;
@@ -76,13 +81,16 @@ Status ShardCheck::check(const Run& run, std::span<std::byte> buffer, const Coun
   if (run.begin == run.end) return ok_status();  // a shard without leaves
   const Expected& first = leaves_[run.begin];
   const std::uint64_t bytes = leaves_[run.end - 1].offset + leaves_[run.end - 1].bytes - first.offset;
-  if (bytes > buffer.size()) {
+  if (bytes > kCheckRun) {
     TITAN_ASSIGN_OR_RETURN(actual_[run.begin], check_large_leaf(first, *handle_, buffer, count));
     return ok_status();
   }
-  TITAN_RETURN_IF_ERROR(handle_->pread(first.offset, buffer.first(bytes)));
+  // Whole pages, which a scan reads past the cache.
+  const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
+  const std::uint64_t end = std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
+  TITAN_RETURN_IF_ERROR(handle_->pread(begin, buffer.first(end - begin)));
   for (std::size_t row = run.begin; row < run.end; ++row)
-    actual_[row] = check_leaf(leaves_[row], buffer.subspan(leaves_[row].offset - first.offset, leaves_[row].bytes));
+    actual_[row] = check_leaf(leaves_[row], buffer.subspan(leaves_[row].offset - begin, leaves_[row].bytes));
   count(bytes);
   return ok_status();
 }

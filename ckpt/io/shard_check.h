@@ -14,8 +14,18 @@
 
 namespace titan::ckpt {
 
-/// Bytes of a buffer that check() and finish() work with: what is read at once.
-inline constexpr std::uint64_t kCheckBuffer = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read at once
+
+/// What check() and finish() read into: room for a run and for the rest of its first and last page, aligned.
+class CheckBuffer {
+ public:
+  CheckBuffer();
+  std::span<std::byte> bytes() { return {begin_, kCheckRun + 2 * kScanAlignment}; }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::byte* begin_ = nullptr;
+};
 
 /// Feeds [begin, end) of `file` to `hasher`, one buffer at a time; `count` is told the bytes read.
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer, const std::function<void(std::uint64_t)>& count,
@@ -32,7 +42,7 @@ class ShardCheck {
     TensorRef ref;
     std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
   };
-  /// Rows [begin, end) of the leaf table, whose leaves lie side by side and fit into the buffer, or one larger leaf.
+  /// Rows [begin, end) of the leaf table, whose leaves lie side by side and have kCheckRun bytes at most, or one larger leaf.
   struct Run {
     std::size_t begin = 0, end = 0;
   };

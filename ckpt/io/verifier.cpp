@@ -63,7 +63,8 @@ class Verifier {
 
   // What each thread does: tasks in the order of the files, so that at most a few files are open.
   Status work() {
-    std::vector<std::byte> buffer(kCheckBuffer);
+    CheckBuffer memory;
+    const std::span<std::byte> buffer = memory.bytes();
     const ShardCheck::Count counted = [this](std::uint64_t bytes) { count(bytes); };
     while (true) {
       TITAN_RETURN_IF_ERROR(cancel_.check());
