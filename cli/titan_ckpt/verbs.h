@@ -32,5 +32,7 @@ Answer run_inspect(const Request& request);
 Answer run_verify(const Request& request);
 Answer run_diff(const Request& request);
 Answer run_cat(const Request& request);
+Answer run_lr(const Request& request);
+Answer run_strip(const Request& request);
 
 }  // namespace titan::cli
