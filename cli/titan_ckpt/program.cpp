@@ -9,6 +9,8 @@ using ui::Program;
 using ui::Verb;
 
 Program titan_ckpt_program() {
+  const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
+  const Flag dry_run{"dry-run", "", "show what would be done, write nothing"};
   const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
@@ -43,8 +45,30 @@ Program titan_ckpt_program() {
             {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
             {"force", "", "replace DST if it is a checkpoint"},
             {"memory", "BYTES", "bound of buffers and tables (256MiB)"}}},
-          {"strip", {"SRC", "DST"}, "drop the optimizer state", {}, Built::kNotYet},
-          {"lr", {"show|set", "CKPT"}, "show or rewrite the LR schedule", {}, Built::kNotYet},
+          {"strip",
+           {"SRC", "DST"},
+           "drop the optimizer state; what stays is hard-linked where the file system can",
+           {{"keep", "model", "keep the parameters alone, without schedule, data position and history"},
+            {"dtype", "bf16|f32", "convert the parameters, rounding to nearest, ties to even"},
+            force,
+            dry_run}},
+          {"lr",
+           {"show|set", "CKPT"},
+           "show CKPT: the curve, the resume point marked; set SRC DST: a checkpoint with another schedule, previewed first",
+           {{"config", "CONFIG", "show: what each policy would make of this configuration"},
+            {"steps", "N", "set: the new end of curve and training"},
+            {"policy", "NAME", "set: keep, rescale, extend, rewarm or config"},
+            {"peak", "X", "set: new optimizer.lr"},
+            {"warmup", "N", "set: new lr_scheduler.warmup_steps"},
+            {"decay-ratio", "R|none", "set: new lr_scheduler.decay_ratio"},
+            {"decay-type", "T", "set: linear, sqrt or cosine"},
+            {"min-factor", "M", "set: new lr_scheduler.min_lr_factor"},
+            {"rewarm-from", "zero|present", "set: where the policy rewarm starts"},
+            force,
+            dry_run},
+           Built::kYes,
+           false,
+           {"DST"}},
           {"convert", {"SRC", "DST"}, "from and to other formats", {}, Built::kNotYet},
           {"prune",
            {"RUN"},
