@@ -39,10 +39,10 @@ const ui::Program& program() {
       {
           {"run", {"CONFIG"}, "train, and resume where the run stopped", run_flags, Built::kYes},
           {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", run_flags, Built::kYes},
-          {"plan", {"CONFIG"}, "say what a run would do", run_flags, Built::kNotYet},
+          {"plan", {"CONFIG"}, "say what a run would do, without ranks or tensors, writing nothing", run_flags, Built::kYes},
           {"eval", {"CKPT"}, "loss of a checkpoint on a token file", {}, Built::kNotYet},
       },
-      {{"json", "", "machine-readable output (config)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
+      {{"json", "", "machine-readable output (config, plan)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
   return table;
 }
 

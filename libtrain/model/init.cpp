@@ -89,6 +89,7 @@ InitRule init_rule(const ModelDims& dims, std::string_view name) {
   }
   if (name == "output.weight") return {InitKind::kNormalWithin3Std, head_std};
   if (ends_with(name, "norm.weight")) return {InitKind::kOnes, 0};
+  if (ends_with(name, ".bias")) return {InitKind::kZeros, 0};
   if (!name.starts_with("layers.")) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
 
   // trunc_normal_ cuts these at +-2 absolute, 100 standard deviations or more: a plain normal never gets there.
@@ -102,8 +103,8 @@ InitRule init_rule(const ModelDims& dims, std::string_view name) {
 }
 
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out) {
-  if (rule.kind == InitKind::kOnes) {
-    for (float& x : out) x = 1;
+  if (rule.kind == InitKind::kZeros || rule.kind == InitKind::kOnes) {
+    for (float& x : out) x = rule.kind == InitKind::kOnes ? 1 : 0;
     return;
   }
   constexpr double kBelowMinus3Std = 1.3498980316300945e-3;
