@@ -89,9 +89,10 @@ InitRule init_rule(const ModelDims& dims, std::string_view name) {
   }
   if (name == "output.weight") return {InitKind::kNormalWithin3Std, head_std};
   if (ends_with(name, "norm.weight")) return {InitKind::kOnes, 0};
-  if (ends_with(name, ".bias")) return {InitKind::kZeros, 0};
   if (!name.starts_with("layers.")) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
 
+  for (const char* suffix : {".wq.bias", ".wk.bias", ".wv.bias"})
+    if (ends_with(name, suffix)) return {InitKind::kZeros, 0};
   // trunc_normal_ cuts these at +-2 absolute, 100 standard deviations or more: a plain normal never gets there.
   const int layer = std::stoi(std::string(name.substr(7)));
   const double depth_std = 0.02 / std::sqrt(2.0 * (layer + 1));
