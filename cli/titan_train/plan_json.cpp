@@ -1,4 +1,5 @@
 // `plan` as one JSON document, schema "titan.plan/1".
+#include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/titan_train/plan_report.h"
 #include "cli/ui/json_out.h"
@@ -27,26 +28,77 @@ void model(JsonOut& json, const Forecast& f) {
   json.end_object();
 }
 
-void start(JsonOut& json, const PlanReport& report) {
-  json.begin_object("start");
-  json.text("mode", report.start.path.empty() ? "fresh" : "resume");
-  json.count("step", report.start.step);
-  if (!report.start.path.empty()) json.path("path", report.start.path);
-  json.text("reason", report.start.reason);
-  json.begin_array("skipped");
-  for (const std::string& line : report.start.skipped) json.text(line);
-  json.end_array();
-  json.end_object();
-  json.flag("complete", report.complete);
-  json.begin_array("drift");
-  for (const train::Drift& row : report.drift) {
+void curve(JsonOut& json, std::string_view key, const std::vector<ckpt::LrPhase>& phases, const std::vector<std::uint64_t>& steps) {
+  json.begin_array(key);
+  for (const std::uint64_t step : steps) {
     json.begin_object();
-    json.text("key", row.key);
-    json.text("checkpoint", row.stored);
-    json.text("config", row.config);
+    json.count("step", step);
+    json.real("lr", ckpt::lr_at(phases, step));
     json.end_object();
   }
   json.end_array();
+}
+
+const char* mode_name(train::StartMode mode) {
+  switch (mode) {
+    case train::StartMode::kFresh: return "fresh";
+    case train::StartMode::kResume: return "resume";
+    case train::StartMode::kTransfer: return "transfer";
+  }
+  return "";
+}
+
+void lines(JsonOut& json, std::string_view key, const std::vector<std::string>& list) {
+  json.begin_array(key);
+  for (const std::string& line : list) json.text(line);
+  json.end_array();
+}
+
+void start(JsonOut& json, const PlanReport& report) {
+  if (!report.start) return json.null("start");
+  const train::StartDecision& decision = report.start->decision;
+  json.begin_object("start");
+  json.text("mode", mode_name(decision.mode));
+  json.count("step", decision.step);
+  if (!decision.path.empty()) json.path("path", decision.path);
+  json.text("reason", decision.reason);
+  lines(json, "not_taken", decision.skipped);
+  lines(json, "weights", report.start->weights);
+  json.end_object();
+}
+
+void continuation(JsonOut& json, const PlanReport& report, const std::vector<std::uint64_t>& steps) {
+  const train::StoredRun* stored = report.stored();
+  if (!stored) return json.null("continuation");
+  const train::Continuation& c = report.start->continuation;
+  json.begin_object("continuation");
+  json.begin_array("changes");
+  for (const train::Change& change : c.changes) {
+    json.begin_object();
+    json.text("key", change.drift.key);
+    json.text("checkpoint", change.drift.stored);
+    json.text("config", change.drift.config);
+    json.flag("allowed", change.allowed);
+    json.text("what", change.what);
+    json.text("type", change.type);
+    json.end_object();
+  }
+  json.end_array();
+  json.text("policy", c.policy);
+  json.begin_array("previews");
+  for (const train::PolicyPreview& preview : c.previews) {
+    json.begin_object();
+    json.text("policy", ckpt::policy_name(preview.policy));
+    if (preview.refused.ok()) {
+      curve(json, "curve", preview.result.schedule.phases, steps);
+    } else {
+      json.text("refused", preview.refused.message);
+    }
+    json.end_object();
+  }
+  json.end_array();
+  curve(json, "curve_before", stored->lr.phases, stored->lr.phases.empty() ? std::vector<std::uint64_t>{} : steps);
+  json.end_object();
 }
 
 void stages(JsonOut& json, const Forecast& f) {
@@ -126,9 +178,7 @@ void refusal(JsonOut& json, const ckpt::Status& status) {
   json.integer("code", ckpt::exit_code(status.code));
   json.text("kind", ckpt::code_name(status.code));
   json.text("message", status.message);
-  json.begin_array("causes");
-  for (const std::string& cause : status.causes) json.text(cause);
-  json.end_array();
+  lines(json, "causes", status.causes);
   json.text("hint", status.hint);
   json.end_object();
 }
@@ -137,12 +187,14 @@ void refusal(JsonOut& json, const ckpt::Status& status) {
 
 std::string plan_json(const PlanReport& report) {
   const Forecast& f = report.forecast;
+  const std::vector<std::uint64_t> steps = report.lr.phases.empty() ? std::vector<std::uint64_t>{} : curve_steps(f.first_step, f.last_step);
   JsonOut json;
   json.begin_object();
   json.text("schema", "titan.plan/1");
   json.path("config_file", report.config_file);
   json.path("run_folder", report.run_folder);
   start(json, report);
+  json.flag("complete", report.complete());
   json.count("first_step", f.first_step);
   json.count("last_step", f.last_step);
   model(json, f);
@@ -150,18 +202,10 @@ std::string plan_json(const PlanReport& report) {
   stages(json, f);
   batches(json, f);
   data(json, report);
-  json.begin_array("curve");
-  for (const std::uint64_t step : curve_steps(f.first_step, f.last_step)) {
-    json.begin_object();
-    json.count("step", step);
-    json.real("lr", ckpt::lr_at(report.lr.phases, step));
-    json.end_object();
-  }
-  json.end_array();
+  curve(json, "curve", report.lr.phases, steps);
+  continuation(json, report, steps);
   saves(json, f);
-  json.begin_array("warnings");
-  for (const std::string& warning : f.warnings) json.text(warning);
-  json.end_array();
+  lines(json, "warnings", f.warnings);
   refusal(json, report.refused);
   json.end_object();
   return json.line();

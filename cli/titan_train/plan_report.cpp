@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "ckpt/plan/lr_schedule.h"
 #include "cli/ui/reports.h"
 #include "cli/ui/table.h"
 #include "cli/ui/text.h"
@@ -45,14 +44,25 @@ std::string model_text(const train::RunPlan& plan) {
 }
 
 std::string start_text(const PlanReport& report) {
-  if (report.start.path.empty()) return escape(report.start.reason);
-  std::string text = "resume at step " + std::to_string(report.start.step) + " from " + escape(report.start.path) + ": " + escape(report.start.reason);
-  return report.stored_layout.empty() ? text : text + "; saved on " + report.stored_layout;
+  if (!report.start) return "not known: it is refused; what follows is a fresh start's";
+  const train::StartDecision& decision = report.start->decision;
+  switch (decision.mode) {
+    case train::StartMode::kFresh: return escape(decision.reason);
+    case train::StartMode::kTransfer: return "a new run from the weights of " + escape(decision.path) + ": " + escape(decision.reason);
+    case train::StartMode::kResume: break;
+  }
+  std::string text = "resume at step " + std::to_string(decision.step) + " from " + escape(decision.path) + ": " + escape(decision.reason);
+  const train::StoredRun* stored = report.stored();
+  if (stored && !stored->state.attempts.empty()) {
+    const ckpt::Attempt& last = stored->state.attempts.back();
+    text += "; saved on " + std::to_string(last.dp) + "x" + std::to_string(last.pp);
+  }
+  return text;
 }
 
 std::string steps_text(const PlanReport& report) {
   const Forecast& f = report.forecast;
-  if (report.complete) return "none: complete at training.steps = " + std::to_string(report.configured_steps);
+  if (report.complete()) return "none: complete at training.steps = " + std::to_string(report.configured_steps);
   if (f.first_step > f.last_step) return "none";
   std::string text = std::to_string(f.first_step) + " to " + std::to_string(f.last_step);
   return f.last_step < report.configured_steps ? text + " (debug.stop_at_step; training.steps = " + std::to_string(report.configured_steps) + ")" : text;
@@ -78,7 +88,8 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
   facts.add("config", report.config_file.empty() ? "defaults" : escape(report.config_file));
   facts.add("run folder", escape(report.run_folder));
   facts.add("start", start_text(report));
-  for (const std::string& line : report.start.skipped) facts.add("skipped", escape(line));
+  if (report.start)
+    for (const std::string& line : report.start->decision.skipped) facts.add("not taken", escape(line));
   facts.add("steps", steps_text(report));
   facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
   facts.add("precision", f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
@@ -86,7 +97,7 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
   facts.add("batch", format_count(static_cast<std::uint64_t>(batch.count)) + (batch.count == 1 ? " micro-batch of " : " micro-batches of ") + number(batch.micro) + " x " + number(batch.seq_len) +
                          " tokens = " + counted(static_cast<std::uint64_t>(batch.global), "sequence") + " a step; per DP rank " + shares_text(f.rank_micro_batches));
   facts.add("tokens", format_count(f.tokens_per_step) + " a step; " + format_count(f.tokens_before) + " before, " + format_count(f.tokens_after) + " after the last step");
-  facts.add("seed", report.seed ? std::to_string(*report.seed) : "drawn at the start");
+  facts.add("seed", report.start && report.start->seed ? std::to_string(*report.start->seed) : "drawn at the start");
   return facts.table.render(palette);
 }
 
@@ -132,26 +143,6 @@ std::string data(const PlanReport& report, const ui::Palette& palette) {
   return heading(palette, "data") + facts.table.render(palette, "  ");
 }
 
-std::string learning_rate(const PlanReport& report, const ui::Palette& palette) {
-  const Forecast& f = report.forecast;
-  Table table({{"step", Align::kRight}, {"learning rate", Align::kRight}, {}});
-  std::map<std::uint64_t, std::string> steps;
-  const auto mark = [&](std::uint64_t step, const std::string& what) {
-    if (step == 0) return;
-    std::string& text = steps[step];
-    text += (text.empty() ? "" : ", ") + what;
-  };
-  mark(f.first_step, "first step");
-  for (std::size_t i = 0; i < report.lr.phases.size(); ++i) {
-    const ckpt::LrPhase& phase = report.lr.phases[i];
-    const bool covered = i + 1 < report.lr.phases.size() && report.lr.phases[i + 1].first <= phase.first;  // it never applies
-    if (!covered && phase.first > f.first_step && phase.first <= f.last_step) mark(phase.first, std::string(ckpt::phase_kind_name(phase.kind)) + " from here");
-  }
-  mark(f.last_step, "last step");
-  for (const auto& [step, what] : steps) table.row({std::to_string(step), ui::format_rounded(ckpt::lr_at(report.lr.phases, step), 6), {what, Role::kDim}});
-  return heading(palette, "learning rate") + table.render(palette, "  ");
-}
-
 std::string saves(const Forecast& f, const ui::Palette& palette) {
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
@@ -164,12 +155,20 @@ std::string saves(const Forecast& f, const ui::Palette& palette) {
   return heading(palette, "checkpoints") + facts.table.render(palette, "  ");
 }
 
-std::string drift(const PlanReport& report, const ui::Palette& palette) {
-  if (report.start.path.empty()) return "";
-  if (report.drift.empty()) return heading(palette, "settings") + "  none differs from the checkpoint's\n";
-  Table table({{"key"}, {"checkpoint"}, {"config"}});
-  for (const train::Drift& row : report.drift) table.row({row.key, escape(row.stored), escape(row.config)});
-  return heading(palette, "settings that differ") + table.render(palette, "  ");
+std::string changes(const PlanReport& report, const ui::Palette& palette) {
+  if (!report.start) return "";
+  std::string out;
+  const std::vector<std::string>& weights = report.start->weights;
+  if (!weights.empty()) out += heading(palette, "weights");
+  for (const std::string& line : weights) out += "  " + escape(line) + "\n";
+  if (!report.stored()) return out;
+  const std::vector<train::Change>& list = report.start->continuation.changes;
+  if (list.empty()) return out + heading(palette, "settings") + "  none that shapes the curve differs from the checkpoint's\n";
+  out += heading(palette, "settings that differ");
+  const std::vector<std::string> lines = train::change_lines(list);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    out += "  " + (list[i].allowed ? palette.paint(Role::kOk, "allowed") : palette.paint(Role::kError, "refused")) + "  " + escape(lines[i]) + "\n";
+  return out;
 }
 
 }  // namespace
@@ -186,8 +185,8 @@ std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last) 
 
 std::string plan_text(const PlanReport& report, const ui::Palette& palette) {
   const Forecast& f = report.forecast;
-  std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) + data(report, palette) + drift(report, palette);
-  if (!report.complete) out += learning_rate(report, palette) + saves(f, palette);
+  std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) + data(report, palette) + changes(report, palette);
+  if (!report.complete()) out += plan_curve_text(report, palette) + saves(f, palette);
   if (!f.warnings.empty()) out += heading(palette, "warnings");
   for (const std::string& warning : f.warnings) out += "  " + palette.paint(Role::kWarning, "!") + " " + escape(warning) + "\n";
   return out;

@@ -1,17 +1,14 @@
+#include <algorithm>
 #include <cstdlib>
-#include <set>
+#include <optional>
 
-#include "ckpt/io/reader.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "ckpt/plan/lr_settings.h"
 #include "cli/titan_train/plan_report.h"
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
-#include "cli/ui/reports.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
-#include "libtrain/data/dataset.h"
 #include "libtrain/launch/launch_env.h"
 
 namespace titan::train_cli {
@@ -45,60 +42,6 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   return Ranks{count, "the mesh keys (run needs --nproc " + std::to_string(count) + ")"};
 }
 
-/// What the checkpoint says that a run would resume from.
-struct Stored {
-  ckpt::LrSchedule lr;
-  ckpt::DataPosition data;
-  ckpt::TrainState state;
-  ckpt::Mesh mesh;
-};
-
-Result<Stored> read_stored(ckpt::Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
-  Stored stored;
-  TITAN_ASSIGN_OR_RETURN(stored.lr, reader.lr_schedule());
-  TITAN_ASSIGN_OR_RETURN(stored.data, reader.data_position());
-  TITAN_ASSIGN_OR_RETURN(stored.state, reader.train_state());
-  stored.mesh = reader.manifest().mesh;
-  return stored;
-}
-
-/// Chooses the start as a run does: a step that turns out to be damaged is left for the next older one. Tensors are not read.
-Status choose_start(const train::StartRequest& request, PlanReport& report, std::optional<Stored>& stored) {
-  ckpt::Fs& fs = ckpt::posix_fs();
-  std::set<std::uint64_t> damaged;
-  while (true) {
-    TITAN_ASSIGN_OR_RETURN(report.start, train::decide_start(fs, request, damaged));
-    if (report.start.path.empty()) return ckpt::ok_status();
-    auto opened = read_stored(fs, report.start.path);
-    if (opened.ok()) {
-      stored = std::move(*opened);
-      report.start.step = stored->state.step;
-      report.stored_layout = ui::mesh_text(stored->mesh);
-      return ckpt::ok_status();
-    }
-    if (opened.status().code != ckpt::Code::kCorrupt || !report.start.may_fall_back) return opened.status();
-    damaged.insert(report.start.step);
-  }
-}
-
-void set_data(const Config& config, const train::RunPlan& plan, const std::optional<Stored>& stored, PlanReport& report) {
-  const std::uint64_t seed = report.seed.value_or(0);
-  auto dataset = train::Dataset::open(config, seed, static_cast<std::uint64_t>(plan.dims.vocab_size));
-  if (!dataset.ok()) {
-    report.refused = dataset.status();
-    return;
-  }
-  if (stored) {
-    report.drift = train::find_drift(stored->state.accepted, train::accepted_settings(config, plan, seed, (*dataset)->origin()));
-    if (!report.drift.empty() && report.refused.ok()) report.refused = train::drift_error(report.drift, report.start.path);
-    (*dataset)->continue_from(stored->data);
-  }
-  const train::Forecast& f = report.forecast;
-  const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
-  report.data = train::forecast_data((*dataset)->origin(), (*dataset)->validation_samples(), steps * static_cast<std::uint64_t>(plan.batch.global));
-}
-
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
   const Config& config = loaded.config;
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, config));
@@ -107,30 +50,36 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   report.config_file = arguments.command.positionals[0];
   report.run_folder = config.job.dump_folder;
   report.configured_steps = static_cast<std::uint64_t>(config.training.steps);
-
-  std::optional<Stored> stored;
-  const train::StartRequest request{arguments.command.value("resume").value_or("auto"), config.checkpoint.load_step,
-                                    ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)};
-  TITAN_RETURN_IF_ERROR(choose_start(request, report, stored));
-  if (config.debug.seed) report.seed = static_cast<std::uint64_t>(*config.debug.seed);
   report.lr = ckpt::schedule_from(plan.lr);
-  if (stored) {
-    if (!report.seed) report.seed = stored->state.seed;
-    report.lr = stored->lr;
-    report.complete = report.start.step == report.configured_steps;
-    if (report.start.step > report.configured_steps)
-      report.refused = ckpt::incompatible("the checkpoint is at step " + std::to_string(report.start.step) + ", beyond training.steps = " +
-                                          std::to_string(report.configured_steps))
-                           .with_hint("raise training.steps to more than " + std::to_string(report.start.step));
-    const std::string batch = ckpt::setting(stored->state.accepted, "training.global_batch_size");
-    if (batch != ckpt::kNotSet) {
-      TITAN_ASSIGN_OR_RETURN(plan, train::make_run_plan(config, ranks.count, std::stoll(batch)));
-    }
+
+  auto start = train::preview_start(ckpt::posix_fs(), {config, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
+  std::uint64_t step = 0, tokens = 0;
+  if (start.ok()) {
+    plan = start->plan;
+    step = start->decision.mode == train::StartMode::kResume ? start->decision.step : 0;
+    tokens = start->stored ? start->stored->state.tokens : 0;
+    report.lr = start->lr;
+    report.refused = start->verdict;
+    report.start = std::move(*start);
+  } else {
+    report.refused = start.status();  // what does not hang on the start is still worth showing
   }
-  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, report.start.step, stored ? stored->state.tokens : 0));
-  report.forecast.warnings.insert(report.forecast.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
-  if (!report.complete) set_data(config, plan, stored, report);
+
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens));
+  train::Forecast& f = report.forecast;
+  f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  if (!report.start) return ckpt::ok_status();
+  f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
+  const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
+  if (report.start->data.samples_per_epoch > 0)
+    report.data = train::forecast_data(report.start->data, report.start->validation_samples, steps * static_cast<std::uint64_t>(plan.batch.global));
   return ckpt::ok_status();
+}
+
+/// What the report has shown in full is not said again.
+Status in_short(Status status, const PlanReport& report) {
+  if (report.start && !report.start->continuation.changes.empty()) status.causes.clear();
+  return status;
 }
 
 }  // namespace
@@ -147,7 +96,7 @@ int plan_verb(const Arguments& arguments) {
   if (!status.ok()) return fail(status);
   ui::deliver(1, json ? plan_json(report) : plan_text(report, ui::Palette{ui::color_of_process(1, *color)}), &status);
   if (!status.ok()) return fail(status);
-  return report.refused.ok() ? 0 : fail(report.refused);
+  return report.refused.ok() ? 0 : fail(json ? report.refused : in_short(report.refused, report));
 }
 
 }  // namespace titan::train_cli
