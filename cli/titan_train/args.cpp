@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/ui/completion.h"
 #include "libtrain/config/key_table.h"
 
 namespace titan::train_cli {
@@ -41,6 +42,7 @@ const ui::Program& program() {
           {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", run_flags, Built::kYes},
           {"plan", {"CONFIG"}, "say what a run would do", run_flags, Built::kNotYet},
           {"eval", {"CKPT"}, "loss of a checkpoint on a token file", {}, Built::kNotYet},
+          ui::completion_verb(),
       },
       {{"json", "", "machine-readable output (config)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
   return table;

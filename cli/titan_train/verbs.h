@@ -11,6 +11,8 @@ namespace titan::train_cli {
 /// Starts local ranks, or is one when a launcher's environment says so. `words`: the whole command line, for the ranks.
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words);
 int config_verb(const Arguments& arguments);
+/// Prints the completion script for the shell that the argument names.
+int completion_verb(const Arguments& arguments);
 
 /// The value of --nproc, 1 when it was not given. \error kInvalid.
 ckpt::Result<int> parse_nproc(const ui::Command& command);
