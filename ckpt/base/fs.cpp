@@ -1,13 +1,9 @@
 #include "ckpt/base/fs.h"
 
+#include <algorithm>
+
 namespace titan::ckpt {
 namespace {
-
-std::string parent_of(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 Status make_one_dir(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
@@ -22,10 +18,36 @@ Status make_one_dir(Fs& fs, const std::string& path) {
     Result<FileInfo> again = fs.stat(path);
     if (!again.ok() || again->type != FileType::kDirectory) return made;
   }
-  return fs.sync_dir(parent_of(path));
+  return fs.sync_dir(parent_path(path));
 }
 
 }  // namespace
+
+Status Fs::link(const std::string& from, const std::string& to) { return unsupported(from + ": link to " + to + ": not offered by this file system"); }
+
+Status Fs::reflink(const std::string& from, const std::string& to) {
+  return unsupported(from + ": reflink to " + to + ": not offered by this file system");
+}
+
+Status Fs::exchange(const std::string& a, const std::string& b) {
+  return unsupported(a + ": exchange with " + b + ": not offered by this file system");
+}
+
+Result<std::string> Fs::real_path(const std::string& path) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
+  }
+  std::string text;
+  for (const std::string& part : parts) text += "/" + part;
+  if (text.empty()) text = "/";
+  TITAN_RETURN_IF_ERROR(stat(text).status());
+  return text;
+}
 
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, fs.open_read(path));
@@ -72,6 +94,12 @@ Status remove_tree(Fs& fs, const std::string& path) {
   }
   if (first.ok()) note(fs.remove_dir(path));
   return first;
+}
+
+std::string parent_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string join_path(const std::string& a, const std::string& b) {

@@ -25,7 +25,7 @@ class File {
   /// Sets the size; bytes beyond the old end read as zeros.
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// Makes the data durable (fdatasync). After an error the inode is lost: never call it again on this file.
+  /// Makes the data durable (fdatasync), whoever wrote it and however it was opened. After an error the inode is lost: never call it again on this file.
   virtual Status datasync() = 0;
   virtual Status close() = 0;
 };
@@ -55,6 +55,9 @@ class FileLock {
   virtual Status write(const std::string& text) = 0;
 };
 
+/// Of offsets and buffers, for File::pread of a file from Fs::open_scan.
+inline constexpr std::uint64_t kScanAlignment = 4096;
+
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -62,6 +65,9 @@ class Fs {
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
+  /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where the store
+  /// can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment gain.
+  virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
   virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty
@@ -78,6 +84,20 @@ class Fs {
   /// Takes the lock on `path` (created when missing) without waiting.
   /// \error kLocked with the present content of the file in `causes` when another holder lives.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
+
+  // What not every store can do. kUnsupported, and only that, means: nothing has happened, do it another way (other device,
+  // not permitted, too many links, no such call here). A file system that has none of them inherits these answers.
+
+  /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
+  virtual Status link(const std::string& from, const std::string& to);
+  /// Creates `to` as a file that shares the blocks of `from`, durable on return (its folder is not synced).
+  /// \error kUnsupported, kNotFound, kFailed; after an error `to` is not there
+  virtual Status reflink(const std::string& from, const std::string& to);
+  /// Exchanges two existing names in one step. \error kUnsupported, kNotFound, kFailed
+  virtual Status exchange(const std::string& a, const std::string& b);
+  /// The one absolute spelling of an existing path: symbolic links followed, no "." or "..". Here: by the text alone.
+  /// \error kNotFound
+  virtual Result<std::string> real_path(const std::string& path);
 };
 
 /// The real file system of this process; never destroyed.
@@ -91,6 +111,8 @@ Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; missing is fine.
 Status remove_tree(Fs& fs, const std::string& path);
+/// The folder part of `path`: "." when there is none, "/" for a name in the root.
+std::string parent_path(const std::string& path);
 /// Joins two parts with one '/'.
 std::string join_path(const std::string& a, const std::string& b);
 

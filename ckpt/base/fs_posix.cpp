@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -10,7 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
+
+#include "ckpt/base/scan_file.h"
 
 namespace titan::ckpt {
 namespace {
@@ -140,6 +145,8 @@ class PosixFs final : public Fs {
     return std::unique_ptr<File>(std::move(file));
   }
 
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_scan_file(path); }
+
   Status make_dir(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");
     return ok_status();
@@ -240,7 +247,48 @@ class PosixFs final : public Fs {
     return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(file)));
   }
 
+  Status link(const std::string& from, const std::string& to) override {
+    if (::link(from.c_str(), to.c_str()) == 0) return ok_status();
+    return optional_error(errno, {EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS}, from, "link to " + to);
+  }
+
+  Status reflink(const std::string& from, const std::string& to) override {
+    int source = retry([&] { return ::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW); });
+    if (source < 0) return from_errno(errno, from, "open", OnMissing::kNotFound);
+    PosixFile source_file(source, from);
+    int fd = retry([&] { return ::open(to.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
+    if (fd < 0) return from_errno(errno, to, "create");
+    PosixFile target(fd, to);
+    Status status;
+    // EINVAL, ENOTTY, EBADF: file systems without clones differ in how they say so.
+    if (retry([&] { return ::ioctl(fd, FICLONE, source); }) < 0)
+      status = optional_error(errno, {EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY, EBADF}, from, "reflink to " + to);
+    if (status.ok()) status = target.datasync();
+    if (status.ok()) status = target.close();
+    if (!status.ok()) ::unlink(to.c_str());
+    return status;
+  }
+
+  Status exchange(const std::string& a, const std::string& b) override {
+    if (no_replace_ == NoReplace::kFallback) return Fs::exchange(a, b);
+    if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return ok_status();
+    return optional_error(errno, {EINVAL, ENOSYS, EOPNOTSUPP}, a, "exchange with " + b);
+  }
+
+  Result<std::string> real_path(const std::string& path) override {
+    std::unique_ptr<char, void (*)(void*)> text(::realpath(path.c_str(), nullptr), std::free);
+    if (!text) return from_errno(errno, path, "realpath", OnMissing::kNotFound);
+    return std::string(text.get());
+  }
+
  private:
+  /// kUnsupported for the errors in `means_no`: the store cannot do this here, another way may work.
+  static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path, const std::string& call) {
+    Status status = from_errno(error, path, call, OnMissing::kNotFound);
+    if (std::find(means_no.begin(), means_no.end(), error) != means_no.end()) status.code = Code::kUnsupported;
+    return status;
+  }
+
   static Status noreplace_error(int error, const std::string& from, const std::string& to) {
     if (error == ENOTEMPTY) error = EEXIST;
     if (error == EEXIST) return failed(from + ": rename to " + to + ": the target exists");

@@ -15,8 +15,9 @@ struct Carried {
 };
 
 /// Makes `from` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy that is synced. Falls
-/// back on another device, links not permitted, too many links, not supported; every other error ends it.
-/// `to` must not exist. The folder of `to` is not synced. \error kFailed, kNotFound
+/// back where the file system answers kUnsupported (another device, links not permitted, too many links, not supported);
+/// every other error ends it. `to` must not exist; after an error it is not there. The folder of `to` is not synced.
+/// \error kFailed, kNotFound
 Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to);
 
 }  // namespace titan::ckpt

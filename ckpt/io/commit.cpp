@@ -90,24 +90,6 @@ Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
   return ok_status();
 }
 
-ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
-  ComponentEntry entry;
-  entry.name = name;
-  std::set<std::uint32_t> files;
-  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
-    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
-    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
-  };
-  for (const ParameterRecord& record : manifest.parameters) {
-    if (name == std::string_view(kModel)) add(record, *record.model);
-    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
-  }
-  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
-  entry.files = static_cast<std::uint32_t>(files.size());
-  entry.digest = component_digest(manifest, name);
-  return entry;
-}
-
 Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text, Manifest& manifest) {
   FileEntry file;
   file.path = json_path(component);
@@ -130,6 +112,24 @@ Status check_text(const char* component, const std::string& text, const T& value
 }
 
 }  // namespace
+
+ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
+  ComponentEntry entry;
+  entry.name = name;
+  std::set<std::uint32_t> files;
+  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
+    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
+    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
+  };
+  for (const ParameterRecord& record : manifest.parameters) {
+    if (name == std::string_view(kModel)) add(record, *record.model);
+    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
+  }
+  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
+  entry.files = static_cast<std::uint32_t>(files.size());
+  entry.digest = component_digest(manifest, name);
+  return entry;
+}
 
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
                               const std::vector<RankReceipt>& receipts) {

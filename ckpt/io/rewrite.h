@@ -1,32 +1,53 @@
 #pragma once
 // The frame of every tool that makes a checkpoint DST from another, SRC: checks both names, takes locks, makes a temporary
-// beside DST, publishes it whole or leaves nothing. SRC is never touched.
+// beside DST, publishes it whole or leaves nothing. SRC is never touched. \source FORMAT.md, "Rewriting"
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/io/carry_file.h"
 
 namespace titan::ckpt {
 
+/// The checks of begin() alone; nothing is made or locked. For --dry-run, which has to refuse what the real call would.
+/// \error kInvalid, kFailed
+Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force);
+
+/// True when a resume would not find `dst`: it is not named step-%08d with the checkpoint's step.
+bool hidden_from_resume(const std::string& dst, std::uint64_t step);
+
 class Rewrite {
  public:
-  /// Checks that DST can be made (not there, or a checkpoint with `force`; not SRC, not inside SRC), takes the lock of the run
-  /// folder that DST lies in, if it lies in one, clears temporaries of dead tools for the same DST, and makes a new one, locked.
-  /// \error kInvalid (DST exists, is SRC, is inside SRC), kLocked (live run, or another tool on the same DST), kFailed
+  /// Checks that DST can be made (its folder exists; it is not there, or is a checkpoint without `.keep` and `force` is set;
+  /// it is not SRC, not inside SRC, not around it), takes the lock of the run folder that DST lies in, if it lies in one,
+  /// then that of `<DST>.tmp-rewrite`, clears what a dead tool left there, and makes a new folder in it.
+  /// \error kInvalid (names), kLocked (live run, or another tool on the same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force);
   /// Removes the temporary unless publish() succeeded.
   ~Rewrite();
   Rewrite(const Rewrite&) = delete;
   Rewrite& operator=(const Rewrite&) = delete;
 
-  const std::string& folder() const;  ///< the temporary, to be filled
-  /// True when a resume would not find DST: it is not named step-%08d with the checkpoint's step.
+  const std::string& folder() const;  ///< the temporary, to be filled; empty at first
   bool hidden_from_resume(std::uint64_t step) const;
-  /// Syncs the component folders, writes `manifest` (write_manifest), renames the temporary to DST without replacing (with
-  /// `force`: exchanges, or moves the old one aside first) and syncs the parent. Then removes what was replaced.
+  /// \error kFailed when less than `bytes` x 1.05 are free beside DST
+  Status need_space(std::uint64_t bytes) const;
+  /// Tells the other hosts that the holder of the run's lock lives. Call between files, and about every 10 s in long work.
+  /// Cheap; does nothing more often than every 5 s. \error kLocked when a run has taken the folder over
+  Status beat();
+  /// carry_file of member `path` of SRC, with its folder made when missing.
+  Result<Carried> carry(const std::string& member);
+  /// Creates member `path` with `text`, synced, and its folder when missing.
+  Status write(const std::string& member, const std::string& text);
+  /// Makes the folder of member `path` in the temporary when missing.
+  Status make_folder_of(const std::string& member);
+  /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary to DST without replacing (with
+  /// `force`: exchanges, or moves the old one aside first) and syncs the parent. Then removes what was replaced; call once.
+  /// \error kInvalid (somebody made DST meanwhile), kFailed. When only the last sync fails, DST may be there all the same.
   Status publish(const Manifest& manifest);
+  const std::vector<std::string>& warnings() const;  ///< what failed after the publishing and does no harm
 
  private:
   struct Impl;

@@ -7,12 +7,6 @@
 namespace titan::ckpt {
 namespace {
 
-PhaseKind decay_kind(const std::string& type) {
-  if (type == "sqrt") return PhaseKind::kSqrt;
-  if (type == "cosine") return PhaseKind::kCosine;
-  return PhaseKind::kLinear;
-}
-
 /// How much of the way from `end` back to `start` is left at progress `p`.
 double remaining(PhaseKind kind, double p) {
   switch (kind) {
@@ -32,6 +26,20 @@ double progress(const LrPhase& phase, std::uint64_t n) {
 
 }  // namespace
 
+PhaseKind decay_kind(const std::string& type) {
+  if (type == "sqrt") return PhaseKind::kSqrt;
+  if (type == "cosine") return PhaseKind::kCosine;
+  return PhaseKind::kLinear;
+}
+
+std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room, std::uint64_t otherwise) {
+  if (!ratio) return std::min(otherwise, room);
+  // Half to even; the comparisons are false for NaN as well.
+  const double wanted = std::nearbyint(static_cast<double>(total) * *ratio);
+  if (!(wanted >= 1)) return 0;
+  return wanted < static_cast<double>(room) ? static_cast<std::uint64_t>(wanted) : room;
+}
+
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
   if (phases.empty()) return 0;
   const LrPhase* active = &phases.front();
@@ -45,16 +53,7 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double from) {
   const std::uint64_t total = settings.total_steps;
   const std::uint64_t warmup = std::min(settings.warmup_steps, total);
-  std::uint64_t decay = total - warmup;
-  if (settings.decay_ratio) {
-    // Half to even, as Python's round(); the comparison is false for NaN as well.
-    const double wanted = std::nearbyint(static_cast<double>(total) * *settings.decay_ratio);
-    if (!(wanted >= 1)) {
-      decay = 0;
-    } else if (wanted < static_cast<double>(decay)) {
-      decay = static_cast<std::uint64_t>(wanted);
-    }
-  }
+  const std::uint64_t decay = decay_length(settings.decay_ratio, total, total - warmup, total - warmup);
   const double peak = settings.peak, floor = settings.min_lr_factor * settings.peak;
   auto constant = [](std::uint64_t first, double lr) {
     return LrPhase{first, PhaseKind::kConstant, lr, lr, static_cast<double>(first), 0};

@@ -14,6 +14,11 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
+/// The kind of phase that "linear", "sqrt" or "cosine" names.
+PhaseKind decay_kind(const std::string& type);
+/// Steps of a decay: `ratio` of `total`, rounded half to even as Python does, at most `room`; `otherwise` without a ratio.
+std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room, std::uint64_t otherwise);
+
 /// End of the curve: origin + length - 1 of the last phase.
 std::uint64_t curve_end(const std::vector<LrPhase>& phases);
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/io/weight_source.h"
 #include "cli/titan_train/args.h"
 #include "cli/ui/terminal.h"
 
@@ -14,6 +15,8 @@ int config_verb(const Arguments& arguments);
 /// Prints the completion script for the shell that the argument names.
 int completion_verb(const Arguments& arguments);
 
+/// Opens weights of every format that this program reads.
+ckpt::WeightOpener weight_opener();
 /// The value of --nproc, 1 when it was not given. \error kInvalid.
 ckpt::Result<int> parse_nproc(const ui::Command& command);
 /// The value of --color. \error kInvalid.

@@ -11,7 +11,8 @@ namespace titan::ckpt::testing {
 const char* op_name(Op op) {
   static constexpr const char* kNames[] = {"create", "open_read", "pread", "pwrite", "truncate", "size", "datasync",
                                            "close", "make_dir", "remove_file", "remove_dir", "rename",
-                                           "rename_noreplace", "sync_dir", "list", "stat", "free_bytes", "lock", "lock_write"};
+                                           "rename_noreplace", "sync_dir", "list", "stat", "free_bytes", "lock", "lock_write",
+                                           "link", "reflink", "exchange", "real_path"};
   return kNames[static_cast<std::size_t>(op)];
 }
 
@@ -206,6 +207,26 @@ Result<std::unique_ptr<FileLock>> FailingFs::lock(const std::string& path) {
   TITAN_RETURN_IF_ERROR(state_->enter(Op::kLock, path));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, inner_.lock(path));
   return std::unique_ptr<FileLock>(std::make_unique<FailingLock>(state_, std::move(lock), path));
+}
+
+Status FailingFs::link(const std::string& from, const std::string& to) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kLink, from));
+  return inner_.link(from, to);
+}
+
+Status FailingFs::reflink(const std::string& from, const std::string& to) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kReflink, from));
+  return inner_.reflink(from, to);
+}
+
+Status FailingFs::exchange(const std::string& a, const std::string& b) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kExchange, a));
+  return inner_.exchange(a, b);
+}
+
+Result<std::string> FailingFs::real_path(const std::string& path) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kRealPath, path));
+  return inner_.real_path(path);
 }
 
 }  // namespace titan::ckpt::testing

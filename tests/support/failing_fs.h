@@ -14,6 +14,7 @@ namespace titan::ckpt::testing {
 enum class Op {
   kCreate, kOpenRead, kPread, kPwrite, kTruncate, kSize, kDatasync, kClose, kMakeDir, kRemoveFile, kRemoveDir,
   kRename, kRenameNoReplace, kSyncDir, kList, kStat, kFreeBytes, kLock, kLockWrite,
+  kLink, kReflink, kExchange, kRealPath,
 };
 const char* op_name(Op op);
 
@@ -64,6 +65,10 @@ class FailingFs final : public Fs {
   Result<FileInfo> stat(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Status link(const std::string& from, const std::string& to) override;
+  Status reflink(const std::string& from, const std::string& to) override;
+  Status exchange(const std::string& a, const std::string& b) override;
+  Result<std::string> real_path(const std::string& path) override;
 
   struct State;  ///< shared with open files
 

@@ -356,6 +356,32 @@ Result<std::unique_ptr<FileLock>> MemFs::lock(const std::string& path) {
   return std::unique_ptr<FileLock>(std::make_unique<MemLock>(state_, node, path));
 }
 
+Status MemFs::link(const std::string& from, const std::string& to) {
+  std::lock_guard guard(state_->mutex);
+  State::Place source = state_->place(from), target = state_->place(to);
+  std::shared_ptr<Node> node = source.node();
+  const std::string call = "link to " + to;
+  if (!node || !target.has_dir()) return missing(from, call.c_str());
+  if (target.node()) return errno_status(EEXIST, from, call);
+  if (node->type == FileType::kDirectory) {
+    Status status = errno_status(EPERM, from, call);
+    status.code = Code::kUnsupported;
+    return status;
+  }
+  target.dir->children[target.name] = node;
+  return ok_status();
+}
+
+Status MemFs::exchange(const std::string& a, const std::string& b) {
+  std::lock_guard guard(state_->mutex);
+  State::Place first = state_->place(a), second = state_->place(b);
+  std::shared_ptr<Node> one = first.node(), two = second.node();
+  if (!one || !two) return missing(one ? b : a, ("exchange with " + b).c_str());
+  first.dir->children[first.name] = two;
+  second.dir->children[second.name] = one;
+  return ok_status();
+}
+
 Status MemFs::overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> data) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();

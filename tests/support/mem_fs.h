@@ -32,6 +32,8 @@ class MemFs final : public Fs {
   Result<FileInfo> stat(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Status link(const std::string& from, const std::string& to) override;
+  Status exchange(const std::string& a, const std::string& b) override;
 
   /// Damages an existing file behind everybody's back.
   Status overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> data);

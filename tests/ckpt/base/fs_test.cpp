@@ -284,5 +284,38 @@ TEST(Fs, JoinPathPutsOneSlashBetween) {
   for (const auto& [a, b, joined] : cases) EXPECT_EQ(join_path(a, b), joined);
 }
 
+TEST_P(FsConformance, ALinkIsASecondNameOfTheSameFile) {
+  ASSERT_TRUE(put_text(fs(), at("a"), "text").ok());
+  ASSERT_TRUE(fs().link(at("a"), at("b")).ok());
+  ASSERT_TRUE(fs().remove_file(at("a")).ok());
+  EXPECT_EQ(get_text(fs(), at("b")), "text");
+  ASSERT_TRUE(put_text(fs(), at("c"), "other").ok());
+  EXPECT_EQ(fs().link(at("b"), at("c")).code, Code::kFailed);
+  EXPECT_EQ(get_text(fs(), at("c")), "other");
+  EXPECT_EQ(fs().link(at("none"), at("d")).code, Code::kNotFound);
+  ASSERT_TRUE(fs().make_dir(at("dir")).ok());
+  EXPECT_EQ(fs().link(at("dir"), at("dir2")).code, Code::kUnsupported);
+}
+
+TEST_P(FsConformance, AnExchangeSwapsTwoNamesOrIsNotOffered) {
+  ASSERT_TRUE(put_text(fs(), at("x/new/f"), "new").ok());
+  ASSERT_TRUE(put_text(fs(), at("old/f"), "old").ok());
+  const Status status = fs().exchange(at("x/new"), at("old"));
+  const bool swapped = status.ok();
+  EXPECT_TRUE(swapped || status.code == Code::kUnsupported) << status.to_string();
+  EXPECT_EQ(get_text(fs(), at("old/f")), swapped ? "new" : "old");
+  EXPECT_EQ(get_text(fs(), at("x/new/f")), swapped ? "old" : "new");
+  EXPECT_EQ(fs().exchange(at("x/new"), at("none")).code, swapped ? Code::kNotFound : Code::kUnsupported);
+}
+
+TEST_P(FsConformance, TheRealPathIsOneSpellingForAll) {
+  ASSERT_TRUE(put_text(fs(), at("d/f"), "").ok());
+  const auto real = fs().real_path(at("d"));
+  ASSERT_TRUE(real.ok()) << real.status().to_string();
+  for (const char* spelling : {"d/", "./d", "d/../d", "d//."}) EXPECT_EQ(*fs().real_path(at(spelling)), *real) << spelling;
+  EXPECT_EQ(*fs().real_path(at("d/f")), *real + "/f");
+  EXPECT_EQ(fs().real_path(at("none")).status().code, Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace titan::ckpt

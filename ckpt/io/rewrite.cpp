@@ -1,0 +1,285 @@
+#include "ckpt/io/rewrite.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_lock.h"
+
+namespace titan::ckpt {
+namespace {
+
+// One fixed name per DST: whoever holds the lock inside owns the folder, so what it finds there is a dead tool's. A run
+// collects it like the temporary of a save.
+constexpr const char* kSuffix = ".tmp-rewrite";
+
+struct Names {
+  std::string dst;      ///< as typed, without slashes at the end
+  std::string parent;
+  bool replaces = false;
+};
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+bool inside(const std::string& path, const std::string& folder) { return path.starts_with(folder == "/" ? folder : folder + "/"); }
+
+// Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
+Status check_replaceable(Fs& fs, const std::string& dst, bool force) {
+  const std::string manifest_path = join_path(dst, kManifestFile);
+  const auto text = read_file(fs, manifest_path, kMaxManifestBytes);
+  const bool checkpoint =
+      text.ok() && check_self_digest(manifest_path, {reinterpret_cast<const char*>(text->data()), text->size()}).ok();
+  if (!checkpoint)
+    return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+  if (!force) return invalid(dst + " exists").with_hint("choose another name, or replace this checkpoint with --force");
+  const auto pin = fs.stat(join_path(dst, ".keep"));
+  if (pin.ok() || pin.status().code != Code::kNotFound)
+    return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
+  return ok_status();
+}
+
+Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force) {
+  Names names;
+  names.dst = without_slashes(dst);
+  const std::string name = names.dst.substr(names.dst.rfind('/') + 1);
+  if (name.empty() || name == "." || name == "..") return invalid("'" + dst + "' cannot be the name of a new checkpoint");
+  names.parent = parent_path(names.dst);
+  const auto real_parent = fs.real_path(names.parent);
+  if (!real_parent.ok()) {
+    if (real_parent.status().code != Code::kNotFound) return real_parent.status();
+    return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
+  }
+  TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
+  const auto there = fs.stat(names.dst);
+  if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
+  std::string real_dst = join_path(*real_parent, name);
+  if (there.ok()) {
+    // A link may lead anywhere, SRC included.
+    if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
+  }
+  if (real_dst == real_src)
+    return invalid("the destination " + dst + " is the source " + src).with_hint("published checkpoints are never changed: choose another name");
+  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
+  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  if (there.ok()) {
+    if (there->type != FileType::kDirectory)
+      return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+    TITAN_RETURN_IF_ERROR(check_replaceable(fs, names.dst, force));
+    names.replaces = true;
+  }
+  return names;
+}
+
+// The folder whose run.lock guards `dst`, or empty: a run keeps its lock beside its folder of checkpoints.
+Result<std::string> run_around(Fs& fs, const std::string& parent, const std::string& dst) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
+  const std::string above = parent_path(real);
+  if (fs.stat(join_path(real, "run.lock")).ok()) return real;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(real));
+  const bool steps = std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
+    return entry.type == FileType::kDirectory && parse_step_name(entry.name);
+  });
+  const bool named = real.substr(real.rfind('/') + 1) == "checkpoint";
+  const bool guarded = fs.stat(join_path(above, "run.lock")).ok();
+  if (named && (steps || guarded || parse_step_name(dst.substr(dst.rfind('/') + 1)))) return above;
+  if (!steps) return std::string();
+  return guarded ? above : real;
+}
+
+// Takes the lock in `wrapper`, made when missing. The one who finishes removes the file while holding it: a lock on a file
+// that has lost its name is worth nothing, so what we wrote must be what lies under the name.
+Result<std::unique_ptr<FileLock>> lock_wrapper(Fs& fs, const std::string& wrapper, const std::string& dst) {
+  const std::string path = join_path(wrapper, "lock");
+  const std::string note = encode_lock_owner(this_process());
+  const std::string text = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}()) + " " + note;
+  Status last;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    Status made = fs.make_dir(wrapper);  // may be there
+    Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
+    if (!lock.ok()) {
+      last = lock.status();
+      if (last.code == Code::kLocked) {
+        Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
+        const std::string& holder = last.causes.empty() ? note : last.causes.front();
+        if (const auto owner = decode_lock_owner(holder.substr(std::min(holder.find('{'), holder.size()))); owner.ok())
+          status.causes.push_back("process " + std::to_string(owner->pid) + " on host " + owner->host + " since " + owner->since);
+        return status;
+      }
+      if (fs.stat(wrapper).ok()) {
+        (void)fs.remove_dir(wrapper);  // only if it is empty, so only if it is ours
+        return last;
+      }
+      if (!made.ok()) return made;
+      continue;  // the other one has just removed the folder
+    }
+    TITAN_RETURN_IF_ERROR((*lock)->write(text));
+    const auto back = read_file(fs, path, 64 * 1024);
+    if (back.ok() && std::string(reinterpret_cast<const char*>(back->data()), back->size()) == text) return std::move(*lock);
+    last = back.ok() ? locked("another process is writing " + dst) : back.status();
+    if (last.code != Code::kNotFound && last.code != Code::kLocked) return last;
+  }
+  return last;
+}
+
+double now_s() { return this_process().heartbeat; }
+
+}  // namespace
+
+struct Rewrite::Impl {
+  Fs& fs;
+  std::string src;
+  Names names;
+  std::string wrapper, fresh, aside;
+  std::unique_ptr<RunLock> run;
+  double last_beat = 0;
+  std::unique_ptr<FileLock> lock;
+  bool committed = false;  ///< the temporary is not the destructor's to remove any more
+  std::vector<std::string> warnings;
+
+  explicit Impl(Fs& f) : fs(f) {}
+
+  // What a tool left that died here: the checkpoint that it had moved aside goes back, the rest goes away.
+  Status clear() {
+    const auto old = fs.stat(aside);
+    if (old.ok() && fs.stat(names.dst).status().code == Code::kNotFound) {
+      TITAN_RETURN_IF_ERROR(fs.rename_noreplace(aside, names.dst));
+      TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
+    }
+    TITAN_RETURN_IF_ERROR(remove_tree(fs, aside));
+    return remove_tree(fs, fresh);
+  }
+
+  // The lock goes last: while its name is there the folder is ours.
+  void remove_wrapper() {
+    for (const std::string& path : {fresh, aside, join_path(wrapper, "lock")}) {
+      if (const Status removed = remove_tree(fs, path); !removed.ok()) warnings.push_back(removed.message);
+    }
+    if (const Status removed = fs.remove_dir(wrapper); !removed.ok() && removed.code != Code::kNotFound) warnings.push_back(removed.message);
+    lock.reset();
+  }
+
+  Status replace() {
+    const Status exchanged = fs.exchange(fresh, names.dst);
+    if (exchanged.code != Code::kUnsupported) return exchanged;
+    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, aside));
+    const Status moved = fs.rename_noreplace(fresh, names.dst);
+    if (moved.ok()) return moved;
+    if (const Status back = fs.rename_noreplace(aside, names.dst); !back.ok()) {
+      committed = true;  // the old one lies in the temporary: leave it
+      return moved.wrapped("the old " + names.dst + " lies in " + aside + " now");
+    }
+    return moved;
+  }
+};
+
+Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force) {
+  return check_names(fs, src, dst, force).status();
+}
+
+bool hidden_from_resume(const std::string& dst, std::uint64_t step) {
+  const std::string path = without_slashes(dst);
+  return path.substr(path.rfind('/') + 1) != step_folder(step);
+}
+
+Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, const std::string& dst, bool force) {
+  auto impl = std::make_unique<Impl>(fs);
+  impl->src = src;
+  TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force));
+  TITAN_ASSIGN_OR_RETURN(const std::string run, run_around(fs, impl->names.parent, impl->names.dst));
+  if (!run.empty()) {
+    TITAN_ASSIGN_OR_RETURN(impl->run, RunLock::take(fs, run, this_process()));
+    impl->last_beat = now_s();
+  }
+  impl->wrapper = impl->names.dst + kSuffix;
+  impl->fresh = join_path(impl->wrapper, "new");
+  impl->aside = join_path(impl->wrapper, "old");
+  TITAN_ASSIGN_OR_RETURN(impl->lock, lock_wrapper(fs, impl->wrapper, dst));
+  std::unique_ptr<Rewrite> rewrite(new Rewrite(std::move(impl)));  // from here on the destructor cleans up
+  Impl& made = *rewrite->impl_;
+  TITAN_RETURN_IF_ERROR(made.clear());
+  // Again, now that nobody else touches it: DST may have come, gone, or been put back.
+  TITAN_ASSIGN_OR_RETURN(made.names, check_names(fs, src, dst, force));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(made.fresh));
+  return rewrite;
+}
+
+Rewrite::Rewrite(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Rewrite::~Rewrite() {
+  if (!impl_->committed) impl_->remove_wrapper();
+}
+
+const std::string& Rewrite::folder() const { return impl_->fresh; }
+const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnings; }
+bool Rewrite::hidden_from_resume(std::uint64_t step) const { return ckpt::hidden_from_resume(impl_->names.dst, step); }
+
+Status Rewrite::need_space(std::uint64_t bytes) const {
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent));
+  const std::uint64_t needed = bytes + bytes / 20;
+  if (available >= needed) return ok_status();
+  return failed("disk full: " + impl_->names.dst + " needs about " + std::to_string(needed) + " bytes, " + std::to_string(available) + " are free")
+      .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
+}
+
+Status Rewrite::beat() {
+  constexpr double kSeconds = 5;
+  if (!impl_->run) return ok_status();
+  const double now = now_s();
+  if (now - impl_->last_beat < kSeconds) return ok_status();
+  impl_->last_beat = now;
+  return impl_->run->beat(now);
+}
+
+Status Rewrite::make_folder_of(const std::string& member) {
+  for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {
+    const std::string folder = join_path(impl_->fresh, member.substr(0, slash));
+    const auto info = impl_->fs.stat(folder);
+    if (info.ok()) continue;
+    if (info.status().code != Code::kNotFound) return info.status();
+    TITAN_RETURN_IF_ERROR(impl_->fs.make_dir(folder));
+  }
+  return ok_status();
+}
+
+Result<Carried> Rewrite::carry(const std::string& member) {
+  TITAN_RETURN_IF_ERROR(beat());
+  TITAN_RETURN_IF_ERROR(make_folder_of(member));
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member));
+}
+
+Status Rewrite::write(const std::string& member, const std::string& text) {
+  TITAN_RETURN_IF_ERROR(make_folder_of(member));
+  return write_new_file(impl_->fs, join_path(impl_->fresh, member), std::as_bytes(std::span(text)));
+}
+
+Status Rewrite::publish(const Manifest& manifest) {
+  Fs& fs = impl_->fs;
+  std::set<std::string> folders;
+  for (const FileEntry& file : manifest.files) {
+    for (std::size_t slash = file.path.find('/'); slash != std::string::npos; slash = file.path.find('/', slash + 1))
+      folders.insert(file.path.substr(0, slash));
+  }
+  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->fresh, folder)));
+  TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->fresh, manifest));
+  impl_->last_beat = 0;
+  TITAN_RETURN_IF_ERROR(beat());
+  if (impl_->names.replaces) {
+    TITAN_RETURN_IF_ERROR(impl_->replace());
+  } else if (Status moved = fs.rename_noreplace(impl_->fresh, impl_->names.dst); !moved.ok()) {
+    if (!fs.stat(impl_->names.dst).ok()) return moved;
+    return invalid(impl_->names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
+  }
+  impl_->committed = true;  // should the sync fail, what was replaced stays in the temporary
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(impl_->names.parent));
+  impl_->remove_wrapper();
+  return ok_status();
+}
+
+}  // namespace titan::ckpt
