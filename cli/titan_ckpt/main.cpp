@@ -19,7 +19,7 @@ struct Runner {
 };
 
 constexpr Runner kRunners[] = {
-    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
+    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat}, {"convert", run_convert},
 };
 
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {

@@ -32,5 +32,6 @@ Answer run_inspect(const Request& request);
 Answer run_verify(const Request& request);
 Answer run_diff(const Request& request);
 Answer run_cat(const Request& request);
+Answer run_convert(const Request& request);
 
 }  // namespace titan::cli

@@ -12,6 +12,7 @@
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/terminal.h"
+#include "converters/report.h"
 
 namespace titan::ui {
 
@@ -41,6 +42,9 @@ std::string diff_json(const ckpt::DiffReport& report);
 
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
+
+std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
+std::string convert_json(const convert::ConversionReport& report);
 
 /// "[256, 4099]".
 std::string shape_text(const std::vector<std::uint64_t>& shape);
