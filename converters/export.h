@@ -8,7 +8,8 @@ namespace titan::convert {
 
 struct ExportTarget {
   std::string destination;          ///< folder to be made
-  bool force = false;               ///< replaces `destination` where it is a checkpoint of `format`
+  bool force = false;               ///< replaces `destination` where it is a checkpoint of `format` and nothing else
+  bool dry_run = false;             ///< checks and reports, writes nothing
 };
 
 /// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; temporaries that died for the same destination are

@@ -32,6 +32,7 @@ struct ForeignTensor {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<std::uint64_t> shape;
+  std::uint64_t bytes() const { return ckpt::element_count(shape) * ckpt::dtype_size(dtype); }
   bool operator==(const ForeignTensor&) const = default;
 };
 
@@ -96,8 +97,8 @@ struct ExportOptions {
   std::optional<Settings> config;                ///< as in ImportOptions
 };
 
-/// Bytes of tensors so far, and in all.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+/// Bytes of tensors so far, and in all. An error that it returns ends the conversion.
+using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
 class ForeignWriter {
@@ -118,6 +119,9 @@ class Format {
   virtual const char* title() const = 0;         ///< for people: "Hugging Face safetensors"
   /// True when `path` looks like this format by the names of its files; nothing is parsed.
   virtual bool probe(Fs& fs, const std::string& path) const = 0;
+  /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name in it is
+  /// never replaced.
+  virtual bool is_member(const std::string& name) const = 0;
   /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported
   virtual Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const = 0;
   /// Plans to write `source`, which outlives the writer. \error kUnsupported (no writer, or a model that the format cannot

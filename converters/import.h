@@ -22,6 +22,7 @@ class PlannedReader {
 struct ImportTarget {
   std::string destination;          ///< folder to be made
   bool force = false;               ///< replaces `destination` where it is a checkpoint
+  bool dry_run = false;             ///< checks and reports, writes nothing
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;
   std::string created, writer;      ///< of the manifest
 };
@@ -31,8 +32,9 @@ struct ImportTarget {
 Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
                                            const ImportTarget& target, const Progress& progress = {});
 
-/// Opens `path`, ours or foreign, for looking at it. A foreign one has a manifest made up in memory: our names, no files, no
-/// pieces, and digests of zeros (CheckpointReader::foreign()). \error as CheckpointReader::open and ForeignCheckpoint::plan
+/// Looks at `source` through `plan` as a checkpoint of ours: our names, no files, no pieces, digests of zeros (CheckpointReader::foreign()).
+CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
+/// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
 
 }  // namespace titan::convert

@@ -23,6 +23,7 @@ constexpr Runner kRunners[] = {
     {"lr", run_lr}, {"strip", run_strip},
     {"reshard", run_reshard},
     {"prune", run_prune}, {"completion", run_completion},
+    {"convert", run_convert},
 };
 
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {

@@ -40,6 +40,7 @@ Answer run_strip(const Request& request);
 Answer run_reshard(const Request& request);
 Answer run_prune(const Request& request);
 Answer run_completion(const Request& request);
+Answer run_convert(const Request& request);
 
 }  // namespace titan::cli
 

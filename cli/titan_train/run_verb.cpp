@@ -61,12 +61,12 @@ std::optional<std::string> environment(const char* name) {
 
 }  // namespace
 
-Result<int> parse_nproc(const ui::Command& command) {
+Result<int> parse_nproc(const ui::Command& command, int most) {
   const std::string text = command.value("nproc").value_or("1");
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
-    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > most)
+    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to " + std::to_string(most));
   return count;
 }
 

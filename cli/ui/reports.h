@@ -15,6 +15,7 @@
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/terminal.h"
+#include "converters/report.h"
 
 namespace titan::ui {
 
@@ -47,6 +48,8 @@ std::string diff_json(const ckpt::DiffReport& report, bool stats);
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
 
+std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
+std::string convert_json(const convert::ConversionReport& report);
 std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
 std::string reshard_json(const ckpt::ReshardReport& report);
 

@@ -239,7 +239,7 @@ Status HfWriter::write_tensor(ckpt::File& file, std::uint64_t offset, const Item
     }
     TITAN_RETURN_IF_ERROR(file.pwrite(offset + at * out_size, data));
     done_ += data.size();
-    if (progress) progress(done_, bytes_);
+    if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
   }
   return ckpt::ok_status();
 }

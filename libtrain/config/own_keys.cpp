@@ -56,8 +56,12 @@ std::vector<Key> own_keys() {
              "token ids; the byte tokenizer uses 256; unset: the flavour's"),
       number("model.norm_eps", kCurve, TITAN_FIELD(model.norm_eps), positive(), "of RMSNorm; unset: the flavour's (1e-5)"),
       number("model.rope_theta", kCurve, TITAN_FIELD(model.rope_theta), positive(), "base of RoPE; unset: the flavour's (500000)"),
+      text("model.rope_scaling", kCurve, TITAN_FIELD(model.rope_scaling),
+           "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do (\"llama3:8:1:4:8192\"); unset: as it is"),
       flag("model.tied_embeddings", kCurve, TITAN_FIELD(model.tied_embeddings),
            "the head uses the embedding's weight; unset: the flavour's (false)"),
+      flag("model.qkv_bias", kCurve, TITAN_FIELD(model.qkv_bias),
+           "the projections of queries, keys and values have a bias, as in Qwen2; unset: the flavour's (false)"),
 
       text("optimizer.name", kCurve, TITAN_FIELD(optimizer.name), "optimizer", {"AdamW"}, {"Adam"}),
       number("optimizer.lr", kCurve, TITAN_FIELD(optimizer.lr), between(0, 1e6), "peak learning rate"),

@@ -45,7 +45,7 @@ class Verifier : public ::testing::Test {
     std::vector<std::vector<Place>> files;
     for (const FileEntry& file : manifest_.files) {
       const bool shard = file.role == FileRole::kShard;
-      files.emplace_back(file.bytes, Place{file.path, 0, shard ? "envelope" : "json"});
+      files.emplace_back(file.bytes, Place{file.path, 0, shard ? "envelope" : role_text(file.role)});
       for (std::uint64_t i = 0; shard && i < file.table_rows * kLeafRowBytes; ++i) files.back()[file.table_offset + i].unit = "table";
     }
     for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
@@ -108,11 +108,11 @@ class Verifier : public ::testing::Test {
   std::map<std::string, std::vector<Place>> places_;
 };
 
-TEST_F(Verifier, Finds200SeededBitFlipsAndNamesTheUnit) {
+TEST_F(Verifier, Finds240SeededBitFlipsAndNamesTheUnit) {
   constexpr std::uint64_t kSeed = 4242;
   RecordProperty("seed", std::to_string(kSeed));
   std::mt19937_64 random(kSeed);
-  for (const char* unit : {"manifest", "json", "table", "envelope", "leaf"}) {
+  for (const char* unit : {"manifest", "json", "table", "envelope", "leaf", "derived"}) {
     ASSERT_FALSE(places_[unit].empty()) << unit;
     for (int i = 0; i < 40; ++i) expect_found(places_[unit][random() % places_[unit].size()], random() % 8);
   }

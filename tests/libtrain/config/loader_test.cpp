@@ -75,8 +75,6 @@ TEST(Loader, ReadsAListFromTomlAndFromCommas) {
 
 TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   const char* cases[][2] = {
-      {"model.qkv_bias = true", "model.qkv_bias = true"},
-      {"model.rope_scaling = \"llama3\"", "model.rope_scaling = \"llama3\""},
       {"[model.rope_scaling]\nfactor = 8.0", "model.rope_scaling.factor = 8.0"},
       {"model.tokenizer = \"assets/tokenizer.json\"", "model.tokenizer = \"assets/tokenizer.json\""},
       {"model.hf_assets_path = \"./tests/assets/tokenizer\"", "model.hf_assets_path = \"./tests/assets/tokenizer\""},
