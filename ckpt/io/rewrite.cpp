@@ -269,10 +269,14 @@ Status Rewrite::make_folder_of(const std::string& member) {
   return ok_status();
 }
 
-Result<Carried> Rewrite::carry(const std::string& member) {
-  TITAN_RETURN_IF_ERROR(beat());
+Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& cancel) {
+  const auto pulse = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    return beat();
+  };
+  TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member));
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {

@@ -42,11 +42,12 @@ Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSche
   return ok_status();
 }
 
-Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh) {
+Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh,
+                                               const CancelToken& cancel) {
   std::vector<CarriedFile> files;
   for (const FileEntry& file : manifest.files) {
     if (std::find(fresh.begin(), fresh.end(), file.path) != fresh.end()) continue;
-    TITAN_ASSIGN_OR_RETURN(Carried carried, rewrite.carry(file.path));
+    TITAN_ASSIGN_OR_RETURN(Carried carried, rewrite.carry(file.path, cancel));
     files.push_back({file.path, file.bytes, carried.method, std::move(carried.reason)});
   }
   return files;

@@ -14,6 +14,7 @@ struct RewriteOptions {
   std::string dst;              ///< a folder that is not there yet
   bool force = false;           ///< DST may be a checkpoint: it is replaced
   std::string writer, created;  ///< of the new manifest: program, version, git hash; RFC 3339 UTC
+  CancelToken cancel;
 };
 
 /// How one member of SRC came into DST.
@@ -31,6 +32,6 @@ void replace_json(Manifest& manifest, const char* component, const std::string& 
 /// Sets the id of `manifest` from `lr` and what else the checkpoint of `source` holds of it. Absent components are left out.
 Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr);
 /// Carries the members of `manifest` whose paths are not in `fresh`, in order.
-Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh);
+Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh, const CancelToken& cancel);
 
 }  // namespace titan::ckpt

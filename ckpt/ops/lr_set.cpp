@@ -128,7 +128,8 @@ Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
     fresh.push_back(json_path(kTrainState));
     TITAN_RETURN_IF_ERROR(rewrite->write(fresh.back(), state.train));
   }
-  TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, state.manifest, fresh));
+  TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, state.manifest, fresh, options.cancel));
+  TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(state.manifest));
   report.warnings = rewrite->warnings();
   report.written = true;

@@ -7,10 +7,12 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/shard_writer.h"
+#include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {
 namespace {
 
+constexpr unsigned kThreads = 4;  // that hash, encode and write a converted shard
 constexpr const char* kResumeNeeds[] = {kModel, kOptimizer, kLrScheduler, kDataloader, kTrainState};
 
 bool keeps(const StripOptions& options, const std::string& component) {
@@ -92,7 +94,7 @@ std::vector<ShardPlan> plan_shards(const Manifest& manifest, DType to) {
       const ParameterRecord& record = manifest.parameters[from.first];
       const Piece& piece = record.model->pieces[from.second];
       const DType dtype = converts(record, to) ? to : record.model->dtype;
-      plan.pieces.push_back({record.meta.name, dtype, record.meta.grid(manifest.leaf_elements), {piece.first_leaf, piece.leaf_count}});
+      plan.pieces.push_back({record.meta.name, dtype, record.meta.grid(manifest.leaf_elements), {piece.first_leaf, piece.leaf_count}, piece.codec});
       plan.from.push_back(from);
     }
     plans.push_back(std::move(plan));
@@ -142,6 +144,7 @@ class Converter {
     const Manifest& manifest = source_.manifest();
     return write_shard(fs, rewrite.folder(), plan.member, plan.pieces,
                        [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+                         TITAN_RETURN_IF_ERROR(options_.cancel.check());
                          TITAN_RETURN_IF_ERROR(rewrite.beat());
                          const std::uint32_t index = plan.from[p].first;
                          const DType from = manifest.parameters[index].model->dtype, to = plan.pieces[p].dtype;
@@ -153,7 +156,8 @@ class Converter {
                          if (from == to) return std::span<const std::byte>(buffer_);
                          note(convert_elements(from, buffer_, to, scratch), plan.pieces[p].tensor, plan.pieces[p].grid.begin(leaf));
                          return std::span<const std::byte>(scratch);
-                       });
+                       },
+                       {kThreads});
   }
 
   void note(const RoundingError& error, const std::string& tensor, std::uint64_t first) {
@@ -187,12 +191,12 @@ void renew_model_component(Manifest& manifest) {
   }
 }
 
-// What of SRC is no longer true where shards are new: derived files.
+// Where shards are new, derived files of SRC are no longer true: the one that can be rebuilt stays in the list, to be.
 void drop_derived(Manifest& manifest) {
   std::map<std::uint32_t, std::uint32_t> moved;
   std::vector<FileEntry> files;
   for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
-    if (manifest.files[i].role == FileRole::kDerived) continue;
+    if (manifest.files[i].role == FileRole::kDerived && manifest.files[i].path != kVirtualModel) continue;
     moved[i] = static_cast<std::uint32_t>(files.size());
     files.push_back(manifest.files[i]);
   }
@@ -250,9 +254,15 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
     drop_derived(manifest);
     TITAN_RETURN_IF_ERROR(Converter(reader, options, report).run(fs, *rewrite, manifest));
     renew_model_component(manifest);
+    for (FileEntry& file : manifest.files) {
+      if (file.role != FileRole::kDerived) continue;
+      TITAN_ASSIGN_OR_RETURN(file, write_virtual_model(fs, rewrite->folder(), manifest));
+      report.rewritten.push_back(file.path);
+    }
   }
-  TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, manifest, report.rewritten));
+  TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, manifest, report.rewritten, options.cancel));
   TITAN_RETURN_IF_ERROR(strip_id(manifest, reader));
+  TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
   report.new_id = manifest.id;
   report.warnings = rewrite->warnings();

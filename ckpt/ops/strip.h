@@ -40,7 +40,7 @@ struct StripReport {
 /// Decides and checks everything that writing would refuse; writes nothing.
 /// \error kInvalid (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those of opening SRC
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
-/// Makes DST: kept members carried, converted shards written while streaming, one leaf in memory.
+/// Makes DST: kept members carried, converted shards written while streaming (a few leaves in memory), model/model.h5 rebuilt for them.
 /// \error as Rewrite; kCorrupt (a leaf that was to be converted)
 Status write_strip(Fs& fs, const StripOptions& options, StripReport& report);
 

@@ -8,6 +8,7 @@
 #include "cli/titan_ckpt/lr_config.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/report_lr.h"
+#include "cli/ui/stop.h"
 #include "cli/ui/units.h"
 #include "cli/ui/version.h"
 
@@ -45,6 +46,7 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
   options->force = command.has("force");
   options->writer = ui::version_line("titan-ckpt") + " lr set";
   options->created = ui::format_utc(std::time(nullptr));
+  options->cancel = ui::stop_on_signals();
   for (const char* needed : {"steps", "policy"})
     if (!command.has(needed)) return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`").with_hint("`titan-ckpt lr --help` shows its arguments");
   TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
@@ -103,8 +105,8 @@ Answer run_set(const Request& request) {
   else answer.text += ui::lr_written_text(*report, request.style);
   answer.notes = report->warnings;
   if (report->hidden)
-    answer.notes.push_back("a resume looks for " + ckpt::step_folder(report->preview.step) + " in the checkpoint folder of a run: it does not find `" + report->dst +
-                           "` by itself; name it with --resume, or put it there under that name");
+    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " + ckpt::step_folder(report->preview.step) + ": name " + report->dst +
+                           " on the command line to start from it");
   return answer;
 }
 

@@ -5,6 +5,7 @@
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/report_strip.h"
+#include "cli/ui/stop.h"
 #include "cli/ui/units.h"
 #include "cli/ui/version.h"
 
@@ -26,6 +27,7 @@ Answer run_strip(const Request& request) {
     if (*dtype != "bf16" && *dtype != "f32") return {.error = ckpt::invalid("`--dtype` is `" + *dtype + "`, expected bf16 or f32")};
     options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
   }
+  options.cancel = ui::stop_on_signals();
   ui::Progress progress(!request.json);
   progress.begin("strip");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
@@ -34,6 +36,7 @@ Answer run_strip(const Request& request) {
   if (!command.has("dry-run")) {
     if (const ckpt::Status status = ckpt::write_strip(request.fs, options, *report); !status.ok()) return {.error = status};
   }
+  progress.erase();
   return {.text = request.json ? ui::strip_json(*report) : ui::strip_text(*report, request.style), .notes = report->warnings};
 }
 

@@ -53,6 +53,7 @@ std::string drawing(const std::vector<ckpt::LrPhase>& before, const std::vector<
 std::string change(double from, double to) {
   if (from == to) return "no jump";
   if (from == 0) return "from 0";
+  if (to / from >= 3) return format_rounded(to / from, 3) + " times";
   const double share = (to - from) / from * 100;
   const std::string digits = format_rounded(std::fabs(share), 3);
   return std::string(share > 0 ? "+" : "-") + digits + " %";

@@ -40,7 +40,7 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
   if (!report.written) return out + "nothing written: --dry-run\n";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";
   if (!report.rewritten.empty())
-    out += "  " + std::to_string(report.rewritten.size()) + (report.rewritten.size() == 1 ? " shard" : " shards") + " written anew\n";
+    out += "  " + std::to_string(report.rewritten.size()) + (report.rewritten.size() == 1 ? " file" : " files") + " written anew\n";
   return out + carried_text(report.files, style);
 }
 
