@@ -33,6 +33,7 @@ class DcpFormat final : public Format {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     return info.ok() && info->type == ckpt::FileType::kFile;
   }
+  bool is_member(const std::string& name) const override { return name == dcp::kMetadataFile || name.ends_with(".distcp"); }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));
     return std::unique_ptr<ForeignCheckpoint>(std::make_unique<dcp::DcpCheckpoint>(std::move(reader)));

@@ -245,7 +245,7 @@ Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::ve
       }
       TITAN_RETURN_IF_ERROR(put(out));
       done += out.size();
-      if (progress) progress(done, bytes());
+      if (progress) TITAN_RETURN_IF_ERROR(progress(done, bytes()));
     }
     return {};
   };
