@@ -35,7 +35,9 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.dry_run = command.has("dry-run");
   options.untie = command.has("untie");
   options.lr_from_config = command.has("lr-from-config");
-  if (const auto path = command.value("config")) TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+  if (const auto path = command.value("config")) {
+    TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+  }
   if (const auto skip = command.values.find("skip"); skip != command.values.end()) options.skip = skip->second;
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
   if (const auto size = command.value("max-shard-size")) {
