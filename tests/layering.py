@@ -28,7 +28,7 @@ INCLUDES = [
 # Third-party headers and the only places for them.
 PLACES = [
     (r"CLI/", ("cli/ui/command_line.cpp",)),
-    (r"toml\+\+/|toml\.hpp", ("libtrain/config/", "cli/titan_ckpt/lr_config.cpp")),
+    (r"toml\+\+/|toml\.hpp", ("libtrain/config/", "cli/titan_ckpt/lr_config.cpp", "cli/titan_ckpt/toml_rows.cpp")),
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/io/run_lock.cpp", "cli/ui/json_out.cpp", "libtrain/metrics/")),
