@@ -146,6 +146,7 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
 
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
+Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }
 
 Result<LrSchedule> CheckpointReader::lr_schedule() const {
   TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kLrScheduler));

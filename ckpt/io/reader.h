@@ -20,6 +20,8 @@ class CheckpointReader {
 
   const std::string& path() const;
   const Manifest& manifest() const;
+  /// Gives the manifest away; nothing can be read afterwards.
+  Manifest take_manifest() &&;
 
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
   Result<LrSchedule> lr_schedule() const;
