@@ -10,6 +10,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
+#include "ckpt/io/leaf_check.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
@@ -37,10 +38,14 @@ class ShardCheck {
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
   using Count = std::function<void(std::uint64_t bytes)>;  ///< told of bytes read; thread-safe
 
-  /// One leaf of the shard: what the manifest says about it.
+  /// One leaf of the shard: what the manifest says about it. Where a compressed one lies is its row's business; one whose row
+  /// cannot be is lost, and its place is that row.
   struct Expected {
     TensorRef ref;
     std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
+    bool compressed = false, first = false;  ///< first of its piece
+    CompressedLeaf form = {};
+    bool lost = false;
   };
   /// Rows [begin, end) of the leaf table, whose leaves lie side by side and have kCheckRun bytes at most, or one larger leaf.
   struct Run {
@@ -53,8 +58,9 @@ class ShardCheck {
 
   /// Hands out the next run; false at the end. One caller at a time.
   bool next(Run& run);
-  /// Reads and hashes the leaves of `run`. Thread-safe for different runs. \error kFailed, kCorrupt (they cannot be read)
-  Status check(const Run& run, std::span<std::byte> buffer, const Count& count);
+  /// Reads and hashes the leaves of `run`, decodes compressed ones with the caller's `reader`. Thread-safe for different runs.
+  /// \error kFailed, kCorrupt (they cannot be read)
+  Status check(const Run& run, std::span<std::byte> buffer, CompressedLeafReader& reader, const Count& count);
   /// After all runs: compares with the table, hashes what is outside of leaves and table, and appends the damage in order.
   Status finish(std::span<std::byte> buffer, const Count& count, std::vector<Damage>& damage);
 
@@ -65,6 +71,8 @@ class ShardCheck {
  private:
   ShardCheck(const Manifest& manifest, std::uint32_t index) : manifest_(manifest), file_(manifest.files[index]) {}
   void expect(const Pieces& pieces);
+  void locate_compressed();
+  LeafRow check_leaf(const Expected& leaf, std::span<const std::byte> bytes, CompressedLeafReader& reader) const;
 
   const Manifest& manifest_;
   const FileEntry& file_;

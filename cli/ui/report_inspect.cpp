@@ -103,7 +103,13 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
     table.row({std::to_string(a.number), escape(a.started), std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
                std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
                a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
-  return heading(style, "attempts") + table.render(style.palette, "  ");
+  std::string out = heading(style, "attempts") + table.render(style.palette, "  ");
+  for (const ckpt::Attempt& a : report.train->attempts) {
+    const std::string who = "  attempt " + std::to_string(a.number) + ": ";
+    for (const std::string& change : a.changed) out += who + "changed " + escape(change) + "\n";
+    for (const std::string& note : a.notes) out += who + escape(note) + "\n";
+  }
+  return out;
 }
 
 /// What is unknown without a finite element.

@@ -9,10 +9,13 @@
 #include "ckpt/ops/diff.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/list.h"
+#include "ckpt/ops/prune.h"
+#include "ckpt/ops/reshard.h"
 #include "ckpt/ops/stats.h"
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/terminal.h"
+#include "converters/report.h"
 
 namespace titan::ui {
 
@@ -44,6 +47,14 @@ std::string diff_json(const ckpt::DiffReport& report, bool stats);
 
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
+
+std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
+std::string convert_json(const convert::ConversionReport& report);
+std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
+std::string reshard_json(const ckpt::ReshardReport& report);
+
+std::string prune_text(const ckpt::PruneReport& report, const TextStyle& style);
+std::string prune_json(const ckpt::PruneReport& report);
 
 /// "[256, 4099]".
 std::string shape_text(const std::vector<std::uint64_t>& shape);
