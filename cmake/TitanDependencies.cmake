@@ -38,6 +38,7 @@ add_library(titan::zstd ALIAS titan_zstd)
 titan_need_header(TITAN_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 titan_need_header(TITAN_RAPIDJSON_INCLUDE rapidjson/reader.h rapidjson-dev)
 titan_need_header(TITAN_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
+titan_need_header(TITAN_TOMLPP_INCLUDE toml++/toml.h libtomlplusplus-dev)
 
 if(TITAN_TRAIN)
   pkg_check_modules(SPDLOG REQUIRED IMPORTED_TARGET spdlog)

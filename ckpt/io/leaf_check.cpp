@@ -17,11 +17,15 @@ Status CompressedLeafReader::read(File& file, const LeafRow& row, const Compress
 
 Result<LeafRow> CompressedLeafReader::measure(File& file, const LeafRow& row, const CompressedLeaf& leaf) {
   stored_.resize(row.stored_bytes);
-  raw_.resize(leaf.raw_bytes);
   TITAN_RETURN_IF_ERROR(file.pread(row.offset, stored_));
+  return measure(stored_, row, leaf);
+}
+
+LeafRow CompressedLeafReader::measure(std::span<const std::byte> stored, const LeafRow& row, const CompressedLeaf& leaf) {
+  raw_.resize(leaf.raw_bytes);
   LeafRow found = row;
-  found.stored = digest_of(stored_);
-  const Status decoded = decoder_.decode(stored_, row.filter_mask, leaf.element_size, leaf.chunk_bytes, raw_);
+  found.stored = digest_of(stored);
+  const Status decoded = decoder_.decode(stored, row.filter_mask, leaf.element_size, leaf.chunk_bytes, raw_);
   found.raw = decoded.ok() ? digest_of(raw_) : digest_of(std::string_view());
   return found;
 }

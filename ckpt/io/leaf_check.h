@@ -29,6 +29,8 @@ class CompressedLeafReader {
   /// Returns the row that the bytes at `row`, which fits, would have: equal to `row` when they are whole. Bytes that cannot be
   /// decoded have the raw digest of nothing. \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const CompressedLeaf& leaf);
+  /// The same for stored bytes that were read already.
+  LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const CompressedLeaf& leaf);
 
  private:
   LeafDecoder decoder_;

@@ -38,6 +38,7 @@ struct CheckpointReader::Impl {
   Fs* fs = nullptr;
   std::string path;
   Manifest manifest;
+  std::optional<ForeignView> foreign;  // its path and manifest are moved up here
 
   std::mutex mutex;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files;
@@ -185,20 +186,43 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
   return CheckpointReader(std::move(impl));
 }
 
+CheckpointReader CheckpointReader::view(ForeignView foreign) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = std::move(foreign.path);
+  impl->manifest = std::move(foreign.manifest);
+  impl->foreign = std::move(foreign);
+  return CheckpointReader(std::move(impl));
+}
+
+bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
+
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
+Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }
+namespace {
+
+template <typename T>
+Result<T> present(const std::optional<T>& value, const char* component, const std::string& path) {
+  if (!value) return not_found("component '" + std::string(component) + "' is not in " + path);
+  return *value;
+}
+
+}  // namespace
 
 Result<LrSchedule> CheckpointReader::lr_schedule() const {
+  if (foreign()) return present(impl_->foreign->lr, kLrScheduler, path());
   TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kLrScheduler));
   return decode_lr_schedule(join_path(path(), json_path(kLrScheduler)), text);
 }
 
 Result<DataPosition> CheckpointReader::data_position() const {
+  if (foreign()) return present(impl_->foreign->data, kDataloader, path());
   TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kDataloader));
   return decode_data_position(join_path(path(), json_path(kDataloader)), text);
 }
 
 Result<TrainState> CheckpointReader::train_state() const {
+  if (foreign()) return present(impl_->foreign->train, kTrainState, path());
   TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kTrainState));
   TITAN_ASSIGN_OR_RETURN(TrainState state, decode_train_state(join_path(path(), json_path(kTrainState)), text));
   if (state.step != manifest().step)
@@ -214,6 +238,7 @@ Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<
   if (leaves.first > grid.count() || leaves.count > grid.count() - leaves.first || out.size() != (grid.begin(leaves.end()) - grid.begin(leaves.first)) * size)
     return invalid("read of leaves " + std::to_string(leaves.first) + ".." + std::to_string(leaves.end()) + " of tensor '" + manifest().stored_name(ref) +
                    "' (" + std::to_string(grid.count()) + " leaves) into " + std::to_string(out.size()) + " bytes");
+  if (foreign()) return out.empty() ? ok_status() : impl_->foreign->tensors->read(ref, grid.begin(leaves.first), out);
   for (const Piece& piece : tensor->pieces) {
     const std::uint64_t first = std::max(leaves.first, piece.first_leaf);
     const std::uint64_t end = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);

@@ -30,6 +30,7 @@ struct VerifyOptions {
   std::function<void(const std::string& path)> begin;                    ///< a step is started
   VerifyProgress progress;                                               ///< of that step
   CancelToken cancel;
+  unsigned threads = 0;                                                  ///< 0: as many as suit disk and cores
 };
 
 /// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint; kFailed when

@@ -7,6 +7,7 @@
 #include "cli/ui/output.h"
 #include "cli/ui/terminal.h"
 #include "cli/ui/version.h"
+#include "converters/import.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/launch/launch_env.h"
@@ -14,6 +15,7 @@
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/loop/trainer.h"
+#include "libtrain/start/preview.h"
 
 namespace titan::train_cli {
 namespace {
@@ -40,6 +42,8 @@ std::optional<std::string> environment(const char* name) {
 
   train::TrainOptions options;
   options.resume = arguments.command.value("resume").value_or("auto");
+  options.allow = allow_words(arguments.command);
+  options.open_weights = weight_opener();
   options.threads = train::choose_threads(loaded->config, options.resume, env.local_world);
   train::ensure_thread_env(options.threads);
   train::install_stop_handlers();
@@ -58,12 +62,12 @@ std::optional<std::string> environment(const char* name) {
 
 }  // namespace
 
-Result<int> parse_nproc(const ui::Command& command) {
+Result<int> parse_nproc(const ui::Command& command, int most) {
   const std::string text = command.value("nproc").value_or("1");
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
-    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > most)
+    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to " + std::to_string(most));
   return count;
 }
 
@@ -73,6 +77,16 @@ Result<ui::ColorChoice> parse_color(const ui::Command& command) {
   if (text == "always") return ui::ColorChoice::kAlways;
   if (text == "never") return ui::ColorChoice::kNever;
   return ckpt::invalid("--color " + text + ": expected auto, always or never");
+}
+
+ckpt::WeightOpener weight_opener() {
+  return [](const std::string& path) -> Result<std::unique_ptr<ckpt::WeightSource>> {
+    ckpt::Fs& fs = ckpt::posix_fs();
+    const bool foreign = convert::detect_format(fs, path) != nullptr;
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, foreign ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
+    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
+    return ckpt::weights_of(std::move(reader));
+  };
 }
 
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
@@ -93,14 +107,17 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   // What every rank would refuse is refused here, once.
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
-  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
-  if (!plan.ok()) return fail(plan.status());
+  const std::string resume = arguments.command.value("resume").value_or("auto");
+  const auto preview = train::preview_start(
+      ckpt::posix_fs(), {loaded->config, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
+  if (!preview.ok()) return fail(preview.status());
+  if (!preview->verdict.ok()) return fail(preview->verdict);
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
 
   train::LaunchOptions options;
   options.nproc = *nproc;
   options.argv = words;
-  options.threads_per_rank = train::choose_threads(loaded->config, arguments.command.value("resume").value_or("auto"), *nproc);
+  options.threads_per_rank = train::choose_threads(loaded->config, resume, *nproc);
   options.run_dir = loaded->config.job.dump_folder;
   train::LaunchEvents events;
   events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };

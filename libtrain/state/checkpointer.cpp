@@ -1,6 +1,7 @@
 #include "libtrain/state/checkpointer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <chrono>
 #include <cstring>
@@ -87,6 +88,7 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   encoder.u64(snapshot.mesh.pp);
   encoder.u64(snapshot.mesh.dp);
   encoder.u64(snapshot.leaf_elements);
+  encoder.u64(static_cast<std::uint64_t>(snapshot.codec));
   encoder.list(snapshot.parameters.size());
   for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
     encoder.str(parameter.name);
@@ -138,7 +140,9 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
 
   // Every rank writes what it owns; nothing but receipts travels.
   OwnedSource source(optimizer, snapshot);
-  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source);
+  // While ranks save they do not compute, so that the threads of computing are free.
+  const auto threads = static_cast<unsigned>(at::get_num_threads());
+  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads);
   status = agree(io, receipt.status());
   if (!status.ok()) {
     if (world_.rank == 0) ckpt::abandon_save(fs_, tmp);
@@ -182,7 +186,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return report;
 }
 
-Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW& optimizer) const {
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const {
   const ckpt::Manifest& manifest = reader.manifest();
   const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
     const auto index = manifest.find(name);
@@ -205,9 +209,10 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& p
     at::Tensor flat = parameter.master.view({-1});
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
   }
+  std::vector<ShardedAdamW::State> none;
   if (manifest.leaf_elements != leaf_elements_)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) + " elements, this build's " + std::to_string(leaf_elements_));
-  for (ShardedAdamW::State& state : optimizer.states()) {
+  for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
     const std::uint32_t index = index_of.at(state.piece.parameter);
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
