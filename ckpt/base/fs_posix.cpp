@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "ckpt/base/scan_file.h"
+
 namespace titan::ckpt {
 namespace {
 
@@ -143,6 +145,8 @@ class PosixFs final : public Fs {
     return std::unique_ptr<File>(std::move(file));
   }
 
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_scan_file(path); }
+
   Status make_dir(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");
     return ok_status();
@@ -217,7 +221,10 @@ class PosixFs final : public Fs {
     struct stat info {};
     if (::lstat(path.c_str(), &info) < 0) return from_errno(errno, path, "lstat", OnMissing::kNotFound);
     return FileInfo{type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size),
-                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
+                    static_cast<std::uint64_t>(info.st_nlink),
+                    static_cast<std::uint64_t>(info.st_dev),
+                    static_cast<std::uint64_t>(info.st_ino)};
   }
 
   Result<std::uint64_t> free_bytes(const std::string& path) override {

@@ -110,9 +110,10 @@ std::uint64_t JsonReader::u64_string() {
   return value;
 }
 
-double JsonReader::real() {
+std::string_view JsonReader::number() {
   skip_space();
   // from_chars takes more forms than JSON ("inf", ".5", "01"), so the grammar comes first.
+  const char* const begin = at_;
   const char* p = at_;
   const auto digits = [&] {
     const char* from = p;
@@ -130,11 +131,18 @@ double JsonReader::real() {
     valid = digits();
   }
   double value = 0;
-  if (!valid || std::from_chars(at_, p, value).ec != std::errc()) {
+  if (!valid || std::from_chars(begin, p, value).ec != std::errc()) {
     unexpected("a number that a double can hold");
-    return 0;
+    return {};
   }
   at_ = p;
+  return {begin, static_cast<std::size_t>(p - begin)};
+}
+
+double JsonReader::real() {
+  const std::string_view digits = number();
+  double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return value;
 }
 

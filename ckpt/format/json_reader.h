@@ -57,6 +57,7 @@ class JsonReader {
   std::uint32_t u32();
   std::uint64_t u64_string();  ///< a u64 written as a decimal string
   double real();
+  std::string_view number();   ///< any number, as it is written
   bool boolean();
   bool null();                 ///< consumes a null when it is next and says whether it was
   std::string_view text();     ///< valid as long as this reader and its text
@@ -64,14 +65,14 @@ class JsonReader {
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
   std::vector<std::string> string_list();
   void skip();                 ///< any value
+  char peek() {                ///< the first character of the next value; 0 at the end
+    skip_space();
+    return at_ < end_ ? *at_ : '\0';
+  }
 
  private:
   void skip_space() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
-  }
-  char peek() {
-    skip_space();
-    return at_ < end_ ? *at_ : '\0';
   }
   bool take(char c) {
     if (peek() != c || at_ == end_) return false;

@@ -98,12 +98,16 @@ class Checker {
         return wrong("a piece names file " + std::to_string(piece.file) + ", which is no shard");
       const FileEntry& file = manifest_.files[piece.file];
       const std::uint64_t bytes = (grid.begin(next) - grid.begin(piece.first_leaf)) * size;
+      const bool raw = piece.codec == Codec::kRaw;
       if (piece.row > file.table_rows || piece.leaf_count > file.table_rows - piece.row)
         return wrong("rows of a piece lie outside the leaf table of '" + file.path + "'");
-      if (piece.offset > file.bytes || bytes > file.bytes - piece.offset)
+      if (!raw && tensor.chunk > kMaxChunkBytes / size)
+        return wrong("its chunk of " + std::to_string(tensor.chunk) + " elements is too large for compressed pieces");
+      if (piece.offset > file.bytes || (raw ? bytes : 1) > file.bytes - piece.offset)
         return wrong("a piece lies outside '" + file.path + "'");
       usage_[piece.file].rows.push_back({piece.row, piece.row + piece.leaf_count});
-      usage_[piece.file].bytes.push_back({piece.offset, piece.offset + bytes});
+      // Where compressed leaves end only the leaf table knows; they share no first byte.
+      usage_[piece.file].bytes.push_back({piece.offset, piece.offset + (raw ? bytes : 1)});
       totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }

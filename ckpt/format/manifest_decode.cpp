@@ -53,7 +53,8 @@ Piece read_piece(JsonReader& in) {
       case 4: piece.row = in.u64(); break;
       case 5: {
         const std::uint64_t codec = in.u64();
-        if (codec != 0) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        if (codec > static_cast<std::uint64_t>(Codec::kZstd)) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        else piece.codec = static_cast<Codec>(codec);
         break;
       }
       default: in.fail("a piece has 5 or 6 integers"); break;
@@ -174,9 +175,14 @@ void read_format(JsonReader& in, Manifest& manifest) {
   }
 }
 
-void read_requires(JsonReader& in) {
-  for (const std::string& feature : in.string_list())
-    in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+// Returns whether compressed pieces are announced.
+bool read_requires(JsonReader& in) {
+  bool zstd = false;
+  for (const std::string& feature : in.string_list()) {
+    if (feature == "zstd") zstd = true;
+    else in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+  }
+  return zstd;
 }
 
 // Major version of `text`, 0 when it cannot be told; for texts whose self-digest does not hold.
@@ -206,11 +212,12 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   }
   JsonReader in(what, text);
   Manifest manifest;
+  bool zstd = false;
   SeenKeys seen(in, "the manifest");
   in.object([&](std::string_view key) {
     if (seen.is(key, 0, "self_digest")) in.skip();
     else if (seen.is(key, 1, "format")) read_format(in, manifest);
-    else if (seen.is(key, 2, "requires")) read_requires(in);
+    else if (seen.is(key, 2, "requires")) zstd = read_requires(in);
     else if (seen.is(key, 3, "id")) manifest.id = in.digest();
     else if (seen.is(key, 4, "step")) manifest.step = in.u64();
     else if (seen.is(key, 5, "created")) manifest.created = in.text();
@@ -235,6 +242,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;
   }
+  if (!zstd && manifest.uses(Codec::kZstd)) return corrupt(what + ": a piece is compressed, but 'requires' does not name 'zstd'");
   if (Status status = check_manifest(manifest); !status.ok()) {
     status.message = what + ": " + status.message;
     return status;

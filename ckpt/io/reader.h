@@ -1,6 +1,7 @@
 #pragma once
 // Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Never calls libhdf5.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -9,17 +10,38 @@
 
 namespace titan::ckpt {
 
+/// Reads elements of stored tensors that do not lie in our files.
+class ElementSource {
+ public:
+  virtual ~ElementSource() = default;
+  /// Fills `out` with elements of `ref` from `first_element` on. Thread-safe.
+  virtual Status read(const TensorRef& ref, std::uint64_t first_element, std::span<std::byte> out) const = 0;
+};
+
+/// A checkpoint of another format as one of ours: see CheckpointReader::view.
+struct ForeignView {
+  std::string path;
+  Manifest manifest;                    ///< no files and no pieces; its digests mean nothing
+  std::optional<LrSchedule> lr;
+  std::optional<DataPosition> data;
+  std::optional<TrainState> train;
+  std::shared_ptr<const ElementSource> tensors;
+};
+
 class CheckpointReader {
  public:
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest there), kCorrupt, kIncompatible (newer format).
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
+  /// Makes a checkpoint of another format readable as if it were one of ours. Nothing is checked against digests.
+  static CheckpointReader view(ForeignView foreign);
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
 
   const std::string& path() const;
   const Manifest& manifest() const;
+  bool foreign() const;  ///< a view: id and digests are zeros
 
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
   Result<LrSchedule> lr_schedule() const;

@@ -31,13 +31,17 @@ std::string without_slashes(std::string path) {
 bool inside(const std::string& path, const std::string& folder) { return path.starts_with(folder == "/" ? folder : folder + "/"); }
 
 // Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
-Status check_replaceable(Fs& fs, const std::string& dst, bool force) {
+Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto text = read_file(fs, manifest_path, kMaxManifestBytes);
   const bool checkpoint =
       text.ok() && check_self_digest(manifest_path, {reinterpret_cast<const char*>(text->data()), text->size()}).ok();
-  if (!checkpoint)
-    return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+  if (checkpoint) return ok_status();
+  return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+}
+
+Status check_replaceable(Fs& fs, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
+  TITAN_RETURN_IF_ERROR(replaceable ? replaceable(fs, dst) : check_checkpoint(fs, dst));
   if (!force) return invalid(dst + " exists").with_hint("choose another name, or replace this checkpoint with --force");
   const auto pin = fs.stat(join_path(dst, ".keep"));
   if (pin.ok() || pin.status().code != Code::kNotFound)
@@ -45,7 +49,7 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force) {
   return ok_status();
 }
 
-Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force) {
+Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
   Names names;
   names.dst = without_slashes(dst);
   const std::string name = names.dst.substr(names.dst.rfind('/') + 1);
@@ -71,7 +75,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
-    TITAN_RETURN_IF_ERROR(check_replaceable(fs, names.dst, force));
+    TITAN_RETURN_IF_ERROR(check_replaceable(fs, names.dst, force, replaceable));
     names.replaces = true;
   }
   return names;
@@ -177,10 +181,26 @@ struct Rewrite::Impl {
     }
     return moved;
   }
+
+  // The last step of both ways to publish.
+  Status move_into_place(Rewrite& rewrite) {
+    last_beat = 0;
+    TITAN_RETURN_IF_ERROR(rewrite.beat());
+    if (names.replaces) {
+      TITAN_RETURN_IF_ERROR(replace());
+    } else if (Status moved = fs.rename_noreplace(fresh, names.dst); !moved.ok()) {
+      if (!fs.stat(names.dst).ok()) return moved;
+      return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
+    }
+    committed = true;  // should the sync fail, what was replaced stays in the temporary
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
+    remove_wrapper();
+    return ok_status();
+  }
 };
 
-Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force) {
-  return check_names(fs, src, dst, force).status();
+Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
+  return check_names(fs, src, dst, force, replaceable).status();
 }
 
 bool hidden_from_resume(const std::string& dst, std::uint64_t step) {
@@ -188,10 +208,11 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step) {
   return path.substr(path.rfind('/') + 1) != step_folder(step);
 }
 
-Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, const std::string& dst, bool force) {
+Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
+                                                const ReplaceCheck& replaceable) {
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
-  TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force));
+  TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_ASSIGN_OR_RETURN(const std::string run, run_around(fs, impl->names.parent, impl->names.dst));
   if (!run.empty()) {
     TITAN_ASSIGN_OR_RETURN(impl->run, RunLock::take(fs, run, this_process()));
@@ -205,7 +226,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   Impl& made = *rewrite->impl_;
   TITAN_RETURN_IF_ERROR(made.clear());
   // Again, now that nobody else touches it: DST may have come, gone, or been put back.
-  TITAN_ASSIGN_OR_RETURN(made.names, check_names(fs, src, dst, force));
+  TITAN_ASSIGN_OR_RETURN(made.names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(fs.make_dir(made.fresh));
   return rewrite;
 }
@@ -248,15 +269,24 @@ Status Rewrite::make_folder_of(const std::string& member) {
   return ok_status();
 }
 
-Result<Carried> Rewrite::carry(const std::string& member) {
-  TITAN_RETURN_IF_ERROR(beat());
+Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& cancel) {
+  const auto pulse = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    return beat();
+  };
+  TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member));
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
   return write_new_file(impl_->fs, join_path(impl_->fresh, member), std::as_bytes(std::span(text)));
+}
+
+Status Rewrite::publish_folder() {
+  TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->fresh));
+  return impl_->move_into_place(*this);
 }
 
 Status Rewrite::publish(const Manifest& manifest) {
@@ -268,18 +298,7 @@ Status Rewrite::publish(const Manifest& manifest) {
   }
   for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->fresh, folder)));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->fresh, manifest));
-  impl_->last_beat = 0;
-  TITAN_RETURN_IF_ERROR(beat());
-  if (impl_->names.replaces) {
-    TITAN_RETURN_IF_ERROR(impl_->replace());
-  } else if (Status moved = fs.rename_noreplace(impl_->fresh, impl_->names.dst); !moved.ok()) {
-    if (!fs.stat(impl_->names.dst).ok()) return moved;
-    return invalid(impl_->names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
-  }
-  impl_->committed = true;  // should the sync fail, what was replaced stays in the temporary
-  TITAN_RETURN_IF_ERROR(fs.sync_dir(impl_->names.parent));
-  impl_->remove_wrapper();
-  return ok_status();
+  return impl_->move_into_place(*this);
 }
 
 }  // namespace titan::ckpt

@@ -1,19 +1,24 @@
 #pragma once
 // The frame of every tool that makes a checkpoint DST from another, SRC: checks both names, takes locks, makes a temporary
 // beside DST, publishes it whole or leaves nothing. SRC is never touched. \source FORMAT.md, "Rewriting"
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/carry_file.h"
 
 namespace titan::ckpt {
 
+/// Says ok when the existing folder `dst` is what may be replaced with --force, and why not otherwise.
+using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
+
 /// The checks of begin() alone; nothing is made or locked. For --dry-run, which has to refuse what the real call would.
 /// \error kInvalid, kFailed
-Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force);
+Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable = {});
 
 /// True when a resume would not find `dst`: it is not named step-%08d with the checkpoint's step.
 bool hidden_from_resume(const std::string& dst, std::uint64_t step);
@@ -24,7 +29,9 @@ class Rewrite {
   /// it is not SRC, not inside SRC, not around it), takes the lock of the run folder that DST lies in, if it lies in one,
   /// then that of `<DST>.tmp-rewrite`, clears what a dead tool left there, and makes a new folder in it.
   /// \error kInvalid (names), kLocked (live run, or another tool on the same DST), kFailed
-  static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force);
+  /// With `replaceable` DST is something else than a checkpoint of ours, and that decides what `force` may replace.
+  static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
+                                                const ReplaceCheck& replaceable = {});
   /// Removes the temporary unless publish() succeeded.
   ~Rewrite();
   Rewrite(const Rewrite&) = delete;
@@ -37,16 +44,18 @@ class Rewrite {
   /// Tells the other hosts that the holder of the run's lock lives. Call between files, and about every 10 s in long work.
   /// Cheap; does nothing more often than every 5 s. \error kLocked when a run has taken the folder over
   Status beat();
-  /// carry_file of member `path` of SRC, with its folder made when missing.
-  Result<Carried> carry(const std::string& member);
-  /// Creates member `path` with `text`, synced, and its folder when missing.
+  /// carry_file of `member` of SRC, with its folder made when missing; a copy beats and polls `cancel`.
+  Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
+  /// Creates `member` with `text`, synced, and its folder when missing.
   Status write(const std::string& member, const std::string& text);
-  /// Makes the folder of member `path` in the temporary when missing.
+  /// Makes the folder of `member` in the temporary when missing.
   Status make_folder_of(const std::string& member);
   /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary to DST without replacing (with
   /// `force`: exchanges, or moves the old one aside first) and syncs the parent. Then removes what was replaced; call once.
   /// \error kInvalid (somebody made DST meanwhile), kFailed. When only the last sync fails, DST may be there all the same.
   Status publish(const Manifest& manifest);
+  /// The same for a folder that needs no manifest and has no folders in it: syncs it, and renames.
+  Status publish_folder();
   const std::vector<std::string>& warnings() const;  ///< what failed after the publishing and does no harm
 
  private:

@@ -1,11 +1,13 @@
 #include "ckpt/ops/cat.h"
 
 #include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/stop.h"
 
 namespace titan::cli {
 
 Answer run_cat(const Request& request) {
   ckpt::CatOptions options;
+  options.cancel = ui::stop_on_signals();
   options.checkpoint = request.command.positionals[0];
   options.tensor = request.command.positionals[1];
   options.out = request.command.value("output").value_or("");

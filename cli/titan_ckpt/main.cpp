@@ -20,6 +20,10 @@ struct Runner {
 
 constexpr Runner kRunners[] = {
     {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
+    {"lr", run_lr}, {"strip", run_strip},
+    {"reshard", run_reshard},
+    {"prune", run_prune}, {"completion", run_completion},
+    {"convert", run_convert},
 };
 
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/ui/completion.h"
 #include "libtrain/config/key_table.h"
 
 namespace titan::train_cli {
@@ -53,6 +54,7 @@ const ui::Program& program() {
           {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", config_flags, Built::kYes},
           {"plan", {"CONFIG"}, "say what a run would do, without ranks or tensors, writing nothing", run_flags, Built::kYes},
           {"eval", {"CKPT"}, "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file", eval_flags, Built::kYes},
+          ui::completion_verb(),
       },
       {{"json", "", "machine-readable output (config, plan, eval)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
   return table;

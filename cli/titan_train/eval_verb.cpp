@@ -55,7 +55,8 @@ class LogitsFile {
       return ckpt::invalid(out + " is a folder, expected the name of a file to write");
     std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
     TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
-    TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(ckpt::npy_header(ckpt::DType::kF32, shape)))));
+    const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
+    TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(header))));
     return file;
   }
   ~LogitsFile() {

@@ -23,5 +23,6 @@ int main(int argc, char** argv) {
   if (command.verb == "config") return train_cli::config_verb(*arguments);
   if (command.verb == "eval") return train_cli::eval_verb(*arguments);
   if (command.verb == "plan") return train_cli::plan_verb(*arguments);
+  if (command.verb == "completion") return train_cli::completion_verb(*arguments);
   return train_cli::run_verb(*arguments, words);
 }

@@ -16,6 +16,8 @@ int config_verb(const Arguments& arguments);
 int plan_verb(const Arguments& arguments);
 /// Prints the loss of a checkpoint on a token file.
 int eval_verb(const Arguments& arguments);
+/// Prints the completion script for the shell that the argument names.
+int completion_verb(const Arguments& arguments);
 
 /// Opens weights of every format that this program reads.
 ckpt::WeightOpener weight_opener();

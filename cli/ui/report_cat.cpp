@@ -15,6 +15,14 @@ std::string joined(const std::vector<std::string>& values) {
   return text;
 }
 
+/// "[0:10, 3]": what was asked for, with every end spelled out.
+std::string slice_text(const ckpt::Slice& slice) {
+  std::string text = "[";
+  for (const ckpt::Slice::Extent& extent : slice.extents)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent.begin) + (extent.dropped ? "" : ":" + std::to_string(extent.end));
+  return text + "]";
+}
+
 void values_json(JsonOut& json, const char* key, const std::vector<std::string>& values) {
   json.begin_array(key);
   for (const std::string& value : values) json.number(value);
@@ -31,8 +39,9 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   row("checkpoint", escape(report.path) + " step " + std::to_string(report.step));
   row("dtype", std::string(ckpt::dtype_name(t.dtype)));
   row("shape", shape_text(t.shape));
+  if (!report.slice.whole() || report.slice.shape() != t.shape) row("slice", slice_text(report.slice) + " -> " + shape_text(report.slice.shape()));
   row("elements", format_count(report.elements));
-  row("size", format_bytes(t.bytes, style.exact_bytes));
+  row("size", format_bytes(report.elements * ckpt::dtype_size(t.dtype), style.exact_bytes));
   row("leaves", format_count(t.leaves));
   row("digest", t.digest.hex());
   if (report.last.empty()) {
@@ -63,6 +72,8 @@ std::string cat_json(const CatReport& report) {
   shape_json(json, "shape", t.shape);
   json.text("digest", t.digest.hex());
   json.count("stage", t.stage);
+  json.text("slice", slice_text(report.slice));
+  shape_json(json, "slice_shape", report.slice.shape());
   json.count("elements", report.elements);
   json.count("bytes", t.bytes);
   json.count("leaves", t.leaves);

@@ -112,6 +112,27 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
   return out;
 }
 
+/// What is unknown without a finite element.
+std::string finite_or_dash(const ckpt::TensorStats& s, double value) { return s.finite() == 0 ? "-" : format_rounded(value); }
+
+std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
+  Table table({{"tensor"}, {"dtype"}, {"elements", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight}, {"mean", Align::kRight},
+               {"std", Align::kRight}, {"norm", Align::kRight}, {"zeros", Align::kRight}, {"not finite", Align::kRight}});
+  ckpt::TensorStats all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckpt::TensorStats& s = (*view.stats)[i];
+    table.row({escape(rows[i].name), std::string(ckpt::dtype_name(rows[i].dtype)), format_count(s.elements), finite_or_dash(s, s.min),
+               finite_or_dash(s, s.max), finite_or_dash(s, s.mean), finite_or_dash(s, s.std()), format_rounded(s.norm()), format_count(s.zeros),
+               {format_count(s.non_finite()), s.non_finite() == 0 ? Role::kPlain : Role::kError}});
+    all.elements += s.elements;
+    all.zeros += s.zeros;
+    all.nans += s.non_finite();
+  }
+  table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "", format_count(all.zeros), format_count(all.nans)});
+  return heading(style, "statistics") + table.render(style.palette, "  ");
+}
+
 std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
   std::vector<TensorRow> rows = ckpt::tensor_rows(report.manifest);
   const std::size_t all = rows.size();
@@ -142,7 +163,7 @@ std::string inspect_text(const InspectReport& report, const InspectView& view, c
   std::string out = summary(report, style) + components(report.manifest, style) + stages(report.manifest, style) +
                     schedule(report, style) + data(report, style) + attempts(report, style);
   if (view.config) out += config(report.manifest, style);
-  return out + tensors(report, view, style);
+  return out + (view.stats ? statistics(report, view, style) : tensors(report, view, style));
 }
 
 }  // namespace titan::ui

@@ -9,6 +9,8 @@ namespace titan::ui {
 
 /// "1023 B", "1.5 GiB"; plain digits with `exact`.
 std::string format_bytes(std::uint64_t bytes, bool exact = false);
+/// "500000000", "500MB", "5GB" (decimal), "512MiB", "4GiB" (binary); nullopt for anything else and for 0.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
 /// "0.3s", "45s", "2m03s", "1h02m", "3d04h".
 std::string format_duration(double seconds);
 /// 1234567 -> "1,234,567".

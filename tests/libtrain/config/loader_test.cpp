@@ -79,7 +79,6 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"model.tokenizer = \"assets/tokenizer.json\"", "model.tokenizer = \"assets/tokenizer.json\""},
       {"model.hf_assets_path = \"./tests/assets/tokenizer\"", "model.hf_assets_path = \"./tests/assets/tokenizer\""},
       {"model.converters = [\"float8\"]", "model.converters = [\"float8\"]"},
-      {"checkpoint.compression = \"zstd\"", "checkpoint.compression = \"zstd\""},
       {"checkpoint.last_save_model_only = true", "checkpoint.last_save_model_only = true"},
       {"checkpoint.async_mode = \"async\"", "checkpoint.async_mode = \"async\""},
       {"training.reduction = \"fast\"", "training.reduction = \"fast\""},

@@ -1,0 +1,69 @@
+#include "converters/convert.h"
+
+#include <algorithm>
+
+#include "cli/titan_ckpt/toml_rows.h"
+#include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/progress.h"
+#include "cli/ui/units.h"
+#include "cli/ui/version.h"
+
+namespace titan::cli {
+
+namespace {
+
+ckpt::Status read_dtype(const std::string& text, std::optional<ckpt::DType>& dtype) {
+  constexpr std::pair<const char*, ckpt::DType> kNames[] = {
+      {"f32", ckpt::DType::kF32}, {"bf16", ckpt::DType::kBF16}, {"f16", ckpt::DType::kF16}};
+  for (const auto& [name, value] : kNames) {
+    if (text == name || text == ckpt::dtype_name(value)) {
+      dtype = value;
+      return ckpt::ok_status();
+    }
+  }
+  return ckpt::invalid("`--dtype` is `" + text + "`, expected f32, bf16 or f16");
+}
+
+ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
+  const ui::Command& command = request.command;
+  convert::ConvertOptions options;
+  options.source = command.positionals[0];
+  options.destination = command.positionals[1];
+  options.from = command.value("from").value_or("");
+  options.to = command.value("to").value_or("");
+  options.force = command.has("force");
+  options.dry_run = command.has("dry-run");
+  options.untie = command.has("untie");
+  options.lr_from_config = command.has("lr-from-config");
+  if (const auto path = command.value("config")) {
+    TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+  }
+  if (const auto skip = command.values.find("skip"); skip != command.values.end()) options.skip = skip->second;
+  if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
+  if (const auto size = command.value("max-shard-size")) {
+    options.max_shard_bytes = ui::parse_bytes(*size);
+    if (!options.max_shard_bytes) return ckpt::invalid("`--max-shard-size` is `" + *size + "`, expected a size like 5GB, 512MiB or 1000000");
+  }
+  options.created = ui::format_utc(request.style.now);
+  options.writer = ui::version_line("titan-ckpt");
+  return options;
+}
+
+}  // namespace
+
+Answer run_convert(const Request& request) {
+  ckpt::Result<convert::ConvertOptions> options = read_options(request);
+  if (!options.ok()) return {.error = options.status()};
+  ui::Progress progress(!request.json);
+  progress.begin("convert");
+  options->progress = [&](std::uint64_t done, std::uint64_t total) {
+    progress.update(done, total);
+    return ckpt::ok_status();
+  };
+  const ckpt::Result<convert::ConversionReport> report = convert::convert_checkpoint(request.fs, *options);
+  progress.erase();
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? ui::convert_json(*report) : ui::convert_text(*report, request.style)};
+}
+
+}  // namespace titan::cli

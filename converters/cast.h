@@ -1,0 +1,16 @@
+#pragma once
+// Elements of one floating-point type as another: exact where the target holds it, else rounded to nearest even.
+#include <cstddef>
+#include <span>
+
+#include "ckpt/model/dtype.h"
+
+namespace titan::convert {
+
+/// True for float32, bfloat16 and float16, which cast() takes.
+bool is_castable(ckpt::DType dtype);
+
+/// Fills `out` (as many elements as `in`). NaN stays NaN; what is too large for the target becomes infinite.
+void cast(ckpt::DType from, std::span<const std::byte> in, ckpt::DType to, std::span<std::byte> out);
+
+}  // namespace titan::convert

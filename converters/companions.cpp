@@ -1,0 +1,74 @@
+#include "converters/companions.h"
+
+#include <algorithm>
+
+namespace titan::convert {
+
+using ckpt::FileEntry;
+using ckpt::join_path;
+
+namespace {
+
+constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+
+// Copies through a hasher, so that what was digested is what was written.
+Result<ckpt::Digest> copy(ckpt::File& from, std::uint64_t bytes, ckpt::File& to) {
+  std::vector<std::byte> buffer(std::min(kChunk, bytes));
+  ckpt::Hasher hasher;
+  for (std::uint64_t at = 0; at < bytes; at += kChunk) {
+    const auto part = std::span(buffer).first(std::min(kChunk, bytes - at));
+    TITAN_RETURN_IF_ERROR(from.pread(at, part));
+    hasher.update(part);
+    TITAN_RETURN_IF_ERROR(to.pwrite(at, part));
+  }
+  TITAN_RETURN_IF_ERROR(to.datasync());
+  TITAN_RETURN_IF_ERROR(to.close());
+  return hasher.digest();
+}
+
+}  // namespace
+
+Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& checkpoint, const std::string& folder) {
+  std::vector<FileEntry> entries;
+  if (companions.empty()) return entries;
+  TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(checkpoint, folder)));
+  for (const Companion& companion : companions) {
+    FileEntry entry;
+    entry.path = folder + "/" + companion.name;
+    entry.role = ckpt::FileRole::kDerived;
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
+    TITAN_ASSIGN_OR_RETURN(entry.bytes, from->size());
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(checkpoint, entry.path)));
+    TITAN_ASSIGN_OR_RETURN(entry.whole, copy(*from, entry.bytes, *to));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<std::string> read_companion(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& name, std::uint64_t limit) {
+  const std::string member = folder + "/" + name;
+  for (const FileEntry& entry : checkpoint.manifest().files) {
+    if (entry.path != member || entry.role != ckpt::FileRole::kDerived) continue;
+    const std::string path = join_path(checkpoint.path(), member);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, limit));
+    if (bytes.size() != entry.bytes || ckpt::digest_of(bytes) != entry.whole) return ckpt::corrupt(path + " does not match its digest");
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return ckpt::not_found(checkpoint.path() + " has no " + member);
+}
+
+Status copy_companions(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& destination,
+                       const std::function<bool(const std::string& name)>& wanted) {
+  for (const FileEntry& entry : checkpoint.manifest().files) {
+    const std::string name = entry.path.substr(std::min(folder.size() + 1, entry.path.size()));
+    if (entry.role != ckpt::FileRole::kDerived || entry.path != folder + "/" + name || name.find('/') != std::string::npos || !wanted(name)) continue;
+    const std::string path = join_path(checkpoint.path(), entry.path);
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(path));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, name)));
+    TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, entry.bytes, *to));
+    if (digest != entry.whole) return ckpt::corrupt(path + " does not match its digest");
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::convert

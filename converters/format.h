@@ -1,0 +1,139 @@
+#pragma once
+// What every foreign checkpoint format offers: know it, open it as tensors that can be read in any range, write it from one
+// of ours. A format does not move data: import.h and export.h do, one leaf at a time, for all formats alike.
+//
+// Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the folder.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/verifier.h"
+#include "ckpt/model/schedule.h"
+#include "ckpt/model/tensor_meta.h"
+#include "converters/report.h"
+
+namespace titan::convert {
+
+using ckpt::CheckpointReader;
+using ckpt::DType;
+using ckpt::Fs;
+using ckpt::Result;
+using ckpt::Settings;
+using ckpt::Status;
+
+/// One tensor as the format knows it: its own name, its own dtype, row-major.
+struct ForeignTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t bytes() const { return ckpt::element_count(shape) * ckpt::dtype_size(dtype); }
+  bool operator==(const ForeignTensor&) const = default;
+};
+
+/// Where one tensor of a Titan checkpoint comes from.
+struct TensorPlan {
+  ckpt::TensorRef ref;          ///< `index` into ImportPlan::parameters
+  std::size_t source = 0;       ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
+  std::uint64_t head_dim = 0;   ///< not 0: rows are in the order of rotate_half per head of so many rows, and are put into ours
+  bool operator==(const TensorPlan&) const = default;
+};
+
+/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of ours and back.
+struct Companion {
+  std::string path;             ///< to be read
+  std::string name;             ///< base name
+  bool operator==(const Companion&) const = default;
+};
+
+/// How a foreign checkpoint becomes one of ours. Pure value; nothing of a tensor has been read for it, but where the format
+/// stores one thing twice and both must be compared.
+struct ImportPlan {
+  std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
+  std::vector<TensorPlan> tensors;              ///< every parameter, and slots when there are some: then those of every parameter
+  Settings config;                              ///< ascending; "model.*" at least where the format knows them (model_config.h)
+  std::uint64_t step = 0;
+  std::vector<std::uint64_t> optimizer_steps;   ///< Adam's t per parameter, when there are slots
+  std::optional<ckpt::LrSchedule> lr;           ///< an absent component is not written
+  std::optional<ckpt::DataPosition> data;
+  std::optional<ckpt::TrainState> train;        ///< train->step == step
+  std::vector<Companion> companions;
+  std::vector<TensorReport> report;             ///< what becomes of every tensor of the source
+  std::vector<std::string> notes;
+};
+
+struct ImportOptions {
+  std::vector<std::string> skip;      ///< shell patterns of foreign tensors to leave out
+  std::optional<Settings> config;     ///< of a configuration file that the user named: dotted key -> TOML text
+};
+
+/// An open foreign checkpoint.
+class ForeignCheckpoint {
+ public:
+  virtual ~ForeignCheckpoint() = default;
+  virtual const std::string& path() const = 0;
+  /// All tensors, in a fixed order (the file's, or by name).
+  virtual const std::vector<ForeignTensor>& tensors() const = 0;
+  /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
+  virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
+  /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt (shapes that
+  /// do not agree), kIncompatible (tensors missing or left over)
+  virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
+  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once.
+  virtual Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const = 0;
+};
+
+struct ExportOptions {
+  std::vector<std::string> skip;                 ///< shell patterns of our tensors to leave out
+  std::optional<DType> dtype;                    ///< cast floating-point parameters
+  std::uint64_t max_shard_bytes = 5'000'000'000; ///< of one file, where the format has several; a larger tensor has its own
+  bool untie = false;                            ///< write a tied head as a tensor of its own
+  bool lr_from_config = false;                   ///< dcp: take the curve from the configuration
+  std::optional<Settings> config;                ///< as in ImportOptions
+};
+
+/// Bytes of tensors so far, and in all. An error that it returns ends the conversion.
+using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
+
+/// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
+class ForeignWriter {
+ public:
+  virtual ~ForeignWriter() = default;
+  virtual const std::vector<TensorReport>& report() const = 0;
+  virtual const std::vector<std::string>& notes() const = 0;
+  virtual std::uint64_t bytes() const = 0;       ///< of tensors
+  /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to sync.
+  /// Holds a few MiB. \error kCorrupt (the source), kFailed
+  virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
+};
+
+class Format {
+ public:
+  virtual ~Format() = default;
+  virtual const char* name() const = 0;          ///< as in --from and --to: "hf", "dcp"
+  virtual const char* title() const = 0;         ///< for people: "Hugging Face safetensors"
+  /// True when `path` looks like this format by the names of its files; nothing is parsed.
+  virtual bool probe(Fs& fs, const std::string& path) const = 0;
+  /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name in it is
+  /// never replaced.
+  virtual bool is_member(const std::string& name) const = 0;
+  /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported
+  virtual Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const = 0;
+  /// Plans to write `source`, which outlives the writer. \error kUnsupported (no writer, or a model that the format cannot
+  /// express), kIncompatible (what the format needs is not in the checkpoint)
+  virtual Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source, const ExportOptions& options) const = 0;
+};
+
+/// All formats but our own.
+std::span<const Format* const> formats();
+/// By name. \error kInvalid naming the known ones.
+Result<const Format*> find_format(const std::string& name);
+/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest).
+const Format* detect_format(Fs& fs, const std::string& path);
+
+}  // namespace titan::convert

@@ -1,0 +1,189 @@
+#include "converters/hf/hf_checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "converters/hf/hf_plan.h"
+#include "converters/hf/json_value.h"
+#include "converters/hf/safetensors.h"
+
+namespace titan::convert {
+
+using ckpt::corrupt;
+using ckpt::join_path;
+
+namespace {
+
+constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxFiles = 4096;
+constexpr std::string_view kSuffix = ".safetensors";
+
+std::string parent(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+bool is_file(Fs& fs, const std::string& path) {
+  const auto info = fs.stat(path);
+  return info.ok() && info->type != ckpt::FileType::kDirectory;
+}
+
+class HfCheckpoint final : public ForeignCheckpoint {
+ public:
+  explicit HfCheckpoint(std::string path) : path_(std::move(path)) {}
+
+  Status open(Fs& fs, const std::vector<std::string>& files);
+  Status check_index(const std::map<std::string, std::string>& index);
+
+  const std::string& path() const override { return path_; }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
+  Result<ImportPlan> plan(const ImportOptions& options) const override { return plan_hf_import(*fs_, folder_, *this, options); }
+  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const override;
+
+  std::string folder_;
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::uint64_t offset;
+  };
+  Fs* fs_ = nullptr;
+  std::string path_;
+  std::vector<std::string> names_;  // of files
+  std::vector<std::unique_ptr<ckpt::File>> files_;
+  std::vector<ForeignTensor> tensors_;
+  std::vector<Place> places_;
+};
+
+Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
+  fs_ = &fs;
+  std::set<std::string_view> seen;
+  for (const std::string& name : files) {
+    const std::string path = join_path(folder_, name);
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(path));
+    TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path));
+    for (SafetensorsEntry& entry : header.entries) {
+      places_.push_back({files_.size(), header.buffer_offset + entry.begin});
+      tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape)});
+    }
+    names_.push_back(name);
+    files_.push_back(std::move(file));
+  }
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!seen.insert(tensors_[i].name).second)
+      return corrupt("tensor '" + tensors_[i].name + "' is in " + join_path(folder_, names_[places_[i].file]) + " and in another file");
+  }
+  return ckpt::ok_status();
+}
+
+// The index must say exactly what the files say.
+Status HfCheckpoint::check_index(const std::map<std::string, std::string>& index) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::string& file = names_[places_[i].file];
+    const auto entry = index.find(tensors_[i].name);
+    if (entry == index.end()) return corrupt("tensor '" + tensors_[i].name + "' of " + join_path(folder_, file) + " is not in " + kHfIndex);
+    if (entry->second != file)
+      return corrupt("tensor '" + tensors_[i].name + "' is in " + file + ", but " + join_path(folder_, kHfIndex) + " says " + entry->second);
+    ++found;
+  }
+  if (found == index.size()) return ckpt::ok_status();
+  std::set<std::string_view> present;
+  for (const ForeignTensor& tensor : tensors_) present.insert(tensor.name);
+  for (const auto& [name, file] : index)
+    if (!present.contains(name)) return corrupt("tensor '" + name + "' is not in " + join_path(folder_, file) + ", as " + kHfIndex + " says");
+  return ckpt::ok_status();
+}
+
+Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
+  const Place& place = places_[tensor];
+  return out.empty() ? ckpt::ok_status() : files_[place.file]->pread(place.offset + first * ckpt::dtype_size(tensors_[tensor].dtype), out);
+}
+
+Result<ckpt::VerifyReport> HfCheckpoint::verify(const ckpt::VerifyProgress& progress) const {
+  // The format has no checksums: the structure was checked when it was opened; what is left is that every byte can be read.
+  constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
+  ckpt::VerifyReport report;
+  std::uint64_t total = 0;
+  for (const ForeignTensor& tensor : tensors_) total += ckpt::element_count(tensor.shape) * ckpt::dtype_size(tensor.dtype);
+  std::vector<std::byte> buffer(kChunk);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
+    for (std::uint64_t at = 0; at < elements; at += kChunk / size) {
+      const std::uint64_t count = std::min(kChunk / size, elements - at);
+      TITAN_RETURN_IF_ERROR(read(i, at, std::span(buffer).first(count * size)));
+      report.bytes += count * size;
+      if (progress) progress(report.bytes, total);
+    }
+    ++report.leaves;
+  }
+  return report;
+}
+
+// A plain name of a safetensors file in the same folder.
+Status check_file_name(const std::string& index, const std::string& name) {
+  const bool plain = name.find('/') == std::string::npos && name.find('\\') == std::string::npos && name.find('\0') == std::string::npos;
+  if (plain && name.size() > kSuffix.size() && name.size() <= 255 && name.ends_with(kSuffix) && name[0] != '.') return ckpt::ok_status();
+  return corrupt(index + " names the file '" + name + "', expected the name of a .safetensors file in the same folder");
+}
+
+Result<std::map<std::string, std::string>> read_index(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kMaxIndexBytes));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue index, parse_json(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  const JsonValue* weights = index.find("weight_map");
+  if (weights == nullptr || !weights->is_object()) return corrupt(path + " has no object 'weight_map'");
+  std::map<std::string, std::string> map;
+  for (const auto& [name, file] : weights->members()) {
+    if (file.text() == nullptr) return corrupt(path + ": the file of tensor '" + name + "' is not a text");
+    TITAN_RETURN_IF_ERROR(check_file_name(path, *file.text()));
+    map.emplace(name, *file.text());
+  }
+  return map;
+}
+
+}  // namespace
+
+bool is_companion(const std::string& name) {
+  constexpr const char* kNames[] = {
+      kHfConfig,    "generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json",
+      "vocab.json", "merges.txt",             "added_tokens.json", "chat_template.jinja",
+  };
+  return std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+}
+
+bool probe_hf(Fs& fs, const std::string& path) {
+  if (path.ends_with(kSuffix) && is_file(fs, path)) return true;
+  return is_file(fs, join_path(path, kHfWeights)) || is_file(fs, join_path(path, kHfIndex));
+}
+
+Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
+  auto checkpoint = std::make_unique<HfCheckpoint>(path);
+  if (path.ends_with(kSuffix) && is_file(fs, path)) {
+    checkpoint->folder_ = parent(path);
+    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {path.substr(path.rfind('/') + 1)}));
+    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  }
+  checkpoint->folder_ = path;
+  // transformers takes the single file where both are there.
+  if (is_file(fs, join_path(path, kHfWeights))) {
+    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {kHfWeights}));
+    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  }
+  const std::string index_path = join_path(path, kHfIndex);
+  if (!is_file(fs, index_path)) {
+    return ckpt::not_found(path + " has neither " + kHfWeights + " nor " + kHfIndex)
+        .with_hint("other weight files (pytorch_model.bin) are not read: save the model with safetensors");
+  }
+  TITAN_ASSIGN_OR_RETURN(const auto index, read_index(fs, index_path));
+  std::set<std::string> files;
+  for (const auto& [name, file] : index) files.insert(file);
+  if (files.empty() || files.size() > kMaxFiles)
+    return corrupt(index_path + " names " + std::to_string(files.size()) + " files, expected 1 to " + std::to_string(kMaxFiles));
+  TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {files.begin(), files.end()}));
+  TITAN_RETURN_IF_ERROR(checkpoint->check_index(index));
+  return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+}
+
+}  // namespace titan::convert

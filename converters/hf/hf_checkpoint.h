@@ -1,0 +1,16 @@
+#pragma once
+// A folder of safetensors files, or one such file, opened for reading.
+#include "converters/format.h"
+
+namespace titan::convert {
+
+inline constexpr const char* kHfWeights = "model.safetensors";
+inline constexpr const char* kHfIndex = "model.safetensors.index.json";
+inline constexpr const char* kHfConfig = "config.json";
+
+bool probe_hf(Fs& fs, const std::string& path);
+Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
+/// Files of tokenizers and of text generation, and the configuration.
+bool is_companion(const std::string& name);
+
+}  // namespace titan::convert

@@ -1,0 +1,25 @@
+#pragma once
+// config.json of transformers 4 and 5 <-> the dimensions of a model.
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "converters/hf/json_value.h"
+#include "converters/model_config.h"
+
+namespace titan::convert {
+
+/// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or setting that we
+/// cannot express, kCorrupt (a needed key is missing or has another type)
+ckpt::Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config);
+
+/// What a configuration says beyond the model.
+struct HfDefaults {
+  std::string dtype = "float32";          ///< "float32", "bfloat16", "float16"
+  std::uint64_t max_positions = 2048;
+};
+
+/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it describes
+/// this model it is taken as it is, but for the dtype.
+JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults);
+
+}  // namespace titan::convert

@@ -1,0 +1,185 @@
+#include "converters/hf/hf_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "converters/glob.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/hf_config.h"
+#include "converters/hf/names.h"
+#include "converters/model_config.h"
+
+namespace titan::convert {
+
+using ckpt::join_path;
+
+namespace {
+
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string text = "[";
+  for (const std::uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
+  const std::string path = join_path(folder, kHfConfig);
+  const auto bytes = ckpt::read_file(fs, path, kMaxConfigBytes);
+  if (bytes.ok()) {
+    TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+    return read_hf_config(path, config);
+  }
+  if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
+  if (options.config) return model_from_settings("the configuration", *options.config);
+  return ckpt::incompatible(folder + " has no " + kHfConfig + ": the numbers of heads, RoPE and eps are not in the tensors")
+      .with_hint("put the model's config.json beside the weights");
+}
+
+class Planner {
+ public:
+  Planner(const ForeignCheckpoint& source, const ModelConfig& model, const ImportOptions& options)
+      : source_(source), tensors_(source.tensors()), model_(model), options_(options) {}
+
+  Result<ImportPlan> run() {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) sort_in(i);
+    plan_.parameters = model_parameters(model_);
+    for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) TITAN_RETURN_IF_ERROR(take(p));
+    if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
+    for (const auto& [name, entry] : ours_) left_over_.push_back(tensors_[entry.source].name);
+    TITAN_RETURN_IF_ERROR(complain("no place in the model for", left_over_, "leave them out with --skip GLOB"));
+    TITAN_RETURN_IF_ERROR(complain("missing", missing_, "the model cannot be had without them"));
+    plan_.config = model_settings(model_);
+    return std::move(plan_);
+  }
+
+ private:
+  struct Entry {
+    std::size_t source;
+    Rows rows;
+  };
+
+  TensorReport report(std::size_t source, Fate fate) const {
+    const ForeignTensor& tensor = tensors_[source];
+    return {.from = tensor.name, .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
+  }
+
+  void sort_in(std::size_t i) {
+    const std::string& name = tensors_[i].name;
+    if (matches_any(options_.skip, name)) {
+      plan_.report.push_back(report(i, Fate::kSkipped));
+    } else if (derivable(name)) {
+      plan_.report.push_back(report(i, Fate::kDropped));
+    } else if (const auto mapped = titan_name(name)) {
+      ours_.emplace(mapped->name, Entry{i, mapped->rows});
+    } else {
+      left_over_.push_back(name);
+    }
+  }
+
+  Status take(std::uint32_t parameter) {
+    const ckpt::ParameterMeta& meta = plan_.parameters[parameter];
+    const auto at = ours_.find(meta.name);
+    if (at == ours_.end()) {
+      const auto name = hf_name(meta.name);
+      missing_.push_back(name ? name->name : meta.name);
+      return ckpt::ok_status();
+    }
+    const auto [source, rows] = at->second;
+    const ForeignTensor& tensor = tensors_[source];
+    if (tensor.shape != meta.shape) {
+      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " + shape_text(tensor.shape) + ", the configuration makes it " +
+                           shape_text(meta.shape));
+    }
+    const std::uint64_t head_dim = rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
+    plan_.tensors.push_back({{parameter, ""}, source, head_dim});
+    plan_.report.push_back(report(source, Fate::kWritten));
+    plan_.report.back().to = meta.name;
+    plan_.report.back().permuted = head_dim != 0;
+    ours_.erase(at);
+    return ckpt::ok_status();
+  }
+
+  // A head beside a tied embedding must be the embedding.
+  Status tie() {
+    const auto head = ours_.find("output.weight");
+    if (head == ours_.end()) return ckpt::ok_status();
+    const std::size_t source = head->second.source;
+    const auto embedding = std::ranges::find(plan_.tensors, ckpt::TensorRef{0, ""}, &TensorPlan::ref);
+    if (embedding == plan_.tensors.end()) return ckpt::ok_status();  // missing: said elsewhere
+    TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source, embedding->source));
+    if (!equal) {
+      return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" + tensors_[source].name + "' differs from '" +
+                                tensors_[embedding->source].name + "'")
+          .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
+    }
+    plan_.report.push_back(report(source, Fate::kTied));
+    plan_.report.back().to = "tok_embeddings.weight";
+    ours_.erase(head);
+    return ckpt::ok_status();
+  }
+
+  Result<bool> same_elements(std::size_t a, std::size_t b) const {
+    constexpr std::uint64_t kChunk = std::uint64_t{1} << 18;
+    if (tensors_[a].shape != tensors_[b].shape || tensors_[a].dtype != tensors_[b].dtype) return false;
+    const std::uint64_t size = ckpt::dtype_size(tensors_[a].dtype), elements = ckpt::element_count(tensors_[a].shape);
+    std::vector<std::byte> left(kChunk * size), right(kChunk * size);
+    for (std::uint64_t at = 0; at < elements; at += kChunk) {
+      const std::size_t bytes = std::min(kChunk, elements - at) * size;
+      TITAN_RETURN_IF_ERROR(source_.read(a, at, std::span(left).first(bytes)));
+      TITAN_RETURN_IF_ERROR(source_.read(b, at, std::span(right).first(bytes)));
+      if (std::memcmp(left.data(), right.data(), bytes) != 0) return false;
+    }
+    return true;
+  }
+
+  Status complain(const char* what, const std::vector<std::string>& names, const char* hint) const {
+    if (names.empty()) return ckpt::ok_status();
+    Status status = ckpt::incompatible(source_.path() + ": " + std::to_string(names.size()) + " tensor" + (names.size() > 1 ? "s" : "") + ": " + what + " " +
+                                       listed(names));
+    return status.with_hint(hint);
+  }
+
+  static std::string listed(const std::vector<std::string>& names) {
+    constexpr std::size_t kShown = 5;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
+    return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+  }
+
+  const ForeignCheckpoint& source_;
+  const std::vector<ForeignTensor>& tensors_;
+  const ModelConfig& model_;
+  const ImportOptions& options_;
+  ImportPlan plan_;
+  std::map<std::string, Entry> ours_;
+  std::vector<std::string> left_over_, missing_;
+};
+
+Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
+  for (const ckpt::DirEntry& entry : entries) {
+    if (!is_companion(entry.name)) continue;
+    const std::string path = join_path(folder, entry.name);
+    TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
+    if (info.type == ckpt::FileType::kFile && info.size <= kMaxCompanionBytes) {
+      plan.companions.push_back({path, entry.name});
+    } else {
+      plan.notes.push_back(entry.name + " is not taken along: it is " + (info.type == ckpt::FileType::kFile ? "too large" : "not a regular file"));
+    }
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace
+
+Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source, const ImportOptions& options) {
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, options));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
+  TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
+  return plan;
+}
+
+}  // namespace titan::convert

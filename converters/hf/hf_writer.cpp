@@ -1,0 +1,255 @@
+#include "converters/hf/hf_writer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "ckpt/format/json_writer.h"
+#include "converters/cast.h"
+#include "converters/companions.h"
+#include "converters/glob.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/hf_config.h"
+#include "converters/hf/names.h"
+#include "converters/hf/safetensors.h"
+#include "converters/range_reader.h"
+#include "converters/rotary.h"
+
+namespace titan::convert {
+
+using ckpt::join_path;
+using ckpt::Manifest;
+
+namespace {
+
+constexpr const char* kFolder = "hf";  // of the companions in a checkpoint of ours
+constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+
+struct Item {
+  std::string name;
+  ckpt::TensorRef ref;
+  DType from, to;
+  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
+};
+
+const char* torch_name(DType dtype) { return ckpt::dtype_name(dtype).data(); }
+
+std::string file_name(std::size_t i, std::size_t count) {
+  if (count == 1) return kHfWeights;
+  char name[64];
+  std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, count);
+  return name;
+}
+
+Status write_text(Fs& fs, const std::string& path, const std::string& text) {
+  return ckpt::write_new_file(fs, path, std::as_bytes(std::span(text)));
+}
+
+class HfWriter final : public ForeignWriter {
+ public:
+  HfWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options) {}
+
+  Status plan(Fs& fs);
+  const std::vector<TensorReport>& report() const override { return report_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  std::uint64_t bytes() const override { return bytes_; }
+  Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
+
+ private:
+  Status add(std::uint32_t parameter);
+  void add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
+  Status check_parameters();
+  void cut_files();
+  void make_config(const JsonValue& base);
+  std::uint64_t item_bytes(const Item& item) const {
+    return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
+  }
+  Status write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress);
+  Status write_tensor(ckpt::File& file, std::uint64_t offset, const Item& item, const Progress& progress);
+  std::string index_text() const;
+
+  const CheckpointReader& source_;
+  const Manifest& manifest_;
+  ExportOptions options_;
+  ModelConfig model_;
+  std::vector<Item> items_;
+  std::vector<std::vector<Item>> files_;
+  JsonValue config_;
+  std::vector<TensorReport> report_;
+  std::vector<std::string> notes_;
+  std::uint64_t bytes_ = 0, done_ = 0;
+};
+
+Status HfWriter::plan(Fs& fs) {
+  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
+  if (options_.dtype && !is_castable(*options_.dtype))
+    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) + ", expected float32, bfloat16 or float16");
+  const Settings& settings = options_.config ? *options_.config : manifest_.config;
+  TITAN_ASSIGN_OR_RETURN(model_, model_from_settings(options_.config ? "the configuration" : source_.path(), settings));
+  TITAN_RETURN_IF_ERROR(check_parameters());
+  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
+  if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
+  cut_files();
+  JsonValue base;
+  if (const auto text = read_companion(fs, source_, kFolder, kHfConfig, kMaxConfigBytes); text.ok()) {
+    TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, *text));
+  } else if (text.status().code != ckpt::Code::kNotFound) {
+    return text.status();
+  }
+  make_config(base);
+  if (manifest_.component(ckpt::kOptimizer) != nullptr) notes_.push_back("the optimizer's state and the position of the run have no place in this format");
+  return ckpt::ok_status();
+}
+
+// The tensors must be those that the configuration makes.
+Status HfWriter::check_parameters() {
+  for (const ckpt::ParameterMeta& expected : model_parameters(model_)) {
+    const auto index = manifest_.find(expected.name);
+    if (!index && !matches_any(options_.skip, expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
+    if (index && manifest_.parameters[*index].meta.shape != expected.shape)
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
+  }
+  return ckpt::ok_status();
+}
+
+Status HfWriter::add(std::uint32_t parameter) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
+  const std::string& name = record.meta.name;
+  if (matches_any(options_.skip, name)) {
+    report_.push_back({.from = name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
+    return ckpt::ok_status();
+  }
+  const std::optional<MappedName> mapped = hf_name(name);
+  if (!mapped || (model_.tied && name == "output.weight"))
+    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format").with_hint("leave it out with --skip GLOB");
+  const std::uint64_t head_dim = mapped->rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
+  add_item(parameter, mapped->name, head_dim);
+  if (!model_.tied || name != "tok_embeddings.weight") return ckpt::ok_status();
+  if (options_.untie) {
+    add_item(parameter, "lm_head.weight", 0);
+  } else {
+    report_.push_back({.from = "output.weight", .to = mapped->name, .fate = Fate::kTied, .from_dtype = record.model->dtype, .to_dtype = items_.back().to, .shape = record.meta.shape});
+  }
+  return ckpt::ok_status();
+}
+
+void HfWriter::add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
+  const DType from = record.model->dtype;
+  const DType to = options_.dtype && is_castable(from) ? *options_.dtype : from;
+  items_.push_back({name, {parameter, ""}, from, to, head_dim});
+  report_.push_back({.from = record.meta.name, .to = name, .from_dtype = from, .to_dtype = to, .shape = record.meta.shape, .permuted = head_dim != 0});
+  bytes_ += item_bytes(items_.back());
+}
+
+// In model order, as transformers cuts: a file is closed before the tensor that would make it too large.
+void HfWriter::cut_files() {
+  std::uint64_t size = 0;
+  for (Item& item : items_) {
+    const std::uint64_t bytes = item_bytes(item);
+    if (files_.empty() || (size > 0 && bytes > options_.max_shard_bytes - std::min(size, options_.max_shard_bytes))) {
+      files_.emplace_back();
+      size = 0;
+    }
+    size += bytes;
+    files_.back().push_back(std::move(item));
+  }
+}
+
+void HfWriter::make_config(const JsonValue& base) {
+  ModelConfig model = model_;
+  model.tied = model_.tied && !options_.untie;
+  HfDefaults defaults;
+  defaults.dtype = torch_name(files_[0][0].to);
+  const auto seq_len = std::ranges::find(manifest_.config, std::string("training.seq_len"), &Settings::value_type::first);
+  if (seq_len != manifest_.config.end()) {
+    const std::string& text = seq_len->second;
+    std::from_chars(text.data(), text.data() + text.size(), defaults.max_positions);
+  }
+  if (model.rope_scaling) {
+    const double scaled = model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
+    if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
+  }
+  config_ = write_hf_config(model, base, defaults);
+}
+
+Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
+  done_ = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    TITAN_RETURN_IF_ERROR(write_file(fs, join_path(folder, file_name(i, files_.size())), files_[i], progress));
+  if (files_.size() > 1) TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfIndex), index_text()));
+  TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfConfig), config_.write()));
+  return copy_companions(fs, source_, kFolder, folder, [](const std::string& name) { return name != kHfConfig && is_companion(name); });
+}
+
+std::string HfWriter::index_text() const {
+  std::map<std::string, std::string> weights;
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    for (const Item& item : files_[i]) weights.emplace(item.name, file_name(i, files_.size()));
+  JsonValue map = JsonValue::object(), metadata = JsonValue::object(), index = JsonValue::object();
+  for (const auto& [name, file] : weights) map.set(name, JsonValue::string(file));
+  metadata.set("total_size", JsonValue::integer(bytes_));
+  index.set("metadata", std::move(metadata));
+  index.set("weight_map", std::move(map));
+  return index.write();
+}
+
+Status HfWriter::write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress) {
+  std::vector<SafetensorsEntry> entries;
+  std::map<std::string_view, const Item*> by_name;
+  for (const Item& item : items) {
+    entries.push_back({item.name, item.to, manifest_.parameters[item.ref.index].meta.shape});
+    by_name.emplace(item.name, &item);
+  }
+  const std::string header = encode_safetensors_header(entries, {{"format", "pt"}});
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(path));
+  TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(header))));
+  for (const SafetensorsEntry& entry : entries)
+    TITAN_RETURN_IF_ERROR(write_tensor(*file, header.size() + entry.begin, *by_name.at(entry.name), progress));
+  TITAN_RETURN_IF_ERROR(file->datasync());
+  return file->close();
+}
+
+Status HfWriter::write_tensor(ckpt::File& file, std::uint64_t offset, const Item& item, const Progress& progress) {
+  RangeReader reader(source_, item.ref);
+  const std::uint64_t size = reader.element_size(), out_size = ckpt::dtype_size(item.to);
+  const ckpt::ParameterMeta& meta = manifest_.parameters[item.ref.index].meta;
+  const std::uint64_t row = item.head_dim == 0 ? 0 : ckpt::element_count(std::span(meta.shape).subspan(1));
+  // Rows move within a head, so a permuted tensor goes in whole heads.
+  const std::uint64_t head = item.head_dim * row;
+  if (head * size > kMaxHeadBytes) return ckpt::unsupported("one head of '" + meta.name + "' has " + std::to_string(head * size) + " bytes");
+  const std::uint64_t stride = head == 0 ? reader.stride() : std::max<std::uint64_t>(reader.stride() / head, 1) * head;
+  std::vector<std::byte> raw(std::min(stride, reader.elements()) * size), moved(head == 0 ? 0 : raw.size()), narrow;
+  for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
+    const std::uint64_t count = std::min(stride, reader.elements() - at);
+    std::span<std::byte> data = std::span(raw).first(count * size);
+    TITAN_RETURN_IF_ERROR(reader.read(at, data));
+    if (head != 0) {
+      const std::uint64_t bytes = row * size;
+      for (std::uint64_t r = 0; r < count / row; ++r) std::memcpy(&moved[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
+      data = std::span(moved).first(data.size());
+    }
+    if (item.from != item.to) {
+      narrow.resize(count * out_size);
+      cast(item.from, data, item.to, narrow);
+      data = narrow;
+    }
+    TITAN_RETURN_IF_ERROR(file.pwrite(offset + at * out_size, data));
+    done_ += data.size();
+    if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ForeignWriter>> create_hf(Fs& fs, const CheckpointReader& source, const ExportOptions& options) {
+  auto writer = std::make_unique<HfWriter>(source, options);
+  TITAN_RETURN_IF_ERROR(writer->plan(fs));
+  return std::unique_ptr<ForeignWriter>(std::move(writer));
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,61 @@
+#pragma once
+// A small JSON document as a value, for config.json: keeps the order of keys and the spelling of numbers, so that what is
+// written back differs only where it was changed. Not for large texts.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::convert {
+
+class JsonValue {
+ public:
+  enum class Kind { kNull, kTrue, kFalse, kNumber, kText, kList, kObject };
+  using Member = std::pair<std::string, JsonValue>;
+
+  JsonValue() = default;
+  static JsonValue boolean(bool value);
+  static JsonValue integer(std::uint64_t value);
+  static JsonValue real(double value);  ///< with a point or an exponent, as Python writes floats
+  static JsonValue string(std::string value);
+  static JsonValue list(std::vector<JsonValue> items);
+  static JsonValue object() { return JsonValue(Kind::kObject); }
+
+  Kind kind() const { return kind_; }
+  bool is_null() const { return kind_ == Kind::kNull; }
+  bool is_object() const { return kind_ == Kind::kObject; }
+  const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
+  std::optional<bool> as_bool() const;
+  std::optional<std::uint64_t> as_u64() const;  ///< an integer that is not negative
+  std::optional<double> as_double() const;
+  const std::vector<JsonValue>& items() const { return items_; }
+  const std::vector<Member>& members() const { return members_; }
+
+  /// The member `key` of an object; nullptr when it is not there or null.
+  const JsonValue* find(std::string_view key) const;
+  void set(std::string_view key, JsonValue value);  ///< replaces in place, or appends
+  void remove(std::string_view key);
+
+  /// JSON text with an indent of two, ending in a newline.
+  std::string write() const;
+  bool operator==(const JsonValue&) const = default;
+
+ private:
+  friend class JsonParser;
+  explicit JsonValue(Kind kind, std::string text = {}) : kind_(kind), text_(std::move(text)) {}
+  void append(std::string& out, int indent) const;
+
+  Kind kind_ = Kind::kNull;
+  std::string text_;  // of a text, or digits
+  std::vector<JsonValue> items_;
+  std::vector<Member> members_;
+};
+
+/// Parses `json`; keys of an object are unique. `what` names it in messages. \error kCorrupt
+ckpt::Result<JsonValue> parse_json(const std::string& what, std::string_view json);
+
+}  // namespace titan::convert

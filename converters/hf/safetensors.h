@@ -1,0 +1,47 @@
+#pragma once
+// One safetensors file: u64 little-endian length n, n bytes of JSON, then the buffer that the entries tile without holes.
+// \source https://github.com/huggingface/safetensors, "Format"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/model/dtype.h"
+
+namespace titan::convert {
+
+inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
+inline constexpr std::uint64_t kSafetensorsPrefix = 8;
+
+/// One tensor; `begin` and `end` count from the start of the buffer.
+struct SafetensorsEntry {
+  std::string name;
+  ckpt::DType dtype = ckpt::DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0, end = 0;
+  bool operator==(const SafetensorsEntry&) const = default;
+};
+
+struct SafetensorsHeader {
+  std::uint64_t buffer_offset = 0;              ///< in the file; need not be a multiple of anything
+  std::vector<SafetensorsEntry> entries;        ///< by offset
+  std::vector<std::pair<std::string, std::string>> metadata;  ///< `__metadata__`, in the file's order
+  bool operator==(const SafetensorsHeader&) const = default;
+};
+
+/// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken rule),
+/// kUnsupported (an element type that no checkpoint of ours can hold)
+ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json, std::uint64_t buffer_bytes);
+
+/// Reads the header of `file`, called `what`. \error as above, kFailed
+ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what);
+
+/// Lays `entries` out in the canonical order (larger alignment first, then by name), sets their offsets, and returns the bytes
+/// before the buffer: length and JSON, padded with spaces to a multiple of 8.
+std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
+                                      const std::vector<std::pair<std::string, std::string>>& metadata);
+
+}  // namespace titan::convert

@@ -1,0 +1,169 @@
+#include "converters/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/state_codec.h"
+#include "ckpt/io/rewrite.h"
+#include "ckpt/io/shard_writer.h"
+#include "ckpt/model/leaf.h"
+#include "converters/companions.h"
+#include "converters/frame.h"
+
+namespace titan::convert {
+
+using ckpt::Manifest;
+
+namespace {
+
+// Sums up a component of tensors from its pieces; absent when it has none.
+void add_tensor_component(Manifest& manifest, const char* name) {
+  ckpt::ComponentEntry entry;
+  entry.name = name;
+  std::set<std::uint32_t> files;
+  bool there = false;
+  const auto add = [&](const ckpt::ParameterRecord& record, const ckpt::StoredTensor& tensor) {
+    there = true;
+    entry.bytes += ckpt::element_count(record.meta.shape) * ckpt::dtype_size(tensor.dtype);
+    for (const ckpt::Piece& piece : tensor.pieces) files.insert(piece.file);
+  };
+  for (const ckpt::ParameterRecord& record : manifest.parameters) {
+    if (name == std::string_view(ckpt::kModel)) {
+      if (record.model) add(record, *record.model);
+    } else {
+      for (const ckpt::SlotTensor& slot : record.slots) add(record, slot.tensor);
+    }
+  }
+  if (!there) return;
+  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
+  entry.files = static_cast<std::uint32_t>(files.size());
+  entry.digest = ckpt::component_digest(manifest, name);
+  manifest.components.push_back(std::move(entry));
+}
+
+// Moves the tensors of one component into one shard.
+class ComponentWriter {
+ public:
+  ComponentWriter(Fs& fs, const ForeignCheckpoint& source, const ImportPlan& plan, const std::string& folder, Manifest& manifest)
+      : fs_(fs), source_(source), plan_(plan), reader_(source, plan), folder_(folder), manifest_(manifest) {}
+
+  Status write(const char* component, const std::function<Status(std::uint64_t bytes)>& moved) {
+    std::vector<std::size_t> chosen;
+    std::vector<ckpt::ShardPiece> pieces;
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const TensorPlan& tensor = plan_.tensors[i];
+      if (tensor.ref.slot.empty() != (component == std::string_view(ckpt::kModel))) continue;
+      const ckpt::LeafGrid grid = plan_.parameters[tensor.ref.index].grid(manifest_.leaf_elements);
+      if (grid.count() == 0) {
+        stored(tensor).digest = ckpt::tensor_digest({});
+        continue;
+      }
+      chosen.push_back(i);
+      pieces.push_back({manifest_.stored_name(tensor.ref), source_.tensors()[tensor.source].dtype, grid, {0, grid.count()}});
+    }
+    if (pieces.empty()) return ckpt::ok_status();
+    const auto leaf = [&](std::size_t piece, std::uint64_t index, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+      TITAN_RETURN_IF_ERROR(reader_.read(chosen[piece], pieces[piece].grid.begin(index), scratch));
+      TITAN_RETURN_IF_ERROR(moved(scratch.size()));
+      return std::span<const std::byte>(scratch);
+    };
+    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard, ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf));
+    const auto file = static_cast<std::uint32_t>(manifest_.files.size());
+    manifest_.files.push_back(std::move(shard.file));
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      ckpt::StoredTensor& tensor = stored(plan_.tensors[chosen[i]]);
+      shard.pieces[i].file = file;
+      tensor.pieces = {shard.pieces[i]};
+      tensor.digest = ckpt::tensor_digest(shard.leaves[i]);
+    }
+    return ckpt::ok_status();
+  }
+
+ private:
+  ckpt::StoredTensor& stored(const TensorPlan& tensor) {
+    ckpt::ParameterRecord& record = manifest_.parameters[tensor.ref.index];
+    if (tensor.ref.slot.empty()) return *record.model;
+    return std::ranges::find(record.slots, tensor.ref.slot, &ckpt::SlotTensor::name)->tensor;
+  }
+
+  Fs& fs_;
+  const ForeignCheckpoint& source_;
+  const ImportPlan& plan_;
+  PlannedReader reader_;
+  const std::string& folder_;
+  Manifest& manifest_;
+};
+
+Status add_json(ckpt::Rewrite& rewrite, const char* component, const std::string& text, Manifest& manifest) {
+  ckpt::FileEntry file;
+  file.path = ckpt::json_path(component);
+  file.role = ckpt::FileRole::kJson;
+  file.bytes = text.size();
+  file.whole = ckpt::digest_of(std::string_view(text));
+  TITAN_RETURN_IF_ERROR(rewrite.write(file.path, text));
+  manifest.components.push_back({component, file.whole, file.bytes, file.bytes, 1});
+  manifest.files.push_back(std::move(file));
+  return ckpt::ok_status();
+}
+
+ConversionReport begin_report(const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan, const ImportTarget& target) {
+  ConversionReport report;
+  report.source = source.path();
+  report.destination = target.destination;
+  report.from_format = format.name();
+  report.to_format = "titan";
+  report.dry_run = target.dry_run;
+  report.step = plan.step;
+  report.tensors = plan.report;
+  report.notes = plan.notes;
+  for (const TensorPlan& tensor : plan.tensors) report.bytes += source.tensors()[tensor.source].bytes();
+  return report;
+}
+
+}  // namespace
+
+Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
+                                           const ImportTarget& target, const Progress& progress) {
+  ConversionReport report = begin_report(format, source, plan, target);
+  if (ckpt::hidden_from_resume(target.destination, plan.step) && plan.train)
+    report.notes.push_back("a resume takes only folders named " + ckpt::step_folder(plan.step));
+  if (target.dry_run) {
+    TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
+    return report;
+  }
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite, ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force));
+  TITAN_RETURN_IF_ERROR(rewrite->need_space(report.bytes));
+  Manifest manifest = frame_manifest(source, plan, target.leaf_elements);
+  manifest.created = target.created;
+  manifest.writer = target.writer;
+
+  ComponentWriter writer(fs, source, plan, rewrite->folder(), manifest);
+  std::uint64_t done = 0;
+  const auto moved = [&](std::uint64_t bytes) -> Status {
+    done += bytes;
+    if (progress) TITAN_RETURN_IF_ERROR(progress(done, report.bytes));
+    return rewrite->beat();
+  };
+  for (const char* component : {ckpt::kModel, ckpt::kOptimizer}) {
+    const bool model = component == std::string_view(ckpt::kModel);
+    if (std::ranges::none_of(plan.tensors, [&](const TensorPlan& tensor) { return tensor.ref.slot.empty() == model; })) continue;
+    TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
+    TITAN_RETURN_IF_ERROR(writer.write(component, moved));
+    add_tensor_component(manifest, component);
+  }
+  if (plan.lr) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), manifest));
+  if (plan.data) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kDataloader, ckpt::encode_data_position(*plan.data), manifest));
+  if (plan.train) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), manifest));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::FileEntry> companions, take_companions(fs, plan.companions, rewrite->folder(), format.name()));
+  manifest.files.insert(manifest.files.end(), companions.begin(), companions.end());
+  manifest.id = ckpt::checkpoint_id(manifest, plan.lr.value_or(ckpt::LrSchedule()), plan.data.value_or(ckpt::DataPosition()),
+                                    plan.train ? plan.train->tokens : 0);
+  TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
+  report.id = manifest.id;
+  for (const ckpt::FileEntry& file : manifest.files) report.files.push_back(file.path);
+  report.notes.insert(report.notes.end(), rewrite->warnings().begin(), rewrite->warnings().end());
+  return report;
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,40 @@
+#pragma once
+// A foreign checkpoint becomes one of ours, or is looked at as if it were.
+#include <memory>
+#include <string>
+
+#include "converters/format.h"
+
+namespace titan::convert {
+
+/// Reads tensors of `source` under our names, rows in our order. Both outlive it. Thread-safe.
+class PlannedReader {
+ public:
+  PlannedReader(const ForeignCheckpoint& source, const ImportPlan& plan);
+  /// Reads elements [first, first + out.size() / element size) of tensor `index` of the plan.
+  Status read(std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
+
+ private:
+  const ForeignCheckpoint& source_;
+  const ImportPlan& plan_;
+};
+
+struct ImportTarget {
+  std::string destination;          ///< folder to be made
+  bool force = false;               ///< replaces `destination` where it is a checkpoint
+  bool dry_run = false;             ///< checks and reports, writes nothing
+  std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;
+  std::string created, writer;      ///< of the manifest
+};
+
+/// Writes `plan` as a checkpoint: streams leaf by leaf, publishes whole or leaves nothing.
+/// \error kInvalid (destination), kLocked, kCorrupt (the source), kFailed
+Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
+                                           const ImportTarget& target, const Progress& progress = {});
+
+/// Looks at `source` through `plan` as a checkpoint of ours: our names, no files, no pieces, digests of zeros (CheckpointReader::foreign()).
+CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
+/// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
+Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+
+}  // namespace titan::convert

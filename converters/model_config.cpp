@@ -1,0 +1,162 @@
+#include "converters/model_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "ckpt/base/toml_text.h"
+
+namespace titan::convert {
+
+using ckpt::Result;
+using ckpt::Settings;
+using ckpt::Status;
+
+namespace {
+
+constexpr std::uint64_t kMaxDimension = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxLayers = 100'000;
+
+struct Dimension {
+  const char* key;
+  std::uint64_t ModelConfig::* member;
+};
+constexpr Dimension kDimensions[] = {
+    {"model.dim", &ModelConfig::dim},           {"model.n_layers", &ModelConfig::n_layers}, {"model.n_heads", &ModelConfig::n_heads},
+    {"model.n_kv_heads", &ModelConfig::n_kv_heads}, {"model.head_dim", &ModelConfig::head_dim}, {"model.ffn_dim", &ModelConfig::ffn_dim},
+    {"model.vocab_size", &ModelConfig::vocab_size},
+};
+
+constexpr const char* kScaling = "model.rope_scaling.";
+struct ScalingFactor {
+  const char* key;
+  double RopeScaling::* member;
+};
+constexpr ScalingFactor kScalingFactors[] = {
+    {"model.rope_scaling.factor", &RopeScaling::factor},
+    {"model.rope_scaling.low_freq_factor", &RopeScaling::low_freq_factor},
+    {"model.rope_scaling.high_freq_factor", &RopeScaling::high_freq_factor},
+};
+constexpr const char* kScalingType = "model.rope_scaling.type";
+constexpr const char* kScalingPosition = "model.rope_scaling.original_max_position_embeddings";
+
+bool parse(std::string_view text, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool parse(std::string_view text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool parse(std::string_view text, bool& value) {
+  value = text == "true";
+  return value || text == "false";
+}
+
+// Takes values out of settings and remembers what was wrong.
+class Taker {
+ public:
+  explicit Taker(const Settings& settings) : settings_(settings) {}
+  const std::string* find(std::string_view key) const {
+    const auto at = std::ranges::find(settings_, key, &Settings::value_type::first);
+    return at == settings_.end() ? nullptr : &at->second;
+  }
+  template <typename T>
+  void take(const char* key, T& value, bool required) {
+    const std::string* text = find(key);
+    if (text == nullptr) {
+      if (required) missing_ += (missing_.empty() ? "" : ", ") + std::string(key);
+    } else if (!parse(*text, value) && wrong_.empty()) {
+      wrong_ = std::string(key) + " is " + *text;
+    }
+  }
+  const std::string& missing() const { return missing_; }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  const Settings& settings_;
+  std::string missing_, wrong_;
+};
+
+}  // namespace
+
+Status check_model(const ModelConfig& model) {
+  for (const Dimension& dimension : kDimensions) {
+    const std::uint64_t value = model.*dimension.member;
+    if (value == 0 || value > kMaxDimension)
+      return ckpt::unsupported(std::string(dimension.key) + " is " + std::to_string(value) + ", expected 1 to 2^31");
+  }
+  if (model.n_layers > kMaxLayers) return ckpt::unsupported("model.n_layers is " + std::to_string(model.n_layers) + ", expected at most 100000");
+  if (model.head_dim % 2 != 0) return ckpt::unsupported("model.head_dim is " + std::to_string(model.head_dim) + ", which is odd: RoPE rotates pairs");
+  if (model.n_heads % model.n_kv_heads != 0) {
+    return ckpt::unsupported("model.n_heads " + std::to_string(model.n_heads) + " is not a multiple of model.n_kv_heads " +
+                             std::to_string(model.n_kv_heads));
+  }
+  if (!(model.norm_eps > 0) || !(model.rope_theta > 0)) return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
+  return ckpt::ok_status();
+}
+
+Settings model_settings(const ModelConfig& model) {
+  Settings settings;
+  for (const Dimension& dimension : kDimensions) settings.emplace_back(dimension.key, std::to_string(model.*dimension.member));
+  settings.emplace_back("model.norm_eps", ckpt::toml_float(model.norm_eps));
+  settings.emplace_back("model.rope_theta", ckpt::toml_float(model.rope_theta));
+  settings.emplace_back("model.tied_embeddings", model.tied ? "true" : "false");
+  if (model.qkv_bias) settings.emplace_back("model.qkv_bias", "true");
+  if (model.rope_scaling) {
+    settings.emplace_back(kScalingType, "\"llama3\"");
+    for (const ScalingFactor& factor : kScalingFactors) settings.emplace_back(factor.key, ckpt::toml_float(*model.rope_scaling.*factor.member));
+    settings.emplace_back(kScalingPosition, std::to_string(model.rope_scaling->original_max_position_embeddings));
+  }
+  std::ranges::sort(settings);
+  return settings;
+}
+
+Result<ModelConfig> model_from_settings(const std::string& what, const Settings& settings) {
+  ModelConfig model;
+  Taker taker(settings);
+  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, true);
+  taker.take("model.norm_eps", model.norm_eps, true);
+  taker.take("model.rope_theta", model.rope_theta, true);
+  taker.take("model.tied_embeddings", model.tied, true);
+  taker.take("model.qkv_bias", model.qkv_bias, false);
+  const bool scaled = std::ranges::any_of(settings, [](const auto& row) { return row.first.starts_with(kScaling); });
+  if (scaled) {
+    RopeScaling& scaling = model.rope_scaling.emplace();
+    for (const ScalingFactor& factor : kScalingFactors) taker.take(factor.key, scaling.*factor.member, true);
+    taker.take(kScalingPosition, scaling.original_max_position_embeddings, true);
+    const std::string* type = taker.find(kScalingType);
+    if (type != nullptr && *type != "\"llama3\"") return ckpt::incompatible(what + ": " + kScalingType + " is " + *type + ", expected \"llama3\"");
+  }
+  if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing");
+  if (!taker.wrong().empty()) return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
+  if (const Status checked = check_model(model); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
+  return model;
+}
+
+std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model) {
+  const std::uint64_t q = model.n_heads * model.head_dim, kv = model.n_kv_heads * model.head_dim;
+  std::vector<ckpt::ParameterMeta> list;
+  list.push_back({"tok_embeddings.weight", {model.vocab_size, model.dim}});
+  for (std::uint64_t i = 0; i < model.n_layers; ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".";
+    const auto projection = [&](const char* name, std::uint64_t rows) {
+      list.push_back({layer + "attention." + name + ".weight", {rows, model.dim}});
+      if (model.qkv_bias) list.push_back({layer + "attention." + name + ".bias", {rows}});
+    };
+    projection("wq", q);
+    projection("wk", kv);
+    projection("wv", kv);
+    list.push_back({layer + "attention.wo.weight", {model.dim, q}});
+    list.push_back({layer + "feed_forward.w1.weight", {model.ffn_dim, model.dim}});
+    list.push_back({layer + "feed_forward.w2.weight", {model.dim, model.ffn_dim}});
+    list.push_back({layer + "feed_forward.w3.weight", {model.ffn_dim, model.dim}});
+    list.push_back({layer + "attention_norm.weight", {model.dim}});
+    list.push_back({layer + "ffn_norm.weight", {model.dim}});
+  }
+  list.push_back({"norm.weight", {model.dim}});
+  if (!model.tied) list.push_back({"output.weight", {model.vocab_size, model.dim}});
+  return list;
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,44 @@
+#pragma once
+// The dimensions of a Llama-shaped model, as foreign configurations give them and as our manifests store them: rows "model.*" of
+// Manifest::config. libtrain reads the same rows.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/schedule.h"
+#include "ckpt/model/tensor_meta.h"
+
+namespace titan::convert {
+
+/// Scaling of RoPE frequencies as Llama 3.1 has it.
+struct RopeScaling {
+  double factor = 8, low_freq_factor = 1, high_freq_factor = 4;
+  std::uint64_t original_max_position_embeddings = 8192;
+  bool operator==(const RopeScaling&) const = default;
+};
+
+struct ModelConfig {
+  std::uint64_t dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0;
+  double norm_eps = 1e-5, rope_theta = 500000;
+  std::optional<RopeScaling> rope_scaling;
+  bool tied = false;      ///< the head is the embedding
+  bool qkv_bias = false;  ///< wq, wk, wv have a bias
+  bool operator==(const ModelConfig&) const = default;
+};
+
+/// Checks that the dimensions make a model (none is 0 or absurd, heads divide, head_dim is even). \error kUnsupported
+ckpt::Status check_model(const ModelConfig& model);
+
+/// Rows "model.*", ascending by key, as TOML text: dim, head_dim, n_heads, ..., and only when there: model.qkv_bias,
+/// model.rope_scaling.{type = "llama3", factor, high_freq_factor, low_freq_factor, original_max_position_embeddings}.
+ckpt::Settings model_settings(const ModelConfig& model);
+/// Reads the rows back; others are ignored. `what` names their holder in messages.
+/// \error kIncompatible naming the rows that are missing or have another type
+ckpt::Result<ModelConfig> model_from_settings(const std::string& what, const ckpt::Settings& settings);
+
+/// Every parameter with its shape, in model order, on stage 0.
+std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model);
+
+}  // namespace titan::convert

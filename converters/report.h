@@ -1,0 +1,51 @@
+#pragma once
+// What a conversion did, or would do: one line per tensor.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/model/dtype.h"
+
+namespace titan::convert {
+
+enum class Fate {
+  kWritten,  ///< under the name `to`
+  kTied,     ///< not written: another tensor has the same elements (`to`)
+  kDropped,  ///< not written: it follows from the configuration
+  kSkipped,  ///< not written: the user asked for that
+};
+const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"
+
+struct TensorReport {
+  std::string from, to;              ///< names; `to` is empty when nothing stands for it
+  Fate fate = Fate::kWritten;
+  ckpt::DType from_dtype = ckpt::DType::kF32, to_dtype = ckpt::DType::kF32;
+  std::vector<std::uint64_t> shape;
+  bool permuted = false;             ///< its rows are put into another order
+  bool renamed() const { return fate == Fate::kWritten && from != to; }
+  bool cast() const { return fate == Fate::kWritten && from_dtype != to_dtype; }
+  bool operator==(const TensorReport&) const = default;
+};
+
+struct ConversionReport {
+  std::string source, destination;
+  std::string from_format, to_format;  ///< "titan", "hf", "dcp"
+  bool dry_run = false;                ///< nothing was written
+  std::uint64_t step = 0;
+  std::optional<ckpt::Digest> id;      ///< of a Titan checkpoint that was written
+  std::uint64_t bytes = 0;             ///< of tensors, in the destination
+  std::vector<std::string> files;      ///< of the destination, relative; empty in a dry run
+  std::vector<TensorReport> tensors;
+  std::vector<std::string> notes;
+  /// Counts the tensors for which `test` is true.
+  template <typename Test>
+  std::uint64_t count(Test&& test) const {
+    std::uint64_t n = 0;
+    for (const TensorReport& tensor : tensors) n += test(tensor) ? 1 : 0;
+    return n;
+  }
+};
+
+}  // namespace titan::convert

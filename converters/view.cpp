@@ -1,0 +1,111 @@
+// Foreign checkpoints looked at as ours (declared in import.h).
+#include <algorithm>
+
+#include "ckpt/format/layout.h"
+#include "converters/frame.h"
+#include "converters/import.h"
+#include "converters/rotary.h"
+
+namespace titan::convert {
+
+using ckpt::Manifest;
+
+Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements) {
+  Manifest manifest;
+  manifest.step = plan.step;
+  manifest.config = plan.config;
+  manifest.leaf_elements = leaf_elements;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    ckpt::ParameterRecord& record = manifest.parameters.emplace_back();
+    record.meta = plan.parameters[i];
+    if (i < plan.optimizer_steps.size()) record.optimizer_step = plan.optimizer_steps[i];
+  }
+  for (const TensorPlan& tensor : plan.tensors) {
+    ckpt::ParameterRecord& record = manifest.parameters[tensor.ref.index];
+    ckpt::StoredTensor stored;
+    stored.dtype = source.tensors()[tensor.source].dtype;
+    stored.chunk = record.meta.grid(leaf_elements).chunk_extent();
+    if (tensor.ref.slot.empty()) {
+      record.model = stored;
+    } else {
+      record.slots.push_back({tensor.ref.slot, stored});
+    }
+  }
+  return manifest;
+}
+
+namespace {
+
+class ViewSource final : public ckpt::ElementSource {
+ public:
+  ViewSource(std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan)
+      : source_(std::move(source)), plan_(std::move(plan)), reader_(*source_, plan_) {}
+  Status read(const ckpt::TensorRef& ref, std::uint64_t first_element, std::span<std::byte> out) const override {
+    const auto at = std::ranges::find(plan_.tensors, ref, &TensorPlan::ref);
+    if (at == plan_.tensors.end()) return ckpt::not_found("a tensor that is not in " + source_->path());
+    return reader_.read(static_cast<std::size_t>(at - plan_.tensors.begin()), first_element, out);
+  }
+
+ private:
+  std::shared_ptr<const ForeignCheckpoint> source_;
+  ImportPlan plan_;
+  PlannedReader reader_;
+};
+
+}  // namespace
+
+PlannedReader::PlannedReader(const ForeignCheckpoint& source, const ImportPlan& plan) : source_(source), plan_(plan) {}
+
+Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std::byte> out) const {
+  const TensorPlan& tensor = plan_.tensors[index];
+  if (tensor.head_dim == 0 || out.empty()) return source_.read(tensor.source, first, out);
+  const ForeignTensor& foreign = source_.tensors()[tensor.source];
+  const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
+  const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1));
+  for (std::uint64_t at = first; !out.empty();) {
+    const std::uint64_t row = at / width, column = at % width;
+    const std::uint64_t count = std::min<std::uint64_t>(width - column, out.size() / size);
+    TITAN_RETURN_IF_ERROR(source_.read(tensor.source, halves_row(row, tensor.head_dim) * width + column, out.first(count * size)));
+    out = out.subspan(count * size);
+    at += count;
+  }
+  return ckpt::ok_status();
+}
+
+CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan) {
+  ckpt::ForeignView view;
+  view.path = source->path();
+  view.manifest = frame_manifest(*source, plan, ckpt::kDefaultLeafElements);
+  view.manifest.writer = format.title();
+  view.lr = plan.lr;
+  view.data = plan.data;
+  view.train = plan.train;
+  // Components without digests, so that everybody sees what there is.
+  std::uint64_t bytes[2] = {0, 0};
+  bool there[2] = {false, false};
+  for (const TensorPlan& tensor : plan.tensors) {
+    const int component = tensor.ref.slot.empty() ? 0 : 1;
+    bytes[component] += source->tensors()[tensor.source].bytes();
+    there[component] = true;
+  }
+  const auto add = [&](const char* name, bool is_there, std::uint64_t size) {
+    if (is_there) view.manifest.components.push_back({name, {}, size, size, 0});
+  };
+  add(ckpt::kModel, there[0], bytes[0]);
+  add(ckpt::kOptimizer, there[1], bytes[1]);
+  add(ckpt::kLrScheduler, plan.lr.has_value(), 0);
+  add(ckpt::kDataloader, plan.data.has_value(), 0);
+  add(ckpt::kTrainState, plan.train.has_value(), 0);
+  view.tensors = std::make_shared<ViewSource>(std::move(source), std::move(plan));
+  return CheckpointReader::view(std::move(view));
+}
+
+Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
+  const Format* format = detect_format(fs, path);
+  if (format == nullptr) return CheckpointReader::open(fs, path);
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({}));
+  return view_checkpoint(*format, std::move(source), std::move(plan));
+}
+
+}  // namespace titan::convert
