@@ -198,7 +198,7 @@ bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
-
+Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }
 namespace {
 
 template <typename T>
