@@ -20,7 +20,7 @@ INCLUDES = [
     (["ckpt", "converters"], r"libtrain/|cli/", "checkpoint libraries know nothing of trainer and programs"),
     (["ckpt"], r"converters/", "ckpt knows nothing of other formats"),
     (["libtrain"], r"converters/|cli/|CLI/", "libtrain knows nothing of converters and programs"),
-    (["libtrain/config", "libtrain/data", "libtrain/metrics", "libtrain/launch", "libtrain/pipeline"], TORCH, "this part of libtrain is built without LibTorch"),
+    (["libtrain/config", "libtrain/data", "libtrain/metrics", "libtrain/launch", "libtrain/pipeline", "libtrain/start"], TORCH, "this part of libtrain is built without LibTorch"),
     (["cli/titan_ckpt", "cli/ui"], TORCH + r"|libtrain/", "titan-ckpt starts in milliseconds"),
     (["ckpt", "converters", "libtrain", "cli", "tests"], r"torch/torch\.h$|torch/extension\.h$", "a file with torch/torch.h takes half a minute to compile"),
     (["ckpt", "converters", "libtrain", "cli"], r"tests/", "tests stay outside"),

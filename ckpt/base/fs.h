@@ -36,6 +36,8 @@ struct FileInfo {
   FileType type = FileType::kOther;
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;  ///< since the epoch, UTC
+  std::uint64_t links = 1;    ///< names of the file; its bytes are freed with the last
+  std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
   bool operator==(const FileInfo&) const = default;
 };
 

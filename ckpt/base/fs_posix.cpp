@@ -217,7 +217,10 @@ class PosixFs final : public Fs {
     struct stat info {};
     if (::lstat(path.c_str(), &info) < 0) return from_errno(errno, path, "lstat", OnMissing::kNotFound);
     return FileInfo{type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size),
-                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
+                    static_cast<std::uint64_t>(info.st_nlink),
+                    static_cast<std::uint64_t>(info.st_dev),
+                    static_cast<std::uint64_t>(info.st_ino)};
   }
 
   Result<std::uint64_t> free_bytes(const std::string& path) override {

@@ -29,6 +29,8 @@ Status not_found(std::string message) { return {Code::kNotFound, std::move(messa
 Status locked(std::string message) { return {Code::kLocked, std::move(message), {}, {}}; }
 Status corrupt(std::string message) { return {Code::kCorrupt, std::move(message), {}, {}}; }
 Status incompatible(std::string message) { return {Code::kIncompatible, std::move(message), {}, {}}; }
+Status interrupted(std::string message) { return {Code::kInterrupted, std::move(message), {}, {}}; }
+Status terminated(std::string message) { return {Code::kTerminated, std::move(message), {}, {}}; }
 
 int exit_code(Code code) {
   switch (code) {
@@ -40,6 +42,8 @@ int exit_code(Code code) {
     case Code::kLocked: return 11;
     case Code::kCorrupt: return 12;
     case Code::kIncompatible: return 13;
+    case Code::kInterrupted: return 130;
+    case Code::kTerminated: return 143;
   }
   return 3;
 }
@@ -54,6 +58,8 @@ const char* code_name(Code code) {
     case Code::kLocked: return "locked";
     case Code::kCorrupt: return "corruption";
     case Code::kIncompatible: return "incompatible";
+    case Code::kInterrupted: return "interrupted";
+    case Code::kTerminated: return "terminated";
   }
   return "failed";
 }

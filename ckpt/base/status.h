@@ -16,6 +16,8 @@ enum class Code {
   kLocked,        ///< a live run owns the folder (exit 11)
   kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit 12)
   kIncompatible,  ///< newer format, drift, steps behind the checkpoint, infeasible mesh (exit 13)
+  kInterrupted,   ///< stopped by SIGINT before it was done, nothing is half-made (exit 130); see cancel.h
+  kTerminated,    ///< the same by SIGTERM (exit 143)
 };
 
 /// The outcome of a call: `message` names the thing, what was expected and what was found; `causes` are printed
@@ -45,6 +47,8 @@ Status not_found(std::string message);
 Status locked(std::string message);
 Status corrupt(std::string message);
 Status incompatible(std::string message);
+Status interrupted(std::string message);
+Status terminated(std::string message);
 
 /// Returns the published process exit code of `code` (the table of the command-line contract).
 int exit_code(Code code);

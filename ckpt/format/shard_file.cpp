@@ -1,72 +1,13 @@
 #include "ckpt/format/shard_file.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
+#include "ckpt/format/hdf5_library.h"
 #include "ckpt/format/memory_image.h"
 
 namespace titan::ckpt {
 namespace {
-
-// libhdf5 serves one caller at a time anyway; holding our own lock keeps its per-thread settings simple.
-std::mutex hdf5_mutex;
-
-// Owns an HDF5 identifier.
-class Id {
- public:
-  Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  Id(Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Id& operator=(Id&&) = delete;
-  ~Id() {
-    if (id_ >= 0) close_(id_);
-  }
-  operator hid_t() const { return id_; }  // NOLINT: used as the plain id everywhere
-  bool ok() const { return id_ >= 0; }
-  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-void prepare_library() {
-  static const bool once = [] {
-    H5dont_atexit();
-    H5open();
-    H5PLset_loading_state(0);  // never dlopen what the environment names
-    return true;
-  }();
-  (void)once;
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread
-}
-
-Status hdf5_failed(const std::string& what) { return failed("libhdf5 could not " + what); }
-
-// Returns the element type; bfloat16 is committed to the file at its first use.
-Id make_type(DType dtype, hid_t file) {
-  switch (dtype) {
-    case DType::kF32: return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose};
-    case DType::kF64: return {H5Tcopy(H5T_IEEE_F64LE), H5Tclose};
-    case DType::kI64: return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
-    case DType::kI32: return {H5Tcopy(H5T_STD_I32LE), H5Tclose};
-    case DType::kU8: return {H5Tcopy(H5T_STD_U8LE), H5Tclose};
-    case DType::kF16:
-    case DType::kBF16: break;
-  }
-  // The order of these calls matters: each must leave a valid type.
-  Id type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
-  const bool bf16 = dtype == DType::kBF16;
-  const bool set = type.ok() && (bf16 ? H5Tset_fields(type, 15, 7, 8, 0, 7) : H5Tset_fields(type, 15, 10, 5, 0, 10)) >= 0 &&
-                   H5Tset_offset(type, 0) >= 0 && H5Tset_precision(type, 16) >= 0 && H5Tset_size(type, 2) >= 0 &&
-                   H5Tset_ebias(type, bf16 ? 127 : 15) >= 0;
-  if (!set) return {-1, H5Tclose};
-  if (bf16) {
-    const Id creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
-    if (H5Pset_obj_track_times(creation, 0) < 0 || H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0) return {-1, H5Tclose};
-  }
-  return type;
-}
 
 Id make_row_type() {
   Id type(H5Tcreate(H5T_COMPOUND, kLeafRowBytes), H5Tclose);
@@ -97,18 +38,6 @@ Result<std::uint64_t> make_dataset(hid_t file, const std::string& name, hid_t ty
   return static_cast<std::uint64_t>(address);
 }
 
-Id make_file(MemoryImage* image, std::size_t datasets) {
-  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  // One metadata block that holds every object header: metadata stays together and tiny files stay tiny.
-  const hsize_t block = (600 * datasets + 4095) / 4096 * 4096;
-  const bool ready = access.ok() && creation.ok() && use_memory_image(access, image) &&
-                     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
-                     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && H5Pset_alignment(access, 65536, 4096) >= 0 &&
-                     H5Pset_meta_block_size(access, block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
-  if (!ready) return {-1, H5Fclose};
-  return {H5Fcreate("shard", H5F_ACC_TRUNC, creation, access), H5Fclose};
-}
 
 Status check_pieces(const std::vector<ShardPiece>& pieces) {
   if (pieces.empty()) return invalid("a shard file needs at least one piece");
@@ -121,31 +50,32 @@ Status check_pieces(const std::vector<ShardPiece>& pieces) {
 
 }  // namespace
 
-std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf) {
+std::string escaped_name(const std::string& tensor) {
   std::string name;
   for (const char c : tensor) {
     if (c == '%') name += "%25";
     else if (c == '/') name += "%2F";
     else name += c;
   }
-  return name + "@" + std::to_string(first_leaf);
+  return name;
 }
+
+std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf) { return escaped_name(tensor) + "@" + std::to_string(first_leaf); }
 
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
   TITAN_RETURN_IF_ERROR(check_pieces(pieces));
-  const std::lock_guard lock(hdf5_mutex);
-  prepare_library();
+  const Hdf5Session session;
 
   MemoryImage image;
   ShardSkeleton skeleton;
-  Id file = make_file(&image, pieces.size() + 1);
+  Id file = create_in_memory(&image, 600 * (pieces.size() + 1));
   if (!file.ok()) return hdf5_failed("create a shard in memory");
   {
     std::vector<std::pair<DType, Id>> types;
     for (const ShardPiece& piece : pieces) {
       auto known = std::find_if(types.begin(), types.end(), [&](const auto& entry) { return entry.first == piece.dtype; });
       if (known == types.end()) {
-        types.emplace_back(piece.dtype, make_type(piece.dtype, file));
+        types.emplace_back(piece.dtype, make_element_type(piece.dtype, file));
         known = std::prev(types.end());
       }
       if (!known->second.ok()) return hdf5_failed("make the type " + std::string(dtype_name(piece.dtype)));

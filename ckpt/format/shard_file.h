@@ -66,7 +66,9 @@ struct ShardSkeleton {
   std::uint64_t table_rows = 0;
 };
 
-/// "<tensor>@<first leaf>" with '%' and '/' percent-encoded.
+/// The name with '%' and '/' percent-encoded.
+std::string escaped_name(const std::string& tensor);
+/// "<tensor>@<first leaf>", the tensor's name escaped.
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
 /// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Takes one process-wide lock.

@@ -1,11 +1,13 @@
 // commit_save: from receipts to a published step.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/publish.h"
+#include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {
 namespace {
@@ -43,7 +45,8 @@ Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, co
 
 // Adds the tensors of all receipts and the entries of their files.
 Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
-  for (const RankReceipt& receipt : receipts) manifest.files.insert(manifest.files.end(), receipt.files.begin(), receipt.files.end());
+  for (const RankReceipt& receipt : receipts)
+    std::copy_if(receipt.files.begin(), receipt.files.end(), std::back_inserter(manifest.files), [](const FileEntry& file) { return file.role == FileRole::kShard; });
   const auto by_path = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
   std::sort(manifest.files.begin(), manifest.files.end(), by_path);
   Found found;
@@ -51,7 +54,8 @@ Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
   for (const RankReceipt& receipt : receipts) {
     for (const RankReceipt::Item& item : receipt.items) {
       const bool slot_known = item.ref.slot.empty() || std::count(snapshot.slots.begin(), snapshot.slots.end(), item.ref.slot) > 0;
-      if (item.ref.index >= snapshot.parameters.size() || item.piece.file >= receipt.files.size() || !slot_known)
+      if (item.ref.index >= snapshot.parameters.size() || item.piece.file >= receipt.files.size() || !slot_known ||
+          receipt.files[item.piece.file].role != FileRole::kShard)
         return failed("the receipt of rank " + std::to_string(receipt.rank) + " names a tensor or file that is not there");
       found[{item.ref.index, item.ref.slot}].push_back(&item);
       const auto at = std::lower_bound(manifest.files.begin(), manifest.files.end(), receipt.files[item.piece.file], by_path);
@@ -72,22 +76,18 @@ Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
   return ok_status();
 }
 
-ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
-  ComponentEntry entry;
-  entry.name = name;
-  std::set<std::uint32_t> files;
-  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
-    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
-    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
-  };
-  for (const ParameterRecord& record : manifest.parameters) {
-    if (name == std::string_view(kModel)) add(record, *record.model);
-    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
+// Derived members follow all others. model.h5 was written from the plan: it must describe what the ranks really wrote.
+Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
+  for (const RankReceipt& receipt : receipts) {
+    for (const FileEntry& file : receipt.files) {
+      if (file.role != FileRole::kDerived) continue;
+      TITAN_ASSIGN_OR_RETURN(const std::vector<VirtualTensor> written, virtual_tensors(manifest));
+      if (file.path != kVirtualModel || written != virtual_tensors(snapshot))
+        return failed("rank " + std::to_string(receipt.rank) + " wrote " + file.path + " for shards that are laid out in another way");
+      manifest.files.push_back(file);
+    }
   }
-  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
-  entry.files = static_cast<std::uint32_t>(files.size());
-  entry.digest = component_digest(manifest, name);
-  return entry;
+  return ok_status();
 }
 
 Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text, Manifest& manifest) {
@@ -113,6 +113,24 @@ Status check_text(const char* component, const std::string& text, const T& value
 
 }  // namespace
 
+ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
+  ComponentEntry entry;
+  entry.name = name;
+  std::set<std::uint32_t> files;
+  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
+    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
+    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
+  };
+  for (const ParameterRecord& record : manifest.parameters) {
+    if (name == std::string_view(kModel)) add(record, *record.model);
+    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
+  }
+  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
+  entry.files = static_cast<std::uint32_t>(files.size());
+  entry.digest = component_digest(manifest, name);
+  return entry;
+}
+
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
                               const std::vector<RankReceipt>& receipts) {
   Manifest manifest;
@@ -134,6 +152,7 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kLrScheduler, lr, manifest));
   TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kDataloader, data, manifest));
   TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kTrainState, train, manifest));
+  TITAN_RETURN_IF_ERROR(add_derived(snapshot, receipts, manifest));
   manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
   return publish(fs, checkpoint_dir, tmp_dir, manifest);

@@ -12,6 +12,9 @@ namespace titan::ckpt {
 /// there with its size and that the text reads back as the same manifest. \error kFailed
 Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest);
 
+/// Returns the entry of component "model" or "optimizer" for the files and parameters of `manifest`.
+ComponentEntry tensor_component(const Manifest& manifest, const char* name);
+
 /// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes it durable; see commit_save.
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/run_lock.h"
 
 namespace titan::ckpt {
 namespace {
@@ -28,9 +29,9 @@ bool is_leftover(const DirEntry& entry) {
          name.size() > dot + kTemporary.size();
 }
 
-/// "latest" and the file that becomes it: ours, advice only, looked at by nobody.
-bool is_advice(const DirEntry& entry) {
-  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp");
+/// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that lies alone.
+bool is_ours(const DirEntry& entry) {
+  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
 }
 
 std::string missing_components(const Manifest& manifest) {
@@ -82,7 +83,7 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
     const std::optional<std::uint64_t> step = parse_step_name(entry.name);
     if (step && entry.type == FileType::kDirectory) {
       scan.steps.push_back(check_step(fs, *step, join_path(checkpoint_dir, entry.name), check));
-    } else if (!is_advice(entry)) {
+    } else if (!is_ours(entry)) {
       (is_leftover(entry) ? scan.leftovers : scan.foreign).push_back(entry.name);
     }
   }

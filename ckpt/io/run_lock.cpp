@@ -58,6 +58,16 @@ std::uint32_t count_from(const std::string& text) {
 
 }  // namespace
 
+std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir) {
+  std::string dir = checkpoint_dir;
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  const std::size_t slash = dir.rfind('/');
+  const std::string name = dir.substr(slash + 1);  // all of it without a slash
+  const std::string parent = name == "." || name == ".." ? join_path(dir, "..") : slash == std::string::npos ? "." : slash == 0 ? "/" : dir.substr(0, slash);
+  if (fs.stat(join_path(dir, kRunLockFile)).ok()) return dir;
+  return name == "checkpoint" || fs.stat(join_path(parent, kRunLockFile)).ok() ? parent : dir;
+}
+
 bool holder_is_gone(const LockOwner& holder, const LockOwner& self) {
   if (same_host(holder, self)) return true;
   if (!holder.job_id.empty() && holder.job_id == self.job_id && self.restart_count > holder.restart_count) return true;
@@ -116,7 +126,7 @@ Result<LockOwner> decode_lock_owner(const std::string& text) {
 }
 
 Result<std::unique_ptr<RunLock>> RunLock::take(Fs& fs, const std::string& run_dir, LockOwner self) {
-  const std::string path = join_path(run_dir, "run.lock");
+  const std::string path = join_path(run_dir, kRunLockFile);
   Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
   if (!lock.ok()) {
     if (lock.status().code != Code::kLocked) return lock.status();

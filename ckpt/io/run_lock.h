@@ -16,6 +16,12 @@ struct LockOwner {
   bool operator==(const LockOwner&) const = default;
 };
 
+inline constexpr const char* kRunLockFile = "run.lock";
+
+/// The run folder of a folder of steps, the one whose lock keeps writers apart: its parent when that has a lock file or it is called
+/// "checkpoint", unless it has a lock file itself; else the folder.
+std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir);
+
 /// True when the run that left `holder` in a lock file cannot be alive, given that `self` got the advisory lock. On one
 /// host the lock itself is the proof. Another host may not share advisory locks with us: its run is dead after 60 s
 /// without a heartbeat (self.heartbeat is now), or when the same job id comes with a higher restart count. Pure.

@@ -35,7 +35,7 @@ Status write_leaves(File& file, const std::string& path, const ShardSkeleton& sk
 }  // namespace
 
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member, const std::vector<ShardPiece>& pieces,
-                                 const LeafProvider& leaf) {
+                                 const LeafProvider& leaf, const ShardWriteOptions&) {
   TITAN_ASSIGN_OR_RETURN(const ShardSkeleton skeleton, make_skeleton(pieces));
   WrittenShard written;
   FileEntry& entry = written.file;

@@ -1,30 +1,39 @@
 #include "ckpt/io/verifier.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
+#include "ckpt/base/parallel.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
-#include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/shard_check.h"
 
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+// One member: what is known of it while threads work on it.
+struct Member {
+  std::uint32_t index = 0;
+  std::unique_ptr<ShardCheck> shard;  // null: a member with one digest for all its bytes
+  bool handed_out = false;            // nothing more to begin
+  std::uint64_t under_way = 0;
+};
 
-// One leaf of a shard, as the manifest describes it.
-struct Expected {
-  TensorRef ref;
-  std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
+struct Task {
+  std::shared_ptr<Member> member;
+  ShardCheck::Run run;                // of a shard
+  bool whole = false;                 // of any other member: all of it
 };
 
 class Verifier {
  public:
-  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, VerifyReport& report)
-      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), report_(report), by_file_(manifest.files.size()), buffer_(kChunk) {
+  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, const CancelToken& cancel, VerifyReport& report)
+      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), damage_(manifest.files.size()) {
     for (const FileEntry& file : manifest.files) total_ += file.bytes;
     for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
       if (manifest.parameters[i].model) collect({i, ""});
@@ -32,8 +41,9 @@ class Verifier {
     }
   }
 
-  Status run() {
-    for (std::uint32_t i = 0; i < manifest_.files.size(); ++i) TITAN_RETURN_IF_ERROR(member(i));
+  Status run(unsigned threads) {
+    TITAN_RETURN_IF_ERROR(parallel_for(threads, threads, [&](std::size_t) { return work(); }));
+    for (std::vector<Damage>& damage : damage_) std::move(damage.begin(), damage.end(), std::back_inserter(report_.damage));
     check_sums();
     return ok_status();
   }
@@ -44,115 +54,107 @@ class Verifier {
     for (const Piece& piece : tensor.pieces) by_file_[piece.file].push_back({ref, &piece});
   }
 
-  // Records damage; `unit` covers [offset, offset + bytes) of the file.
-  Damage& damage(const FileEntry& file, const char* unit, std::uint64_t offset, std::uint64_t bytes, std::string detail) {
-    report_.damage.push_back({file.path, unit, "", 0, offset, bytes, std::move(detail)});
-    return report_.damage.back();
-  }
-
-  // Feeds [begin, end) of the file to `hasher`.
-  Status hash(File& file, std::uint64_t begin, std::uint64_t end, Hasher& hasher) {
-    while (begin < end) {
-      const std::span<std::byte> part = std::span(buffer_).first(std::min(kChunk, end - begin));
-      TITAN_RETURN_IF_ERROR(file.pread(begin, part));
-      hasher.update(part);
-      begin += part.size();
-      count(part.size());
-    }
-    return ok_status();
-  }
-
   void count(std::uint64_t bytes) {
+    const std::lock_guard lock(count_mutex_);
     report_.bytes += bytes;
     done_ += bytes;
     if (progress_) progress_(done_, total_);
   }
 
-  Status member(std::uint32_t index) {
-    const FileEntry& file = manifest_.files[index];
-    const std::string path = join_path(path_, file.path);
-    const auto info = fs_.stat(path);
-    if (!info.ok()) {
-      if (info.status().code != Code::kNotFound) return info.status();
-      damage(file, "missing", 0, file.bytes, "the file is not there");
-      return ok_status();
+  // What each thread does: tasks in the order of the files, so that at most a few files are open.
+  Status work() {
+    std::vector<std::byte> buffer(kCheckBuffer);
+    const ShardCheck::Count counted = [this](std::uint64_t bytes) { count(bytes); };
+    while (true) {
+      TITAN_RETURN_IF_ERROR(cancel_.check());
+      Task task;
+      TITAN_ASSIGN_OR_RETURN(const bool more, next(task));
+      if (!more) return ok_status();
+      Status status = task.whole ? check_whole(*task.member, buffer, counted) : task.member->shard->check(task.run, buffer, counted);
+      const bool last = [&] {
+        const std::lock_guard lock(mutex_);
+        stopped_ = stopped_ || !status.ok();
+        return --task.member->under_way == 0 && task.member->handed_out;
+      }();
+      if (status.ok() && last && task.member->shard) status = finish(*task.member, buffer, counted);
+      TITAN_RETURN_IF_ERROR(status);
     }
-    if (info->type != FileType::kFile || info->size != file.bytes) {
-      damage(file, "size", 0, file.bytes,
-             info->type != FileType::kFile ? "not a regular file"
-                                           : "it has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
-      return ok_status();
-    }
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> handle, fs_.open_read(path));
-    if (file.role == FileRole::kShard) return shard(index, *handle);
-    Hasher hasher;
-    TITAN_RETURN_IF_ERROR(hash(*handle, 0, file.bytes, hasher));
-    if (hasher.digest() != file.whole) damage(file, file.role == FileRole::kJson ? "json" : "derived", 0, file.bytes, "its bytes do not match their digest");
-    return ok_status();
   }
 
-  // The leaves of a shard by row.
-  std::vector<Expected> expected_leaves(std::uint32_t index) const {
-    std::vector<Expected> leaves(manifest_.files[index].table_rows);
-    for (const auto& [ref, piece] : by_file_[index]) {
-      const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
-      const std::uint64_t size = dtype_size(manifest_.stored(ref)->dtype);
-      std::uint64_t offset = piece->offset;
-      for (std::uint64_t i = 0; i < piece->leaf_count; ++i) {
-        const std::uint64_t bytes = grid.length(piece->first_leaf + i) * size;
-        leaves[piece->row + i] = {ref, piece->first_leaf + i, offset, bytes, piece->row + i};
-        offset += bytes;
+  // False when there is nothing more to begin.
+  Result<bool> next(Task& task) {
+    const std::lock_guard lock(mutex_);
+    while (!stopped_) {
+      if (!present_ || present_->handed_out) {
+        if (next_file_ == manifest_.files.size()) return false;
+        Result<bool> opened = begin(next_file_++);
+        stopped_ = !opened.ok();
+        if (!opened.ok()) return opened;
+        if (!*opened) continue;
       }
+      task.member = present_;
+      task.whole = present_->shard == nullptr;
+      if (task.whole) {
+        present_->handed_out = true;
+      } else {
+        present_->shard->next(task.run);
+        present_->handed_out = task.run.end == present_->shard->leaves().size();
+      }
+      ++present_->under_way;
+      return true;
     }
-    return leaves;
+    return false;
   }
 
-  Status shard(std::uint32_t index, File& handle) {
+  // Opens the member `index`; false when there is nothing in it to check but the damage that was found already.
+  Result<bool> begin(std::uint32_t index) {
     const FileEntry& file = manifest_.files[index];
-    const std::uint64_t table_bytes = file.table_rows * kLeafRowBytes;
-    std::vector<std::byte> table(table_bytes);
-    TITAN_RETURN_IF_ERROR(handle.pread(file.table_offset, table));
-    count(table_bytes);
-    const std::vector<LeafRow> stored = decode_leaf_table(table);
+    const auto damaged = [&](const char* unit, std::string detail) {
+      damage_[index].push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
+      return false;
+    };
+    const auto info = fs_.stat(join_path(path_, file.path));
+    if (!info.ok() && info.status().code != Code::kNotFound) return info.status();
+    if (!info.ok()) return damaged("missing", "the file is not there");
+    if (info->type != FileType::kFile) return damaged("size", "not a regular file");
+    if (info->size != file.bytes) return damaged("size", "it has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
+    present_ = std::make_shared<Member>();
+    present_->index = index;
+    if (file.role == FileRole::kShard) {
+      TITAN_ASSIGN_OR_RETURN(present_->shard, ShardCheck::open(fs_, path_, manifest_, index, by_file_[index], [this](std::uint64_t bytes) { count(bytes); }));
+    }
+    return true;
+  }
 
-    // What the table must say, from the manifest's places and the bytes that are there.
-    const std::vector<Expected> leaves = expected_leaves(index);
-    std::vector<LeafRow> actual;
-    std::vector<ByteRange> covered{{file.table_offset, file.table_offset + table_bytes}};
-    for (const Expected& leaf : leaves) {
-      Hasher hasher;
-      TITAN_RETURN_IF_ERROR(hash(handle, leaf.offset, leaf.offset + leaf.bytes, hasher));
-      const Digest digest = hasher.digest();
-      actual.push_back({leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest});
-      covered.push_back({leaf.offset, leaf.offset + leaf.bytes});
-      ++report_.leaves;
-    }
-    const bool table_intact = digest_of(table) == file.table;
-    // Both may be read back from each other: a table rebuilt from whole leaves has the expected digest.
-    const bool leaves_intact = table_intact ? actual == stored : digest_of(encode_leaf_table(actual)) == file.table;
-    if (!table_intact) damage(file, "table", file.table_offset, table_bytes, "the leaf table does not match its digest" + std::string(leaves_intact ? "; the leaves are whole" : ""));
-    for (std::size_t row = 0; !leaves_intact && row < leaves.size(); ++row) {
-      if (actual[row] == stored[row]) continue;
-      const Expected& leaf = leaves[row];
-      Damage& entry = damage(file, "leaf", leaf.offset, leaf.bytes,
-                             table_intact ? "its bytes do not match their digest" : "its bytes or its row in the damaged leaf table are wrong");
-      entry.tensor = manifest_.stored_name(leaf.ref);
-      entry.leaf = leaf.leaf;
-    }
-    Hasher envelope;
-    for (const ByteRange& range : uncovered(std::move(covered), file.bytes)) TITAN_RETURN_IF_ERROR(hash(handle, range.begin, range.end, envelope));
-    if (envelope.digest() != file.envelope)
-      damage(file, "envelope", 0, file.bytes, "the bytes outside of leaves and leaf table (HDF5 structure, gaps) do not match their digest");
-    if (table_intact) keep_digests(leaves, stored);
+  Status check_whole(const Member& member, std::span<std::byte> buffer, const ShardCheck::Count& counted) {
+    const FileEntry& file = manifest_.files[member.index];
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> handle, fs_.open_read(join_path(path_, file.path)));
+    Hasher hasher;
+    TITAN_RETURN_IF_ERROR(hash_range(*handle, 0, file.bytes, buffer, counted, hasher));
+    if (hasher.digest() != file.whole)
+      damage_[member.index].push_back({file.path, file.role == FileRole::kJson ? "json" : "derived", "", 0, 0, file.bytes, "its bytes do not match their digest"});
     return ok_status();
   }
 
-  void keep_digests(const std::vector<Expected>& leaves, const std::vector<LeafRow>& rows) {
-    for (const Expected& leaf : leaves) {
+  Status finish(Member& member, std::span<std::byte> buffer, const ShardCheck::Count& counted) {
+    TITAN_RETURN_IF_ERROR(member.shard->finish(buffer, counted, damage_[member.index]));
+    const std::lock_guard lock(mutex_);
+    report_.leaves += member.shard->leaves().size();
+    if (!member.shard->proven_rows().empty()) keep_digests(member.shard->leaves(), member.shard->proven_rows());
+    member.shard.reset();
+    return ok_status();
+  }
+
+  void keep_digests(const std::vector<ShardCheck::Expected>& leaves, const std::vector<LeafRow>& rows) {
+    for (const ShardCheck::Expected& leaf : leaves) {
       std::vector<Digest>& digests = digests_[{leaf.ref.index, leaf.ref.slot}];
       if (digests.size() <= leaf.leaf) digests.resize(leaf.leaf + 1);
       digests[leaf.leaf] = rows[leaf.row].raw;
     }
+  }
+
+  void damaged(const FileEntry& file, const char* unit, std::string detail) {
+    report_.damage.push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
   }
 
   // Whole tables under a whole manifest must add up to its tensor, component and checkpoint digests; if they do not, the
@@ -164,7 +166,7 @@ class Verifier {
       const auto found = digests_.find({ref.index, ref.slot});
       const Digest digest = found == digests_.end() ? tensor_digest({}) : tensor_digest(found->second);
       if (digest != manifest_.stored(ref)->digest)
-        damage(manifest_file, "manifest", 0, 0, "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
+        damaged(manifest_file, "manifest", "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
     };
     for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) {
       if (manifest_.parameters[i].model) check_tensor({i, ""});
@@ -173,7 +175,7 @@ class Verifier {
     for (const char* name : {kModel, kOptimizer}) {
       const ComponentEntry* entry = manifest_.component(name);
       if (entry && entry->digest != component_digest(manifest_, name))
-        damage(manifest_file, "manifest", 0, 0, "the digest of component '" + std::string(name) + "' is not that of its tensors");
+        damaged(manifest_file, "manifest", "the digest of component '" + std::string(name) + "' is not that of its tensors");
     }
     check_id(manifest_file);
   }
@@ -192,28 +194,38 @@ class Verifier {
       }
       FileEntry file;
       file.path = member;
-      damage(file, "json", 0, manifest_.component(component)->bytes, "it matches its digest but cannot be parsed");
+      file.bytes = manifest_.component(component)->bytes;
+      damaged(file, "json", "it matches its digest but cannot be parsed");
       return false;
     };
     if (!load(kLrScheduler, decode_lr_schedule, lr) || !load(kDataloader, decode_data_position, data) || !load(kTrainState, decode_train_state, train)) return;
     if (checkpoint_id(manifest_, lr, data, train.tokens) != manifest_.id)
-      damage(manifest_file, "manifest", 0, 0, "the checkpoint's id is not that of its components");
+      damaged(manifest_file, "manifest", "the checkpoint's id is not that of its components");
   }
 
   Fs& fs_;
   const std::string& path_;
   const Manifest& manifest_;
   const VerifyProgress& progress_;
+  const CancelToken& cancel_;
   VerifyReport& report_;
-  std::vector<std::vector<std::pair<TensorRef, const Piece*>>> by_file_;
-  std::vector<std::byte> buffer_;
+  std::vector<ShardCheck::Pieces> by_file_;
+  std::vector<std::vector<Damage>> damage_;  // by file, so that threads do not change the order
   std::map<std::pair<std::uint32_t, std::string>, std::vector<Digest>> digests_;
-  std::uint64_t done_ = 0, total_ = 0;  // of the members
+
+  std::mutex mutex_;                         // of what follows, of digests_ and of the counts of leaves
+  std::uint32_t next_file_ = 0;
+  std::shared_ptr<Member> present_;
+  bool stopped_ = false;                     // by an error: no thread begins anything more
+
+  std::mutex count_mutex_;
+  std::uint64_t done_ = 0, total_ = 0;       // bytes of the members
 };
 
 }  // namespace
 
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress) {
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, const CancelToken& cancel,
+                                       unsigned threads) {
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto info = fs.stat(manifest_path);
   if (!info.ok()) {
@@ -240,7 +252,7 @@ Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const Ve
     return manifest_damaged(manifest.status());
   }
   report.bytes = bytes->size();
-  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, report).run());
+  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
   return report;
 }
 

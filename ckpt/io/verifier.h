@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
@@ -28,12 +29,14 @@ struct VerifyReport {
   std::vector<Damage> damage; ///< in order of the manifest's files
 };
 
-/// Called now and then from the verifying thread; `total` is known from the start.
+/// Called now and then, from any verifying thread but by one at a time; `total` is known from the start.
 using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported as such and ends the check.
-/// Holds the leaf table of one file and a few MiB. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed
-/// (a file cannot be read for another reason than its end)
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {});
+/// `threads` read and hash (0: as many as suit disk and cores); the report does not depend on them. Holds leaf tables of a few
+/// files, a buffer per thread, and 16 bytes per leaf. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed
+/// (a file cannot be read for another reason than its end), kInterrupted, kTerminated (by `cancel`)
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {}, const CancelToken& cancel = {},
+                                       unsigned threads = 0);
 
 }  // namespace titan::ckpt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ckpt/format/layout.h"
@@ -10,6 +11,7 @@
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/publish.h"
 #include "ckpt/io/shard_writer.h"
+#include "ckpt/io/virtual_model.h"
 #include "ckpt/plan/partition.h"
 
 namespace titan::ckpt {
@@ -92,7 +94,7 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
     written.pieces[i].file = file;
     receipt.items.push_back({plan[i].ref, written.pieces[i], std::move(written.leaves[i])});
   }
-  return fs.sync_dir(join_path(tmp_dir, component));
+  return ok_status();
 }
 
 }  // namespace
@@ -122,8 +124,17 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   receipt.rank = rank;
   const std::uint32_t dp = snapshot.mesh.dp;
   const std::vector<OwnedPiece> owned = owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp);
+  std::optional<VirtualModelBuild> derived;
+  if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
   TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, receipt));
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, plan_pieces(snapshot, owned, snapshot.slots), source, receipt));
+  if (derived) {
+    TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
+    receipt.files.push_back(std::move(file));
+  }
+  if (!receipt.files.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kModel)));
+  const std::vector<PlannedPiece> slots = plan_pieces(snapshot, owned, snapshot.slots);
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, receipt));
+  if (!slots.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kOptimizer)));
   return receipt;
 }
 

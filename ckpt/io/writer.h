@@ -55,7 +55,8 @@ Result<RankReceipt> decode_receipt(std::string_view bytes);
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id);
 
 /// Writes the shard files of `rank` (its owned leaves of parameters and slots, read from `source` one leaf at a time),
-/// makes them durable and syncs the folders in which it created files. A rank that owns nothing writes nothing.
+/// makes them durable and syncs the folders in which it created files. A rank that owns nothing writes nothing, but rank 0
+/// always writes the derived member model/model.h5.
 Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source);
 
 struct Published {

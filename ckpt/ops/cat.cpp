@@ -15,6 +15,8 @@ namespace titan::ckpt {
 
 namespace {
 
+constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
+
 const char* npy_type(DType dtype) {
   switch (dtype) {
     case DType::kF32: return "<f4";
@@ -28,10 +30,21 @@ const char* npy_type(DType dtype) {
   return "<f4";
 }
 
-Result<TensorRow> find_tensor(const Manifest& manifest, const std::string& name) {
+struct Selection {
+  TensorRow row;
+  Slice slice;
+};
+
+/// A tensor by its name, or "name[..]"; a name that itself ends in brackets wins.
+Result<Selection> select(const Manifest& manifest, const std::string& typed) {
   const std::vector<TensorRow> rows = tensor_rows(manifest);
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; });
-  if (found != rows.end()) return *found;
+  const auto find = [&](const std::string& name) { return std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; }); };
+  if (const auto found = find(typed); found != rows.end()) return Selection{*found, whole_slice(found->shape)};
+  const auto [name, brackets] = split_slice(typed);
+  if (const auto found = find(name); found != rows.end()) {
+    TITAN_ASSIGN_OR_RETURN(Slice slice, parse_slice(brackets, found->shape));
+    return Selection{*found, std::move(slice)};
+  }
   std::vector<std::string> names;
   for (const TensorRow& row : rows) names.push_back(row.name);
   const std::string suggestion = did_you_mean(name, names);
@@ -39,67 +52,98 @@ Result<TensorRow> find_tensor(const Manifest& manifest, const std::string& name)
       .with_hint(suggestion.empty() ? "`titan-ckpt inspect CKPT --tensors '*'` lists their names" : suggestion);
 }
 
-/// Reads single leaves of one tensor into a buffer that it keeps.
-class LeafCursor {
+/// Reads elements of one tensor; keeps the leaf that it read last.
+class ElementCursor {
  public:
-  LeafCursor(const CheckpointReader& reader, const TensorRow& row)
-      : reader_(reader), row_(row), grid_{element_count(row.shape), reader.manifest().leaf_elements} {}
-  const LeafGrid& grid() const { return grid_; }
-  Result<std::span<const std::byte>> load(std::uint64_t leaf) {
-    buffer_.resize(grid_.length(leaf) * dtype_size(row_.dtype));
-    TITAN_RETURN_IF_ERROR(reader_.read(row_.ref, {leaf, 1}, buffer_));
-    return std::span<const std::byte>(buffer_);
+  ElementCursor(const CheckpointReader& reader, const TensorRow& row)
+      : reader_(reader), row_(row), size_(dtype_size(row.dtype)), grid_{element_count(row.shape), reader.manifest().leaf_elements} {}
+
+  /// The elements from `index` on up to the end of their leaf, but at most `count`. Valid until the next call.
+  Result<std::span<const std::byte>> at(std::uint64_t index, std::uint64_t count) {
+    const std::uint64_t leaf = index / grid_.leaf_elements;
+    if (leaf != present_) {
+      present_ = UINT64_MAX;
+      buffer_.resize(grid_.length(leaf) * size_);
+      TITAN_RETURN_IF_ERROR(reader_.read(row_.ref, {leaf, 1}, buffer_));
+      present_ = leaf;
+    }
+    const std::uint64_t first = index - grid_.begin(leaf);
+    return std::span<const std::byte>(buffer_).subspan(first * size_, std::min(count, grid_.length(leaf) - first) * size_);
   }
+  std::uint64_t element_size() const { return size_; }
 
  private:
   const CheckpointReader& reader_;
   const TensorRow& row_;
+  std::uint64_t size_;
   LeafGrid grid_;
+  std::uint64_t present_ = UINT64_MAX;
   std::vector<std::byte> buffer_;
 };
 
-Result<std::vector<std::string>> values(LeafCursor& cursor, DType dtype, std::uint64_t begin, std::uint64_t end) {
+/// Texts of the elements [begin, end) of the selection.
+Result<std::vector<std::string>> values(ElementCursor& cursor, const Selection& selection, std::uint64_t begin, std::uint64_t end) {
   std::vector<std::string> texts;
-  const std::uint64_t size = dtype_size(dtype), leaf_elements = cursor.grid().leaf_elements;
-  for (std::uint64_t element = begin; element < end;) {
-    const std::uint64_t leaf = element / leaf_elements;
-    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.load(leaf));
-    for (; element < std::min(end, cursor.grid().begin(leaf + 1)); ++element)
-      texts.push_back(element_text(dtype, bytes.data() + (element - leaf * leaf_elements) * size));
+  for (std::uint64_t i = begin; i < end; ++i) {
+    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.at(selection.slice.source_index(i), 1));
+    texts.push_back(element_text(selection.row.dtype, bytes.data()));
   }
   return texts;
 }
 
-std::span<const std::byte> widened(std::span<const std::byte> bf16, std::vector<std::byte>& buffer) {
-  buffer.assign(bf16.size() * 2, std::byte{0});
-  // A bfloat16 is the upper half of a float.
-  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&buffer[2 * i + 2], &bf16[i], 2);
-  return buffer;
+/// Calls `take` with the bytes of the selection in order, in parts of one leaf at most.
+template <typename Take>
+Status for_each_part(ElementCursor& cursor, const Slice& slice, Take take) {
+  const std::uint64_t elements = slice.elements(), length = slice.run_length();
+  for (std::uint64_t i = 0; i < elements; i += length) {
+    const std::uint64_t first = slice.source_index(i);
+    for (std::uint64_t done = 0; done < length;) {
+      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.at(first + done, length - done));
+      TITAN_RETURN_IF_ERROR(take(bytes));
+      done += bytes.size() / cursor.element_size();
+    }
+  }
+  return ok_status();
 }
 
-Result<std::uint64_t> write_leaves(File& file, LeafCursor& cursor, const TensorRow& row, DType out_dtype) {
-  const std::string header = npy_header(out_dtype, row.shape);
+void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out) {
+  const std::size_t at = out.size();
+  out.resize(at + bf16.size() * 2);
+  // A bfloat16 is the upper half of a float.
+  for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
+}
+
+Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const CancelToken& cancel) {
+  const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
-  std::vector<std::byte> buffer;
-  for (std::uint64_t leaf = 0; leaf < cursor.grid().count(); ++leaf) {
-    TITAN_ASSIGN_OR_RETURN(std::span<const std::byte> bytes, cursor.load(leaf));
-    if (out_dtype != row.dtype) bytes = widened(bytes, buffer);
-    TITAN_RETURN_IF_ERROR(file.pwrite(offset, bytes));
-    offset += bytes.size();
-  }
+  std::vector<std::byte> pending;  // short runs are gathered
+  const auto flush = [&] {
+    const Status status = file.pwrite(offset, pending);
+    offset += pending.size();
+    pending.clear();
+    return status;
+  };
+  TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    if (out_dtype != selection.row.dtype) append_widened(bytes, pending);
+    else pending.insert(pending.end(), bytes.begin(), bytes.end());
+    return pending.size() < kWriteBytes ? ok_status() : flush();
+  }));
+  TITAN_RETURN_IF_ERROR(flush());
   TITAN_RETURN_IF_ERROR(file.datasync());
   TITAN_RETURN_IF_ERROR(file.close());
   return offset;
 }
 
 /// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.
-Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, LeafCursor& cursor, const TensorRow& row, DType out_dtype) {
+Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
+                                const CancelToken& cancel) {
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory)
     return invalid(out + " is a folder, expected the name of a file to write");
   const std::string temporary = out + ".tmp-" + std::to_string(getpid());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_leaves(*file, cursor, row, out_dtype);
+  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, cancel);
   Status status = written.ok() ? fs.rename(temporary, out) : written.status();
   if (!status.ok()) {
     (void)fs.remove_file(temporary);
@@ -127,24 +171,26 @@ std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape) {
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   CatReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.checkpoint));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.path));
-  TITAN_ASSIGN_OR_RETURN(report.tensor, find_tensor(reader.manifest(), options.tensor));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, report.path));
+  TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader.manifest(), options.tensor));
+  report.tensor = selection.row;
+  report.slice = selection.slice;
   report.step = reader.manifest().step;
   report.id = reader.manifest().id;
 
-  LeafCursor cursor(reader, report.tensor);
-  report.elements = cursor.grid().elements;
-  const DType dtype = report.tensor.dtype;
+  ElementCursor cursor(reader, selection.row);
+  report.elements = selection.slice.elements();
   const bool all = report.elements <= 2 * options.preview;
   const std::uint64_t head = all ? report.elements : options.preview;
-  TITAN_ASSIGN_OR_RETURN(report.first, values(cursor, dtype, 0, head));
+  TITAN_ASSIGN_OR_RETURN(report.first, values(cursor, selection, 0, head));
   if (!all) {
-    TITAN_ASSIGN_OR_RETURN(report.last, values(cursor, dtype, report.elements - options.preview, report.elements));
+    TITAN_ASSIGN_OR_RETURN(report.last, values(cursor, selection, report.elements - options.preview, report.elements));
   }
 
+  const DType dtype = selection.row.dtype;
   report.out_dtype = dtype == DType::kBF16 ? DType::kF32 : dtype;
   if (!options.out.empty()) {
-    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, report.tensor, report.out_dtype));
+    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, selection, report.out_dtype, options.cancel));
     report.out = options.out;
   }
   return report;

@@ -1,19 +1,23 @@
 #pragma once
-// `cat`: one tensor, whatever its sharding: a preview, or a NumPy file.
+// `cat`: one tensor or a slice of it, whatever its sharding: a preview, or a NumPy file.
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/ops/inspect.h"
+#include "ckpt/ops/slice.h"
 
 namespace titan::ckpt {
 
 struct CatOptions {
   std::string checkpoint;        ///< a folder, RUN@step or RUN@latest
-  std::string tensor;            ///< stored name: "<parameter>" or "<parameter>.<slot>"
+  std::string tensor;            ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
   std::string out;               ///< NumPy file to write; empty: none
   std::uint64_t preview = 8;     ///< values shown at either end
+  CancelToken cancel;            ///< polled while `out` is written
+  CheckpointOpener open = CheckpointReader::open;
 };
 
 struct CatReport {
@@ -21,15 +25,18 @@ struct CatReport {
   std::uint64_t step = 0;
   Digest id;
   TensorRow tensor;
-  std::uint64_t elements = 0;
+  Slice slice;                   ///< what of it is shown and written
+  std::uint64_t elements = 0;    ///< of the slice
   std::vector<std::string> first, last;  ///< shortest texts of values; `last` is empty when `first` has them all
   std::string out;               ///< as in the options
   DType out_dtype = DType::kF32; ///< of the file: bfloat16 is widened to float32, which is exact
   std::uint64_t out_bytes = 0;
 };
 
-/// Reads the first and last leaf for the preview, and with `out` all leaves, one at a time. `out` is replaced at once
-/// when it is complete. \error kNotFound (checkpoint; tensor, with near names), kCorrupt, kIncompatible, kFailed.
+/// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches, each once, one
+/// at a time. `out` is replaced at once when it is complete.
+/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kCorrupt, kIncompatible, kFailed,
+/// kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "ckpt/ops/element.h"
 
@@ -11,82 +10,95 @@ namespace titan::ckpt {
 
 namespace {
 
-/// The elements of one tensor from front to back, leaf by leaf.
-class ElementStream {
- public:
-  ElementStream(const CheckpointReader& reader, const TensorRef& ref)
-      : reader_(reader),
-        ref_(ref),
-        grid_(reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements)),
-        size_(dtype_size(reader.manifest().stored(ref)->dtype)) {}
+/// Reads the elements [begin, end) of a tensor through whole leaves.
+Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader, const TensorRef& ref, std::uint64_t begin, std::uint64_t end,
+                                                 std::vector<std::byte>& buffer) {
+  const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
+  const std::uint64_t size = dtype_size(reader.manifest().stored(ref)->dtype);
+  const std::uint64_t first = begin / grid.leaf_elements, last = (end + grid.leaf_elements - 1) / grid.leaf_elements;
+  buffer.resize((grid.begin(last) - grid.begin(first)) * size);
+  TITAN_RETURN_IF_ERROR(reader.read(ref, {first, last - first}, buffer));
+  return std::span<const std::byte>(buffer).subspan((begin - grid.begin(first)) * size, (end - begin) * size);
+}
 
-  /// What is left of the present leaf; reads the next one when nothing is. Empty at the end.
-  Result<std::span<const std::byte>> front() {
-    if (rest_.empty() && next_ < grid_.count()) {
-      buffer_.resize(grid_.length(next_) * size_);
-      TITAN_RETURN_IF_ERROR(reader_.read(ref_, {next_, 1}, buffer_));
-      rest_ = buffer_;
-      ++next_;
-    }
-    return rest_;
+void add_element(TensorDistance& distance, double x, double y, const Tolerance& tolerance) {
+  if (!std::isfinite(x) || !std::isfinite(y)) {
+    ++distance.non_finite;
+    distance.beyond += !(std::isnan(x) && std::isnan(y));
+    return;
   }
-  void take(std::size_t bytes) { rest_ = rest_.subspan(bytes); }
+  const double error = std::fabs(x - y), scale = std::max(std::fabs(x), std::fabs(y));
+  distance.beyond += error > tolerance.atol + tolerance.rtol * std::fabs(y);
+  distance.max_abs = std::max(distance.max_abs, error);
+  if (scale > 0) distance.max_rel = std::max(distance.max_rel, error / scale);
+  distance.sum_abs += error;
+  distance.sum_squares += error * error;
+}
 
- private:
-  const CheckpointReader& reader_;
-  const TensorRef& ref_;
-  LeafGrid grid_;
-  std::uint64_t size_;
-  std::uint64_t next_ = 0;
-  std::vector<std::byte> buffer_;
-  std::span<const std::byte> rest_;
-};
-
-}  // namespace
-
-void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
-                  std::span<const std::byte> b) {
-  const std::uint64_t size = dtype_size(dtype);
-  const std::uint64_t count = a.size() / size;
-  distance.elements += count;
-  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::byte* left = a.data() + i * size;
-    const std::byte* right = b.data() + i * size;
-    if (std::memcmp(left, right, size) == 0) continue;
+// `Bits` is an integer of the element's size: bits are what "different" is about.
+template <typename Bits, typename Value>
+void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
+                  const Tolerance& tolerance, Value value) {
+  for (std::uint64_t at = 0; at < a.size(); at += sizeof(Bits)) {
+    Bits left, right;
+    std::memcpy(&left, a.data() + at, sizeof left);
+    std::memcpy(&right, b.data() + at, sizeof right);
+    if (left == right) continue;
     if (distance.different++ == 0) {
-      distance.first_index = base + i;
-      distance.first_a = element_text(dtype, left);
-      distance.first_b = element_text(dtype, right);
+      distance.first_index = base + at / sizeof(Bits);
+      distance.first_a = element_text(dtype, a.data() + at);
+      distance.first_b = element_text(dtype, b.data() + at);
     }
-    const double x = element_value(dtype, left), y = element_value(dtype, right);
-    if (!std::isfinite(x) || !std::isfinite(y)) {
-      ++distance.non_finite;
-      continue;
-    }
-    const double error = std::fabs(x - y), scale = std::max(std::fabs(x), std::fabs(y));
-    distance.max_abs = std::max(distance.max_abs, error);
-    if (scale > 0) distance.max_rel = std::max(distance.max_rel, error / scale);
+    add_element(distance, value(a.data() + at), value(b.data() + at), tolerance);
   }
 }
 
-Result<TensorDistance> tensor_distance(const CheckpointReader& a, const TensorRef& ref_a, const CheckpointReader& b,
-                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read) {
-  const DType dtype = a.manifest().stored(ref_a)->dtype;
-  ElementStream stream_a(a, ref_a), stream_b(b, ref_b);
-  TensorDistance distance;
-  std::uint64_t bytes = 0;
-  while (true) {
-    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left, stream_a.front());
-    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right, stream_b.front());
-    const std::size_t common = std::min(left.size(), right.size());
-    if (common == 0) return distance;
-    add_distance(distance, dtype, distance.elements, left.first(common), right.first(common));
-    stream_a.take(common);
-    stream_b.take(common);
-    bytes += 2 * common;
-    if (read) read(bytes);
+}  // namespace
+
+double TensorDistance::rms() const { return elements == 0 ? 0 : std::sqrt(sum_squares / static_cast<double>(elements)); }
+
+void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
+                  const Tolerance& tolerance) {
+  distance.elements += a.size() / dtype_size(dtype);
+  if (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0) return;
+  const auto any = [dtype](const std::byte* bytes) { return element_value(dtype, bytes); };
+  // The dtype is fixed in the commonest case, so that the compiler sees a plain loop.
+  const auto f32 = [](const std::byte* bytes) { return element_value(DType::kF32, bytes); };
+  if (dtype == DType::kF32) return add_elements<std::uint32_t>(distance, dtype, base, a, b, tolerance, f32);
+  switch (dtype_size(dtype)) {
+    case 1: return add_elements<std::uint8_t>(distance, dtype, base, a, b, tolerance, any);
+    case 2: return add_elements<std::uint16_t>(distance, dtype, base, a, b, tolerance, any);
+    case 4: return add_elements<std::uint32_t>(distance, dtype, base, a, b, tolerance, any);
+    default: return add_elements<std::uint64_t>(distance, dtype, base, a, b, tolerance, any);
   }
+}
+
+void merge_distance(TensorDistance& distance, const TensorDistance& next) {
+  if (distance.different == 0) {
+    distance.first_index = next.first_index;
+    distance.first_a = next.first_a;
+    distance.first_b = next.first_b;
+  }
+  distance.elements += next.elements;
+  distance.different += next.different;
+  distance.beyond += next.beyond;
+  distance.non_finite += next.non_finite;
+  distance.max_abs = std::max(distance.max_abs, next.max_abs);
+  distance.max_rel = std::max(distance.max_rel, next.max_rel);
+  distance.sum_abs += next.sum_abs;
+  distance.sum_squares += next.sum_squares;
+}
+
+Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves, const CheckpointReader& b,
+                                     const TensorRef& ref_b, const Tolerance& tolerance) {
+  const LeafGrid grid = a.manifest().parameters[ref_a.index].meta.grid(a.manifest().leaf_elements);
+  const std::uint64_t begin = grid.begin(leaves.first), end = grid.begin(leaves.end());
+  thread_local std::vector<std::byte> buffer_a, buffer_b;
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left, read_elements(a, ref_a, begin, end, buffer_a));
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right, read_elements(b, ref_b, begin, end, buffer_b));
+  TensorDistance distance;
+  add_distance(distance, a.manifest().stored(ref_a)->dtype, begin, left, right, tolerance);
+  return distance;
 }
 
 }  // namespace titan::ckpt

@@ -1,31 +1,47 @@
 #pragma once
-// How far two stored tensors of the same shape and dtype are apart, by reading both, one leaf at a time.
+// How far two stored tensors of the same shape and dtype are apart, by reading both.
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
 
+/// What counts as equal: |a - b| <= atol + rtol * |b|, as NumPy's allclose has it; two NaNs are equal.
+struct Tolerance {
+  double rtol = 0, atol = 0;
+  bool operator==(const Tolerance&) const = default;
+};
+
 struct TensorDistance {
   std::uint64_t elements = 0;
   std::uint64_t different = 0;      ///< elements whose bits differ
-  std::uint64_t first_index = 0;    ///< row-major, of the first of them
+  std::uint64_t beyond = 0;         ///< of them: those outside of the tolerance
+  std::uint64_t first_index = 0;    ///< row-major, of the first different one
   std::string first_a, first_b;     ///< its two values, shortest text
-  std::uint64_t non_finite = 0;     ///< different elements of which a side is NaN or infinite; not in the maxima
+  std::uint64_t non_finite = 0;     ///< different elements of which a side is NaN or infinite; not in maxima and sums
   double max_abs = 0;               ///< largest |a - b|
   double max_rel = 0;               ///< largest |a - b| / max(|a|, |b|)
+  double sum_abs = 0;               ///< of |a - b| over all elements
+  double sum_squares = 0;           ///< of (a - b)^2
   bool operator==(const TensorDistance&) const = default;
+
+  double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
+  double rms() const;
 };
 
 /// Adds the elements of `a` and `b` (same size, whole elements) that follow element `base` to `distance`. Pure.
-void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
-                  std::span<const std::byte> b);
+void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
+                  const Tolerance& tolerance = {});
 
-/// Compares `ref_a` of `a` with `ref_b` of `b`; leaf sizes may differ. `read` is called with the bytes read so far.
+/// Appends the distance `next` of the elements that follow those of `distance`.
+void merge_distance(TensorDistance& distance, const TensorDistance& next);
+
+/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ. Thread-safe.
 /// \error kCorrupt.
-Result<TensorDistance> tensor_distance(const CheckpointReader& a, const TensorRef& ref_a, const CheckpointReader& b,
-                                       const TensorRef& ref_b, const std::function<void(std::uint64_t)>& read = {});
+Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves, const CheckpointReader& b,
+                                     const TensorRef& ref_b, const Tolerance& tolerance = {});
 
 }  // namespace titan::ckpt

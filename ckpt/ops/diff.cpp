@@ -1,10 +1,12 @@
 #include "ckpt/ops/diff.h"
 
 #include <algorithm>
-#include <map>
+#include <mutex>
+#include <unordered_map>
 
+#include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/ops/leaf_runs.h"
 
 namespace titan::ckpt {
 
@@ -20,75 +22,151 @@ struct Pair {
   TensorRow a, b;
 };
 
+// What a diff of tensors may read at once from either side.
+constexpr std::uint64_t kRunBytes = std::uint64_t{4} << 20;
+
+std::vector<TensorRow> chosen(const Manifest& manifest, const DiffScope& scope) {
+  std::vector<TensorRow> rows = tensor_rows(manifest);
+  return scope.only.empty() ? rows : matching_rows(rows, scope.only);
+}
+
 /// The tensors of both sides by name: those only on one side go to `out`, the others are returned in the order of `a`.
-/// A component that one side lacks altogether is one difference already, not one per tensor.
-std::vector<Pair> match(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
-  std::map<std::string, TensorRow> others;
-  for (TensorRow& row : tensor_rows(b)) others.emplace(row.name, std::move(row));
+/// A component that one side lacks altogether is one difference already, not one per tensor, unless only tensors are compared.
+std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& scope, std::vector<Difference>& out) {
+  std::unordered_map<std::string, TensorRow> others;
+  std::vector<std::string> order;
+  for (TensorRow& row : chosen(b, scope)) {
+    order.push_back(row.name);
+    others.emplace(row.name, std::move(row));
+  }
+  const auto told = [&](const Manifest& lacking, const std::string& component) { return scope.only.empty() && !lacking.component(component); };
   std::vector<Pair> pairs;
-  for (TensorRow& row : tensor_rows(a)) {
+  for (TensorRow& row : chosen(a, scope)) {
     const auto other = others.find(row.name);
     if (other != others.end()) {
       pairs.push_back({std::move(row), std::move(other->second)});
       others.erase(other);
-    } else if (b.component(row.component) != nullptr) {
+    } else if (!told(b, row.component)) {
       out.push_back({"tensor", row.name, shape_text(row), "absent", {}});
     }
   }
-  for (const auto& [name, row] : others)
-    if (a.component(row.component) != nullptr) out.push_back({"tensor", name, "absent", shape_text(row), {}});
+  std::sort(order.begin(), order.end());
+  for (const std::string& name : order) {
+    const auto row = others.find(name);
+    if (row != others.end() && !told(a, row->second.component)) out.push_back({"tensor", name, "absent", shape_text(row->second), {}});
+  }
   return pairs;
 }
 
+/// Reads both sides of every pair, in runs of leaves; returns the distances in the order of the pairs.
+class PairReader {
+ public:
+  PairReader(const CheckpointReader& a, const CheckpointReader& b, const std::vector<Pair>& pairs, const DiffOptions& options)
+      : a_(a), b_(b), pairs_(pairs), options_(options) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      append_runs(runs_, i, {element_count(pairs[i].a.shape), a.manifest().leaf_elements}, dtype_size(pairs[i].a.dtype), kRunBytes);
+      total_ += pairs[i].a.bytes + pairs[i].b.bytes;
+    }
+  }
+
+  Result<std::vector<TensorDistance>> run() {
+    std::vector<TensorDistance> found(runs_.size());
+    const Tolerance tolerance = options_.scope.tolerance.value_or(Tolerance{});
+    TITAN_RETURN_IF_ERROR(parallel_for(runs_.size(), io_threads(options_.threads), [&](std::size_t i) -> Status {
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      const Pair& pair = pairs_[runs_[i].tensor];
+      TITAN_ASSIGN_OR_RETURN(found[i], leaf_distance(a_, pair.a.ref, runs_[i].leaves, b_, pair.b.ref, tolerance));
+      count(2 * found[i].elements * dtype_size(pair.a.dtype));
+      return ok_status();
+    }));
+    // Merged in order, so that sums have the same last bits for any number of threads.
+    std::vector<TensorDistance> distances(pairs_.size());
+    for (std::size_t i = 0; i < runs_.size(); ++i) merge_distance(distances[runs_[i].tensor], found[i]);
+    return distances;
+  }
+
+ private:
+  void count(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    done_ += bytes;
+    if (options_.progress) options_.progress(done_, total_);
+  }
+
+  const CheckpointReader& a_;
+  const CheckpointReader& b_;
+  const std::vector<Pair>& pairs_;
+  const DiffOptions& options_;
+  std::vector<LeafRun> runs_;
+  std::mutex mutex_;
+  std::uint64_t done_ = 0, total_ = 0;
+};
+
 Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const DiffOptions& options, DiffReport& report) {
-  std::vector<Pair> pairs = match(a.manifest(), b.manifest(), report.differences);
-  const bool digests_compare = a.manifest().leaf_elements == b.manifest().leaf_elements;
+  std::vector<Pair> pairs = match(a.manifest(), b.manifest(), options.scope, report.differences);
+  const bool digests_compare = !report.foreign && a.manifest().leaf_elements == b.manifest().leaf_elements;
   std::vector<Pair> to_read;
-  std::uint64_t total = 0, done = 0;
   for (Pair& pair : pairs) {
     if (pair.a.shape != pair.b.shape || pair.a.dtype != pair.b.dtype) {
       report.differences.push_back({"tensor", pair.a.name, shape_text(pair.a), shape_text(pair.b), {}});
     } else if (digests_compare && pair.a.digest == pair.b.digest) {
       ++report.equal_tensors;
     } else {
-      total += pair.a.bytes + pair.b.bytes;
       to_read.push_back(std::move(pair));
     }
   }
-  for (const Pair& pair : to_read) {
-    const auto progress = [&](std::uint64_t bytes) {
-      if (options.progress) options.progress(done + bytes, total);
-    };
-    TITAN_ASSIGN_OR_RETURN(TensorDistance distance, tensor_distance(a, pair.a.ref, b, pair.b.ref, progress));
-    done += pair.a.bytes + pair.b.bytes;
-    if (distance.different == 0) {
+  TITAN_ASSIGN_OR_RETURN(std::vector<TensorDistance> distances, PairReader(a, b, to_read, options).run());
+  for (std::size_t i = 0; i < to_read.size(); ++i) {
+    if (distances[i].different == 0) {
       ++report.equal_tensors;
-    } else {
-      report.differences.push_back({"tensor", pair.a.name, pair.a.digest.hex(), pair.b.digest.hex(), std::move(distance)});
+      continue;
     }
+    const bool within = options.scope.tolerance && distances[i].beyond == 0;
+    (within ? report.within : report.differences)
+        .push_back({"tensor", to_read[i].a.name, to_read[i].a.digest.hex(), to_read[i].b.digest.hex(), std::move(distances[i])});
   }
   return ok_status();
+}
+
+/// The state outside of tensors. Where parts are judged, a leaf size is a matter of layout.
+void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
+  std::size_t noted = 0;
+  for (Difference& difference : state_differences(a, b)) {
+    const bool layout = difference.kind == "leaf_elements";
+    if (report.foreign) {
+      if (!layout) report.notes.insert(report.notes.begin() + static_cast<std::ptrdiff_t>(noted++), std::move(difference));
+    } else if (layout && (report.scope.tolerance || !report.scope.only.empty())) {
+      difference.kind = "layout";
+      report.notes.insert(report.notes.begin(), std::move(difference));
+    } else if (report.scope.only.empty()) {
+      report.differences.push_back(std::move(difference));
+    }
+  }
 }
 
 }  // namespace
 
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_checkpoint(fs, options.a));
-  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_checkpoint(fs, options.b));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_checkpoint(fs, options.a, options.open));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_checkpoint(fs, options.b, options.open));
   DiffReport report;
   report.a = {a.path, a.manifest.id, a.manifest.step};
   report.b = {b.path, b.manifest.id, b.manifest.step};
-  report.state_equal = report.a.id == report.b.id;
+  report.foreign = a.foreign || b.foreign;
+  report.state_equal = !report.foreign && report.a.id == report.b.id;
   report.notes_count = options.notes_count;
+  report.scope = options.scope;
   report.notes = diff_notes(a, b);
+  if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() && chosen(b.manifest, options.scope).empty())
+    return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint("`titan-ckpt inspect " + options.a + " --tensors '*'` lists their names");
   if (report.state_equal) {
-    report.equal_tensors = tensor_rows(a.manifest).size();
+    report.equal_tensors = chosen(a.manifest, options.scope).size();
     return report;
   }
-  report.differences = state_differences(a, b);
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, CheckpointReader::open(fs, a.path));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, CheckpointReader::open(fs, b.path));
+  diff_state(a, b, report);
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, options.open(fs, a.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, options.open(fs, b.path));
   TITAN_RETURN_IF_ERROR(diff_tensors(reader_a, reader_b, options, report));
+  if (report.foreign && options.scope == DiffScope{}) report.state_equal = report.differences.empty();
   return report;
 }
 

@@ -71,11 +71,12 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
   return stages;
 }
 
-Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec) {
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   InspectReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, spec));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open(fs, report.path));
   report.manifest = reader.manifest();
+  report.foreign = reader.foreign();
   TITAN_RETURN_IF_ERROR(take(report.manifest, "lr_scheduler", reader.lr_schedule(), report.lr));
   TITAN_RETURN_IF_ERROR(take(report.manifest, "dataloader", reader.data_position(), report.data));
   TITAN_RETURN_IF_ERROR(take(report.manifest, "train_state", reader.train_state(), report.train));

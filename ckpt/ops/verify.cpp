@@ -60,7 +60,7 @@ Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
     VerifiedStep step;
     step.path = path;
     if (options.begin) options.begin(path);
-    Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress);
+    Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
     if (report.ok()) {
       step.report = std::move(report).value();
     } else if (report.status().code == Code::kNotFound) {

@@ -29,10 +29,12 @@ struct VerifyOptions {
   std::string target;             ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
   std::function<void(const std::string& path)> begin;                    ///< a step is started
   VerifyProgress progress;                                               ///< of that step
+  CancelToken cancel;
+  unsigned threads = 0;                                                  ///< 0: as many as suit disk and cores
 };
 
 /// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint; kFailed when
-/// a file cannot be read.
+/// a file cannot be read; kInterrupted, kTerminated.
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 
 }  // namespace titan::ckpt

@@ -206,27 +206,36 @@ std::vector<LeafRange> partition_leaves(const std::vector<std::uint64_t>& sizes,
   return ranges;
 }
 
-std::vector<OwnedPiece> owned_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
-                                     std::uint32_t dp, std::uint32_t stage, std::uint32_t dp_rank) {
+std::vector<std::vector<OwnedPiece>> stage_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
+                                                  std::uint32_t dp, std::uint32_t stage) {
   std::vector<std::uint64_t> sizes;
   for (const ParameterMeta& parameter : parameters) {
     if (parameter.stage != stage) continue;
     const LeafGrid grid = parameter.grid(leaf_elements);
     for (std::uint64_t leaf = 0; leaf < grid.count(); ++leaf) sizes.push_back(grid.length(leaf));
   }
-  if (dp_rank >= dp) return {};
-  const LeafRange mine = partition_leaves(sizes, dp)[dp_rank];
-
-  std::vector<OwnedPiece> pieces;
+  const std::vector<LeafRange> ranges = partition_leaves(sizes, dp);
+  std::vector<std::vector<OwnedPiece>> pieces(dp);
   std::uint64_t begin = 0;  // of the parameter's leaves in the stage's row
+  std::uint32_t rank = 0;
   for (std::uint32_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].stage != stage) continue;
     const std::uint64_t end = begin + parameters[i].grid(leaf_elements).count();
-    const std::uint64_t from = std::max(begin, mine.first), to = std::min(end, mine.end());
-    if (from < to) pieces.push_back({i, {from - begin, to - from}});
+    for (std::uint64_t from = begin; from < end;) {
+      while (ranges[rank].end() <= from) ++rank;
+      const std::uint64_t to = std::min(end, ranges[rank].end());
+      pieces[rank].push_back({i, {from - begin, to - from}});
+      from = to;
+    }
     begin = end;
   }
   return pieces;
+}
+
+std::vector<OwnedPiece> owned_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
+                                     std::uint32_t dp, std::uint32_t stage, std::uint32_t dp_rank) {
+  if (dp_rank >= dp) return {};
+  return stage_pieces(parameters, leaf_elements, dp, stage)[dp_rank];
 }
 
 }  // namespace titan::ckpt

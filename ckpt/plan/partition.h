@@ -44,4 +44,8 @@ struct OwnedPiece {
 std::vector<OwnedPiece> owned_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
                                      std::uint32_t dp, std::uint32_t stage, std::uint32_t dp_rank);
 
+/// The same for all ranks of the stage at once: by dp_rank.
+std::vector<std::vector<OwnedPiece>> stage_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
+                                                  std::uint32_t dp, std::uint32_t stage);
+
 }  // namespace titan::ckpt

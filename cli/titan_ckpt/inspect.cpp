@@ -1,15 +1,31 @@
 #include "ckpt/ops/inspect.h"
 
+#include "ckpt/ops/stats.h"
 #include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
 Answer run_inspect(const Request& request) {
-  const ckpt::Result<ckpt::InspectReport> report = ckpt::inspect_checkpoint(request.fs, request.command.positionals[0]);
-  if (!report.ok()) return {.error = report.status()};
-  const ui::InspectView view{request.command.value("tensors"), request.command.has("config")};
-  Answer answer{.text = request.json ? ui::inspect_json(*report, view) : ui::inspect_text(*report, view, request.style)};
-  if (view.tensors && ckpt::matching_rows(ckpt::tensor_rows(report->manifest), *view.tensors).empty())
+  ckpt::InspectReport report;
+  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, request.command.positionals[0], convert::open_any));
+  ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
+  if (request.command.has("stats")) {
+    if (!view.tensors) view.tensors = "*";
+    ui::Progress progress(!request.json);
+    progress.begin("inspect --stats");
+    ckpt::StatsOptions options;
+    options.cancel = ui::stop_on_signals();
+    options.open = convert::open_any;
+    TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
+    options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+    const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
+    TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
+  }
+  Answer answer{.text = request.json ? ui::inspect_json(report, view) : ui::inspect_text(report, view, request.style)};
+  if (view.tensors && ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors).empty())
     answer.notes.push_back("no tensor matches `" + *view.tensors + "`");
   return answer;
 }

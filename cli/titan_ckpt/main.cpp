@@ -19,7 +19,9 @@ struct Runner {
 };
 
 constexpr Runner kRunners[] = {
-    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat}, {"convert", run_convert},
+    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
+    {"reshard", run_reshard}, {"convert", run_convert},
+    {"prune", run_prune}, {"completion", run_completion},
 };
 
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {

@@ -1,4 +1,5 @@
 #include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/completion.h"
 
 namespace titan::cli {
 
@@ -8,8 +9,7 @@ using ui::Program;
 using ui::Verb;
 
 Program titan_ckpt_program() {
-  const Flag stats_inspect{"stats", "", "minimum, maximum, mean of every tensor", 0, Built::kNotYet};
-  const Flag stats_diff{"stats", "", "statistics of the differences", 0, Built::kNotYet};
+  const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
       "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
@@ -18,11 +18,31 @@ Program titan_ckpt_program() {
           {"inspect",
            {"CKPT"},
            "components, mesh, stages, LR schedule, data position, tensors",
-           {{"tensors", "GLOB", "list the tensors whose names match"}, stats_inspect, {"config", "", "show the resolved configuration"}}},
-          {"verify", {"CKPT|RUN"}, "check every digest; name file, tensor, leaf and offset of any damage", {}},
-          {"diff", {"A", "B"}, "what differs in the state; layout, configuration and history are notes", {{"config", "", "let the notes count as differences"}, stats_diff}},
-          {"cat", {"CKPT", "TENSOR"}, "one tensor, whatever its sharding", {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
-          {"reshard", {"SRC", "DST"}, "rewrite for another mesh", {}, Built::kNotYet},
+           {{"tensors", "GLOB", "list the tensors whose names match"},
+            {"stats", "", "read them: minimum, maximum, mean, deviation, norm, zeros, non-finite values"},
+            {"config", "", "show the resolved configuration"},
+            threads}},
+          {"verify", {"CKPT|RUN"}, "check every digest; name file, tensor, leaf and offset of any damage", {threads}},
+          {"diff",
+           {"A", "B"},
+           "what differs in the state; layout, configuration and history are notes",
+           {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
+            {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
+            {"atol", "A", "see --rtol; each is 0 when only the other is given"},
+            {"stats", "", "mean and root mean square of the differences, too"},
+            {"config", "", "let the notes count as differences"},
+            threads}},
+          {"cat", {"CKPT", "TENSOR"}, "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding", {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
+          {"reshard",
+           {"SRC", "DST"},
+           "the same checkpoint for another mesh, other stages or another compression",
+           {{"dp", "D", "data-parallel degree"},
+            {"pp", "P", "pipeline degree; stages are cut by cost"},
+            {"stages", "LAYOUT", "cut stages like this: Et*2|t*2L (E embedding, t layer, L norm, head and loss)"},
+            {"compression", "CODEC", "none or zstd; else every leaf keeps its form"},
+            {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
+            {"force", "", "replace DST if it is a checkpoint"},
+            {"memory", "BYTES", "bound of buffers and tables (256MiB)"}}},
           {"strip", {"SRC", "DST"}, "drop the optimizer state", {}, Built::kNotYet},
           {"lr", {"show|set", "CKPT"}, "show or rewrite the LR schedule", {}, Built::kNotYet},
           {"convert",
@@ -36,7 +56,14 @@ Program titan_ckpt_program() {
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"force", "", "replace DST where it is a checkpoint and nothing else"}}},
-          {"prune", {"RUN"}, "delete old steps", {}, Built::kNotYet},
+          {"prune",
+           {"RUN"},
+           "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
+           {{"keep-last", "N", "keep the newest N full steps"},
+            {"keep-every", "N", "keep steps that N divides"},
+            {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, ui::Repeat::kMany},
+            {"dry-run", "", "say what would go and what stays, and delete nothing"}}},
+          ui::completion_verb(),
           {"advise", {"RUN"}, "save interval, cost, disk needed", {}, Built::kNotYet},
           {"plot", {"RUN|CKPT..."}, "loss, LR and gradient norm over steps", {}, Built::kNotYet},
       },

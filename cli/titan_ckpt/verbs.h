@@ -24,6 +24,9 @@ struct Answer {
   int exit_code = 0;
 };
 
+/// The value of --threads, 0 when it is not given. \error kInvalid
+ckpt::Result<unsigned> thread_count(const Request& request);
+
 /// Every verb and flag, also those that are not built yet.
 ui::Program titan_ckpt_program();
 
@@ -33,5 +36,16 @@ Answer run_verify(const Request& request);
 Answer run_diff(const Request& request);
 Answer run_cat(const Request& request);
 Answer run_convert(const Request& request);
+Answer run_reshard(const Request& request);
+Answer run_prune(const Request& request);
+Answer run_completion(const Request& request);
 
 }  // namespace titan::cli
+
+/// Assigns the value of a Result to `lhs`, or returns its Status as the verb's answer.
+#define TITAN_ASSIGN_OR_ANSWER(lhs, expr)                                                                     \
+  do {                                                                                                        \
+    auto titan_result_ = (expr);                                                                              \
+    if (!titan_result_.ok()) return {.error = titan_result_.status()};                                        \
+    lhs = std::move(titan_result_).value();                                                                   \
+  } while (0)

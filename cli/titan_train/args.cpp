@@ -29,16 +29,22 @@ const ui::Program& program() {
   static const std::vector<ui::Flag> run_flags = {
       {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
       {"resume", "auto|never|PATH", "auto: the newest valid step of the run folder, else a fresh start (default)"},
-      {"init-from", "PATH", "start a new run from the weights of a checkpoint", 0, Built::kNotYet},
-      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint", 0, Built::kNotYet, Repeat::kMany},
+      {"init-from", "PATH", "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
+      {"init-map", "FILE", "rename and skip rules for --init-from"},
+      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Built::kYes, Repeat::kMany},
       {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Built::kYes, Repeat::kMany},
   };
+  static const std::vector<ui::Flag> config_flags = [] {
+    std::vector<ui::Flag> flags = run_flags;
+    flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
+    return flags;
+  }();
   static const ui::Program table = {
       "titan-train",
       "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for bit",
       {
           {"run", {"CONFIG"}, "train, and resume where the run stopped", run_flags, Built::kYes},
-          {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", run_flags, Built::kYes},
+          {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", config_flags, Built::kYes},
           {"plan", {"CONFIG"}, "say what a run would do", run_flags, Built::kNotYet},
           {"eval", {"CKPT"}, "loss of a checkpoint on a token file", {}, Built::kNotYet},
       },
@@ -64,7 +70,15 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   for (const std::string& item : arguments.command.values.count("set") ? arguments.command.values.at("set") : std::vector<std::string>{}) {
     arguments.overrides.push_back("--set=" + item);
   }
+  // Flags that are short for keys.
+  if (const auto path = arguments.command.value("init-from")) arguments.overrides.push_back("--checkpoint.initial_load_path=" + *path);
+  if (const auto file = arguments.command.value("init-map")) arguments.overrides.push_back("--checkpoint.initial_load_map=" + *file);
   return arguments;
+}
+
+std::vector<std::string> allow_words(const ui::Command& command) {
+  const auto found = command.values.find("allow");
+  return found == command.values.end() ? std::vector<std::string>{} : found->second;
 }
 
 }  // namespace titan::train_cli

@@ -19,4 +19,7 @@ struct Arguments {
 /// \error kInvalid, kUnsupported: see ui::parse_command_line.
 ckpt::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
 
+/// The words of every --allow.
+std::vector<std::string> allow_words(const ui::Command& command);
+
 }  // namespace titan::train_cli

@@ -9,6 +9,11 @@ namespace titan::train_cli {
 
 int config_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
+  if (arguments.command.has("classes")) {
+    ckpt::Status status;
+    ui::deliver(1, json ? train::key_classes_json() : train::key_classes(), &status);
+    return status.ok() ? 0 : ui::report_error(status, json, ui::ColorChoice::kAuto);
+  }
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
   // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as written.

@@ -14,6 +14,7 @@
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/loop/trainer.h"
+#include "libtrain/start/preview.h"
 
 namespace titan::train_cli {
 namespace {
@@ -40,6 +41,8 @@ std::optional<std::string> environment(const char* name) {
 
   train::TrainOptions options;
   options.resume = arguments.command.value("resume").value_or("auto");
+  options.allow = allow_words(arguments.command);
+  options.open_weights = weight_opener();
   options.threads = train::choose_threads(loaded->config, options.resume, env.local_world);
   train::ensure_thread_env(options.threads);
   train::install_stop_handlers();
@@ -75,6 +78,14 @@ Result<ui::ColorChoice> parse_color(const ui::Command& command) {
   return ckpt::invalid("--color " + text + ": expected auto, always or never");
 }
 
+ckpt::WeightOpener weight_opener() {
+  return [](const std::string& path) -> Result<std::unique_ptr<ckpt::WeightSource>> {
+    ckpt::Fs& fs = ckpt::posix_fs();
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, ckpt::resolve_checkpoint(fs, path));
+    return ckpt::open_weights(fs, folder);
+  };
+}
+
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
   const auto color = parse_color(arguments.command);
   const auto fail = [&](const Status& status) { return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto); };
@@ -93,14 +104,17 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   // What every rank would refuse is refused here, once.
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
-  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
-  if (!plan.ok()) return fail(plan.status());
+  const std::string resume = arguments.command.value("resume").value_or("auto");
+  const auto preview = train::preview_start(
+      ckpt::posix_fs(), {loaded->config, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
+  if (!preview.ok()) return fail(preview.status());
+  if (!preview->verdict.ok()) return fail(preview->verdict);
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
 
   train::LaunchOptions options;
   options.nproc = *nproc;
   options.argv = words;
-  options.threads_per_rank = train::choose_threads(loaded->config, arguments.command.value("resume").value_or("auto"), *nproc);
+  options.threads_per_rank = train::choose_threads(loaded->config, resume, *nproc);
   options.run_dir = loaded->config.job.dump_folder;
   train::LaunchEvents events;
   events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };

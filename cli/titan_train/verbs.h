@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/io/weight_source.h"
 #include "cli/titan_train/args.h"
 #include "cli/ui/terminal.h"
 
@@ -12,6 +13,8 @@ namespace titan::train_cli {
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words);
 int config_verb(const Arguments& arguments);
 
+/// Opens weights of every format that this program reads.
+ckpt::WeightOpener weight_opener();
 /// The value of --nproc, 1 when it was not given. \error kInvalid.
 ckpt::Result<int> parse_nproc(const ui::Command& command);
 /// The value of --color. \error kInvalid.

@@ -15,6 +15,14 @@ std::string joined(const std::vector<std::string>& values) {
   return text;
 }
 
+/// "[0:10, 3]": what was asked for, with every end spelled out.
+std::string slice_text(const ckpt::Slice& slice) {
+  std::string text = "[";
+  for (const ckpt::Slice::Extent& extent : slice.extents)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent.begin) + (extent.dropped ? "" : ":" + std::to_string(extent.end));
+  return text + "]";
+}
+
 void values_json(JsonOut& json, const char* key, const std::vector<std::string>& values) {
   json.begin_array(key);
   for (const std::string& value : values) json.number(value);
@@ -31,10 +39,11 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   row("checkpoint", escape(report.path) + " step " + std::to_string(report.step));
   row("dtype", std::string(ckpt::dtype_name(t.dtype)));
   row("shape", shape_text(t.shape));
+  if (!report.slice.whole() || report.slice.shape() != t.shape) row("slice", slice_text(report.slice) + " -> " + shape_text(report.slice.shape()));
   row("elements", format_count(report.elements));
-  row("size", format_bytes(t.bytes, style.exact_bytes));
+  row("size", format_bytes(report.elements * ckpt::dtype_size(t.dtype), style.exact_bytes));
   row("leaves", format_count(t.leaves));
-  row("digest", t.digest.hex());
+  row("digest", digest_text(t.digest));
   if (report.last.empty()) {
     row("values", joined(report.first));
   } else {
@@ -55,14 +64,16 @@ std::string cat_json(const CatReport& report) {
   json.begin_object();
   json.text("schema", "titan.cat/1");
   json.path("path", report.path);
-  json.text("id", report.id.hex());
+  digest_json(json, "id", report.id);
   json.count("step", report.step);
   json.text("component", t.component);
   json.text("name", t.name);
   json.text("dtype", ckpt::dtype_name(t.dtype));
   shape_json(json, "shape", t.shape);
-  json.text("digest", t.digest.hex());
+  digest_json(json, "digest", t.digest);
   json.count("stage", t.stage);
+  json.text("slice", slice_text(report.slice));
+  shape_json(json, "slice_shape", report.slice.shape());
   json.count("elements", report.elements);
   json.count("bytes", t.bytes);
   json.count("leaves", t.leaves);

@@ -25,17 +25,22 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string side(const char* name, const DiffSide& s, const Palette& palette) {
-  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, s.id.hex()) + "\n";
+  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, digest_text(s.id)) + "\n";
 }
 
-std::string tensor_table(const std::vector<Difference>& differences, const TextStyle& style) {
-  Table table({{"tensor"}, {"max abs", Align::kRight}, {"max rel", Align::kRight}, {"differ", Align::kRight}, {"first at", Align::kRight}, {"a"}, {"b"}, {}});
+std::string tensor_table(const std::vector<Difference>& differences, bool stats, const TextStyle& style) {
+  std::vector<Column> columns{{"tensor"}, {"max abs", Align::kRight}, {"max rel", Align::kRight}};
+  if (stats) columns.insert(columns.end(), {{"mean abs", Align::kRight}, {"rms", Align::kRight}});
+  columns.insert(columns.end(), {{"differ", Align::kRight}, {"first at", Align::kRight}, {"a"}, {"b"}, {}});
+  Table table(columns);
   for (const Difference& d : differences) {
     if (!d.distance) continue;
     const ckpt::TensorDistance& t = *d.distance;
-    table.row({escape(d.name), format_rounded(t.max_abs), format_rounded(t.max_rel), percent(t.different, t.elements),
-               format_count(t.first_index), t.first_a, t.first_b,
-               t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
+    std::vector<Cell> cells{escape(d.name), format_rounded(t.max_abs), format_rounded(t.max_rel)};
+    if (stats) cells.insert(cells.end(), {format_rounded(t.mean_abs()), format_rounded(t.rms())});
+    cells.insert(cells.end(), {percent(t.different, t.elements), format_count(t.first_index), t.first_a, t.first_b,
+                               t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
+    table.row(std::move(cells));
   }
   return table.empty() ? "" : table.render(style.palette, "  ");
 }
@@ -50,7 +55,26 @@ std::string field_lines(const std::vector<Difference>& fields) {
   return out;
 }
 
-void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items) {
+std::string scope_text(const ckpt::DiffScope& scope) {
+  std::string text = scope.tolerance ? " within rtol " + format_real(scope.tolerance->rtol) + ", atol " + format_real(scope.tolerance->atol) : "";
+  if (!scope.only.empty()) text += (text.empty() ? " in `" : "; only `") + escape(scope.only) + "`";
+  return text;
+}
+
+std::string tensors_text(std::uint64_t count, const char* what) {
+  return format_count(count) + (count == 1 ? " tensor " : " tensors ") + what;
+}
+
+/// The verdict when the ids are equal, or when the parts that were asked about are.
+std::string verdict(const DiffReport& report, const Palette& palette) {
+  const std::string scope = scope_text(report.scope);
+  const std::string word = report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes");
+  if (report.foreign && report.state_equal) return word + "  " + tensors_text(report.equal_tensors, "that both have") + ", by their bytes\n";
+  if (report.state_equal) return word + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors" + (report.scope.only.empty() ? "" : scope) + "\n";
+  return word + scope + "\n";
+}
+
+void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items, bool stats) {
   json.begin_array(key);
   for (const Difference& d : items) {
     json.begin_object();
@@ -67,6 +91,11 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
       json.count("non_finite", d.distance->non_finite);
       json.real("max_abs", d.distance->max_abs);
       json.real("max_rel", d.distance->max_rel);
+      json.count("beyond_tolerance", d.distance->beyond);
+      if (stats) {
+        json.real("mean_abs", d.distance->mean_abs());
+        json.real("rms", d.distance->rms());
+      }
     }
     json.end_object();
   }
@@ -76,23 +105,25 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
 void side_json(JsonOut& json, const char* key, const DiffSide& s) {
   json.begin_object(key);
   json.path("path", s.path);
-  json.text("id", s.id.hex());
+  digest_json(json, "id", s.id);
   json.count("step", s.step);
   json.end_object();
 }
 
 }  // namespace
 
-std::string diff_text(const DiffReport& report, const TextStyle& style) {
+std::string diff_text(const DiffReport& report, bool stats, const TextStyle& style) {
   const Palette& palette = style.palette;
-  std::string out;
-  if (report.state_equal) {
-    out += (report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes")) + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors\n";
-  } else {
-    out += palette.paint(Role::kError, "different") + "\n" + side("  a", report.a, palette) + side("  b", report.b, palette);
-    out += field_lines(report.differences) + tensor_table(report.differences, style);
+  const bool judged_equal = report.state_equal || (report.differences.empty() && (report.scope.tolerance || !report.scope.only.empty()));
+  std::string out = judged_equal ? verdict(report, palette) : palette.paint(Role::kError, "different") + scope_text(report.scope) + "\n";
+  if (!report.state_equal) {
+    out += side("  a", report.a, palette) + side("  b", report.b, palette);
+    out += field_lines(report.differences) + tensor_table(report.differences, stats, style);
+    if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, stats, style);
     const auto differing = std::count_if(report.differences.begin(), report.differences.end(), [](const Difference& d) { return d.kind == "tensor"; });
-    out += "  " + format_count(report.equal_tensors) + " tensors equal, " + format_count(static_cast<std::uint64_t>(differing)) + " different\n";
+    out += "  " + tensors_text(report.equal_tensors, "equal");
+    if (report.scope.tolerance) out += ", " + format_count(report.within.size()) + " within the tolerance";
+    out += ", " + format_count(static_cast<std::uint64_t>(differing)) + " different\n";
   }
   if (!report.notes.empty()) {
     const std::string title = report.notes_count ? "notes, counted as differences (--config)" : "notes";
@@ -101,7 +132,7 @@ std::string diff_text(const DiffReport& report, const TextStyle& style) {
   return out;
 }
 
-std::string diff_json(const DiffReport& report) {
+std::string diff_json(const DiffReport& report, bool stats) {
   JsonOut json;
   json.begin_object();
   json.text("schema", "titan.diff/1");
@@ -110,8 +141,14 @@ std::string diff_json(const DiffReport& report) {
   side_json(json, "a", report.a);
   side_json(json, "b", report.b);
   json.count("equal_tensors", report.equal_tensors);
-  list_json(json, "differences", report.differences);
-  list_json(json, "notes", report.notes);
+  if (!report.scope.only.empty()) json.text("only", report.scope.only);
+  if (report.scope.tolerance) {
+    json.real("rtol", report.scope.tolerance->rtol);
+    json.real("atol", report.scope.tolerance->atol);
+    list_json(json, "within_tolerance", report.within, stats);
+  }
+  list_json(json, "differences", report.differences, stats);
+  list_json(json, "notes", report.notes, stats);
   json.end_object();
   return json.line();
 }

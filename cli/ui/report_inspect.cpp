@@ -24,9 +24,13 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   Table table({{}, {}});
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   row("checkpoint", escape(report.path));
-  row("id", m.id.hex());
+  if (!report.foreign) row("id", m.id.hex());
   row("step", std::to_string(m.step));
   if (report.train) row("tokens", format_count(report.train->tokens));
+  if (report.foreign) {
+    row("format", escape(m.writer));
+    return table.render(style.palette);
+  }
   row("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));
   row("created", escape(m.created));
   row("writer", escape(m.writer));
@@ -40,7 +44,7 @@ std::string components(const Manifest& m, const TextStyle& style) {
   Table table({{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
   for (const ckpt::ComponentEntry& c : m.components)
     table.row({escape(c.name), format_bytes(c.bytes, style.exact_bytes), format_bytes(c.stored_bytes, style.exact_bytes),
-               std::to_string(c.files), {c.digest.hex(), Role::kDim}});
+               std::to_string(c.files), {digest_text(c.digest), Role::kDim}});
   return heading(style, "components") + table.render(style.palette, "  ");
 }
 
@@ -103,7 +107,34 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
     table.row({std::to_string(a.number), escape(a.started), std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
                std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
                a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
-  return heading(style, "attempts") + table.render(style.palette, "  ");
+  std::string out = heading(style, "attempts") + table.render(style.palette, "  ");
+  for (const ckpt::Attempt& a : report.train->attempts) {
+    const std::string who = "  attempt " + std::to_string(a.number) + ": ";
+    for (const std::string& change : a.changed) out += who + "changed " + escape(change) + "\n";
+    for (const std::string& note : a.notes) out += who + escape(note) + "\n";
+  }
+  return out;
+}
+
+/// What is unknown without a finite element.
+std::string finite_or_dash(const ckpt::TensorStats& s, double value) { return s.finite() == 0 ? "-" : format_rounded(value); }
+
+std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
+  Table table({{"tensor"}, {"dtype"}, {"elements", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight}, {"mean", Align::kRight},
+               {"std", Align::kRight}, {"norm", Align::kRight}, {"zeros", Align::kRight}, {"not finite", Align::kRight}});
+  ckpt::TensorStats all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckpt::TensorStats& s = (*view.stats)[i];
+    table.row({escape(rows[i].name), std::string(ckpt::dtype_name(rows[i].dtype)), format_count(s.elements), finite_or_dash(s, s.min),
+               finite_or_dash(s, s.max), finite_or_dash(s, s.mean), finite_or_dash(s, s.std()), format_rounded(s.norm()), format_count(s.zeros),
+               {format_count(s.non_finite()), s.non_finite() == 0 ? Role::kPlain : Role::kError}});
+    all.elements += s.elements;
+    all.zeros += s.zeros;
+    all.nans += s.non_finite();
+  }
+  table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "", format_count(all.zeros), format_count(all.nans)});
+  return heading(style, "statistics") + table.render(style.palette, "  ");
 }
 
 std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
@@ -115,7 +146,7 @@ std::string tensors(const InspectReport& report, const InspectView& view, const 
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];
     table.row({escape(row.name), std::string(ckpt::dtype_name(row.dtype)), shape_text(row.shape), format_bytes(row.bytes, style.exact_bytes),
-               std::to_string(row.leaves), std::to_string(row.stage), {row.digest.hex().substr(0, 12), Role::kDim}});
+               std::to_string(row.leaves), std::to_string(row.stage), {digest_text(row.digest).substr(0, 12), Role::kDim}});
   }
   std::string out = heading(style, "tensors");
   if (!table.empty()) out += table.render(style.palette, "  ");
@@ -136,7 +167,7 @@ std::string inspect_text(const InspectReport& report, const InspectView& view, c
   std::string out = summary(report, style) + components(report.manifest, style) + stages(report.manifest, style) +
                     schedule(report, style) + data(report, style) + attempts(report, style);
   if (view.config) out += config(report.manifest, style);
-  return out + tensors(report, view, style);
+  return out + (view.stats ? statistics(report, view, style) : tensors(report, view, style));
 }
 
 }  // namespace titan::ui

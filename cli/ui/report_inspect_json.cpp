@@ -15,7 +15,7 @@ void components(JsonOut& json, const Manifest& m) {
     json.text("name", c.name);
     json.count("bytes", c.bytes);
     json.count("stored_bytes", c.stored_bytes);
-    json.text("digest", c.digest.hex());
+    digest_json(json, "digest", c.digest);
     json.count("files", c.files);
     json.end_object();
   }
@@ -121,19 +121,35 @@ void train(JsonOut& json, const ckpt::TrainState& t) {
   json.end_object();
 }
 
-void tensors(JsonOut& json, const Manifest& m, const std::string& glob) {
+void statistics(JsonOut& json, const ckpt::TensorStats& s) {
+  json.begin_object("stats");
+  for (const auto& [key, value] : {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
+    if (s.finite() == 0) json.null(key);
+    else json.real(key, value);
+  }
+  json.real("norm", s.norm());
+  json.count("zeros", s.zeros);
+  json.count("nan", s.nans);
+  json.count("inf", s.infinities);
+  json.end_object();
+}
+
+void tensors(JsonOut& json, const Manifest& m, const InspectView& view) {
   json.begin_array("tensors");
-  for (const ckpt::TensorRow& row : ckpt::matching_rows(ckpt::tensor_rows(m), glob)) {
+  const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(m), *view.tensors);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckpt::TensorRow& row = rows[i];
     json.begin_object();
     json.text("component", row.component);
     json.text("name", row.name);
     json.text("dtype", ckpt::dtype_name(row.dtype));
     shape_json(json, "shape", row.shape);
-    json.text("digest", row.digest.hex());
+    digest_json(json, "digest", row.digest);
     json.count("stage", row.stage);
     json.count("bytes", row.bytes);
     json.count("leaves", row.leaves);
     json.count("pieces", row.pieces);
+    if (view.stats) statistics(json, (*view.stats)[i]);
     json.end_object();
   }
   json.end_array();
@@ -147,8 +163,8 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   json.begin_object();
   json.text("schema", "titan.inspect/1");
   json.path("path", report.path);
-  json.text("id", m.id.hex());
-  json.text("format", "titan");
+  digest_json(json, "id", m.id);
+  json.text("format", report.foreign ? m.writer : "titan");
   json.text("format_version", std::to_string(m.major) + "." + std::to_string(m.minor));
   json.count("step", m.step);
   json.text("created", m.created);
@@ -189,7 +205,7 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
     for (const auto& [key, value] : m.config) json.text(key, value);
     json.end_object();
   }
-  if (view.tensors) tensors(json, m, *view.tensors);
+  if (view.tensors) tensors(json, m, view);
   json.end_object();
   return json.line();
 }

@@ -9,6 +9,9 @@
 #include "ckpt/ops/diff.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/list.h"
+#include "ckpt/ops/prune.h"
+#include "ckpt/ops/reshard.h"
+#include "ckpt/ops/stats.h"
 #include "ckpt/ops/verify.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/terminal.h"
@@ -30,6 +33,7 @@ std::string list_json(const ckpt::ListReport& report);
 struct InspectView {
   std::optional<std::string> tensors;   ///< glob: list the tensors that match
   bool config = false;                  ///< the resolved configuration
+  std::optional<std::vector<ckpt::TensorStats>> stats;  ///< of the listed tensors, in their order
 };
 std::string inspect_text(const ckpt::InspectReport& report, const InspectView& view, const TextStyle& style);
 std::string inspect_json(const ckpt::InspectReport& report, const InspectView& view);
@@ -37,8 +41,9 @@ std::string inspect_json(const ckpt::InspectReport& report, const InspectView& v
 std::string verify_text(const ckpt::VerifySummary& summary, const TextStyle& style);
 std::string verify_json(const ckpt::VerifySummary& summary);
 
-std::string diff_text(const ckpt::DiffReport& report, const TextStyle& style);
-std::string diff_json(const ckpt::DiffReport& report);
+/// With `stats` means of the differences, too.
+std::string diff_text(const ckpt::DiffReport& report, bool stats, const TextStyle& style);
+std::string diff_json(const ckpt::DiffReport& report, bool stats);
 
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
@@ -46,6 +51,16 @@ std::string cat_json(const ckpt::CatReport& report);
 std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
 std::string convert_json(const convert::ConversionReport& report);
 
+std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
+std::string reshard_json(const ckpt::ReshardReport& report);
+
+std::string prune_text(const ckpt::PruneReport& report, const TextStyle& style);
+std::string prune_json(const ckpt::PruneReport& report);
+
+/// Its hex digits; "-" for the zeros of a checkpoint of another format, which has none.
+std::string digest_text(const ckpt::Digest& digest);
+/// The same as JSON: hex digits or null.
+void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
 /// "[256, 4099]".
 std::string shape_text(const std::vector<std::uint64_t>& shape);
 /// "4x2": DP degree x PP degree.

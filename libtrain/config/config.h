@@ -37,6 +37,8 @@ struct Config {
     std::optional<double> decay_ratio;
     std::string decay_type = "linear";
     double min_lr_factor = 0.0;
+    std::optional<std::string> on_change;  ///< keep, rescale, extend, rewarm, config
+    std::string rewarm_from = "present";   ///< present, zero
   } lr_scheduler;
 
   struct Training {
@@ -70,6 +72,10 @@ struct Config {
     std::string compression = "none";
     std::string on_drift = "error";
     std::int64_t load_step = -1;
+    std::optional<std::string> initial_load_path;  ///< a checkpoint of another run
+    bool initial_load_model_only = true;
+    std::optional<std::string> initial_load_map;   ///< file with rename and skip rules
+    std::vector<std::string> exclude_from_loading;
     double io_timeout_seconds = 1800;  ///< deadline of a collective during a save or a load
   } checkpoint;
 

@@ -21,16 +21,6 @@ const std::set<std::string, std::less<>> kFolded = {
     "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
 };
 
-/// What decides a derived value besides its key, for the message.
-const std::map<std::string, const char*, std::less<>> kDecidedBy = {
-    {"lr_scheduler.total_steps", "training.steps when unset"},
-    {"training.local_batch_size", "parallelism.pipeline_parallel_microbatch_size when that is given"},
-    {"training.global_batch_size", "sequences per step"},
-    {"training.dataset_path", "the files' names, sizes and contents"},
-    {"training.sample_stride", "training.seq_len when unset"},
-    {"validation.holdout", "in force while validation is on without a dataset_path"},
-};
-
 std::string integer(std::int64_t value) { return std::to_string(value); }
 
 std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
@@ -78,14 +68,12 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   return values;
 }
 
-/// The flag that brings the checkpoint's value back, "" where a flag cannot say it.
-std::string flag_for(const Drift& row) {
-  const Key* key = find_key(row.key);
-  if (!key || !key->slot || row.key == "training.dataset_path") return "";
-  const std::string text = row.stored == kNotSet ? "none" : row.stored;
-  Config scratch;
-  if (!set_value(*key, parse_override_value(text), scratch).ok()) return "";
-  return " --" + row.key + "=" + text;
+/// The default of `key` as settings write it: what a checkpoint from before the key existed ran with.
+std::string default_text(const std::string& key) {
+  const Key* found = find_key(key);
+  if (found == nullptr || found->slot == nullptr) return kNotSet;
+  const std::optional<Value> value = get_value(*found, Config{});
+  return value ? to_toml(*value) : kNotSet;
 }
 
 }  // namespace
@@ -109,32 +97,8 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   for (const auto& [key, value] : current) rows.try_emplace(key, Drift{key, kNotSet, ""}).first->second.config = value;
   std::vector<Drift> drift;
   for (const auto& [key, row] : rows)
-    if (row.stored != row.config) drift.push_back(row);
+    if (row.stored != row.config && !(row.stored == kNotSet && row.config == default_text(key))) drift.push_back(row);
   return drift;
-}
-
-Status drift_error(const std::vector<Drift>& drift, const std::string& checkpoint_path) {
-  const bool one = drift.size() == 1;
-  Status status = ckpt::incompatible("the configuration differs from checkpoint '" + checkpoint_path + "' in " +
-                                     std::to_string(drift.size()) + (one ? " setting that shapes" : " settings that shape") +
-                                     " the loss curve");
-  std::size_t key_width = 0, stored_width = 0;
-  for (const Drift& row : drift) {
-    key_width = std::max(key_width, row.key.size());
-    stored_width = std::max(stored_width, row.stored.size());
-  }
-  std::string flags;
-  for (const Drift& row : drift) {
-    const auto note = kDecidedBy.find(row.key);
-    status.causes.push_back(row.key + std::string(key_width - row.key.size(), ' ') + "  checkpoint " + row.stored +
-                            std::string(stored_width - row.stored.size(), ' ') + "  config " + row.config +
-                            (note == kDecidedBy.end() ? "" : std::string("  (") + note->second + ")"));
-    flags += flag_for(row);
-  }
-  status.hint = std::string("put the checkpoint's value") + (one ? "" : "s") + " back" + (flags.empty() ? "" : " (" + flags.substr(1) + ")") +
-                ", or start a new run in another job.dump_folder; going on with changed settings (--allow) and starting "
-                "from its weights (--init-from) are not supported yet";
-  return status;
 }
 
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {

@@ -21,11 +21,8 @@ struct Drift {
 /// names) under training.dataset_path. `seed`: of the run. `data`: the dataset's position at its start.
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed, const ckpt::DataPosition& data);
 
-/// Differences in key order; empty: the run may go on.
+/// Differences in key order; empty: the run may go on. A key that the checkpoint does not have yet stands for its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
-
-/// kIncompatible: a table of keys with both values as causes, and what can be done about it as the hint.
-Status drift_error(const std::vector<Drift>& drift, const std::string& checkpoint_path);
 
 /// The first difference of two environments as "torch: 2.11.0 in the checkpoint, 2.12.0 now"; "" when they are equal.
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current);

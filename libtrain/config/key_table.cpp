@@ -21,7 +21,7 @@ struct Unwrapped<std::optional<T>> {
   static constexpr bool optional = true;
 };
 
-/// Calls `visit` with a null pointer of the key's plain type (bool*, int64*, double*, string*) and whether it is optional.
+/// Calls `visit` with a null pointer of the key's plain type (bool*, int64*, double*, string*, list*) and whether it is optional.
 template <typename Visitor>
 auto with_type(const Key& key, Visitor visit) {
   Config config;
@@ -77,10 +77,37 @@ Status wrong(const Key& key, const Value& value) {
   return ckpt::invalid(std::move(text));
 }
 
+using Words = std::vector<std::string>;
+
+/// A list of strings, or one string with commas between its items.
+std::optional<Words> convert_words(const Value& value) {
+  Words words;
+  if (const auto* text = value.as<std::string>()) {
+    for (std::size_t at = 0; at < text->size();) {
+      const std::size_t comma = std::min(text->find(',', at), text->size());
+      if (comma > at) words.push_back(text->substr(at, comma - at));
+      at = comma + 1;
+    }
+    return words;
+  }
+  const auto* list = value.as<std::vector<Value>>();
+  if (list == nullptr) return std::nullopt;
+  for (const Value& item : *list) {
+    const auto* word = item.as<std::string>();
+    if (word == nullptr) return std::nullopt;
+    words.push_back(*word);
+  }
+  return words;
+}
+
 /// The value as a T if it has that type; integers count as floats.
 template <typename T>
 std::optional<T> convert(const Value& value) {
-  if (const auto* same = value.as<T>()) return *same;
+  if constexpr (std::is_same_v<T, Words>) {
+    return convert_words(value);
+  } else if (const auto* same = value.as<T>()) {
+    return *same;
+  }
   if constexpr (std::is_same_v<T, double>)
     if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
   return std::nullopt;
@@ -156,15 +183,16 @@ bool is_optional(const Key& key) {
 
 std::string type_name(const Key& key) {
   if (!key.slot) return "any";
-  return holds<bool>(key) ? "boolean" : holds<std::int64_t>(key) ? "integer" : holds<double>(key) ? "float" : "string";
+  return holds<bool>(key) ? "boolean" : holds<std::int64_t>(key) ? "integer" : holds<double>(key) ? "float" : holds<Words>(key) ? "list" : "string";
 }
 
 std::string expectation(const Key& key) {
+  if (!key.choices.empty() && holds<Words>(key)) return "a list of " + quoted_list(key.choices);
   if (!key.choices.empty())
     return key.choices.size() == 1 ? toml_string(key.choices[0]) : "one of " + quoted_list(key.choices);
   const std::string type = type_name(key);
   std::string text = (type == "integer" ? "an " : "a ") + type;
-  if (type == "boolean" || type == "string") return text;
+  if (type == "boolean" || type == "string" || type == "list") return text;
   const auto& [min, max, also, open] = key.range;
   if (std::isfinite(max))
     text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
@@ -181,6 +209,10 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
         if constexpr (Unwrapped<T>::optional) {
           if (!*place) return std::nullopt;
           return Value{**place};
+        } else if constexpr (std::is_same_v<T, Words>) {
+          std::vector<Value> list;
+          for (const std::string& word : *place) list.push_back({word});
+          return Value{std::move(list)};
         } else {
           return Value{*place};
         }
@@ -205,6 +237,8 @@ Status set_value(const Key& key, const Value& value, Config& config, std::string
         if (!plain) return wrong(key, value);
         if constexpr (std::is_same_v<Plain, std::string>) {
           TITAN_RETURN_IF_ERROR(check_string(key, value, *plain));
+        } else if constexpr (std::is_same_v<Plain, Words>) {
+          for (const std::string& word : *plain) TITAN_RETURN_IF_ERROR(check_string(key, {word}, word));
         } else if constexpr (!std::is_same_v<Plain, bool>) {
           if (!key.range.contains(static_cast<double>(*plain))) return wrong(key, value);
         } else if (*plain && comes_later(key, "true")) {

@@ -31,7 +31,7 @@ const char* class_name(KeyClass cls);
 
 /// Where a key's value lives in a Config; an optional may be unset.
 using Slot = std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
-                          std::optional<double>*, std::optional<std::string>*>;
+                          std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*>;
 
 /// Numbers from `min` to `max` (not `min` itself when `open`), and `also`.
 struct Range {
@@ -48,7 +48,7 @@ struct Key {
   Slot (*slot)(Config&) = nullptr;     ///< null: known, has no effect here, accepted only with a harmless value
   std::string doc;                     ///< one line; says what unset means where it can be unset
   Range range;                         ///< of numbers
-  std::vector<std::string> choices;    ///< of strings; empty: any
+  std::vector<std::string> choices;    ///< of strings, or of a list's items; empty: any
   std::vector<std::string> later;      ///< values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean
   std::vector<Value> harmless;         ///< without slot: accepted besides false, "", "none" and []
   bool any_harmless = false;           ///< without slot: every value is accepted, since what it tunes is off
@@ -74,7 +74,7 @@ std::string suggest_key(std::string_view name);
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);
-/// Returns "integer", "float", "boolean", "string"; "any" without slot.
+/// Returns "integer", "float", "boolean", "string", "list"; "any" without slot.
 std::string type_name(const Key& key);
 /// Returns "an integer of at least 1, or -1", "one of \"a\", \"b\"": what the key accepts.
 std::string expectation(const Key& key);

@@ -44,8 +44,6 @@ std::vector<Key> torchtitan_keys() {
       only("optimizer.implementation", kCurve, {word("fused")}, "kernel of the optimizer"),
       only("optimizer.early_step_in_backward", kCurve, {}, "update inside the backward pass"),
       only("optimizer.param_groups", kCurve, {}, "parameter groups", "set optimizer.lr, .beta1, .beta2, .eps, .weight_decay"),
-      only("lr_scheduler.on_change", kStart, {}, "policy for a changed schedule: keep, rescale, extend, rewarm, config"),
-      only("lr_scheduler.rewarm_from", kStart, {}, "where the rewarm policy starts"),
 
       only("training.num_tokens_per_microbatch_per_dp_rank", kCurve, {}, "tokens per forward", batch_hint),
       only("training.num_tokens_per_train_step", kCurve, {integer(-1)}, "tokens per step", batch_hint),
@@ -84,14 +82,11 @@ std::vector<Key> torchtitan_keys() {
       idle("parallelism.context_parallel_load_balancer", kLayout, "context parallelism is off"),
       idle("parallelism.context_parallel_rotate_method", kLayout, "context parallelism is off"),
 
-      only("checkpoint.initial_load_path", kStart, {}, "start from another run's checkpoint"),
-      idle("checkpoint.initial_load_model_only", kStart, "there is no initial_load_path"),
       only("checkpoint.initial_load_in_hf", kStart, {}, "start from a Hugging Face folder"),
       only("checkpoint.initial_load_in_hf_quantized", kStart, {}, "start from a Hugging Face folder"),
       only("checkpoint.last_save_in_hf", kSaving, {}, "last save as a Hugging Face folder"),
       only("checkpoint.export_dtype", kSaving, {word("float32")}, "dtype of a weights-only save"),
       only("checkpoint.async_mode", kSaving, {word("disabled")}, "asynchronous saving"),
-      only("checkpoint.exclude_from_loading", kStart, {}, "components not to load"),
       only("checkpoint.create_seed_checkpoint", kSaving, {}, "save step 0 and stop",
            "not needed: a seed gives the same model on every layout"),
       only("checkpoint.load_only", kSaving, {}, "never save"),

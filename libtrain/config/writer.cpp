@@ -1,9 +1,10 @@
 #include "libtrain/config/writer.h"
-#include "libtrain/metrics/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
+#include "libtrain/config/permission.h"
 #include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
@@ -66,6 +67,38 @@ std::string tolerated(const Key& key) {
   return values + "false, \"\", \"none\", []: " + key.doc;
 }
 
+/// What a changed value of a key means for a resume.
+std::string change_text(const Key& key) {
+  switch (key.cls) {
+    case KeyClass::kCurve: break;
+    case KeyClass::kLayout: return "free: the same bits";
+    case KeyClass::kSaving: return "free";
+    case KeyClass::kLogging: return "free";
+    case KeyClass::kEnvironment: return "free; bits may differ, with a warning";
+    case KeyClass::kStart: return "never compared";
+  }
+  if (!key.slot) return "never: not built";
+  if (key.name == "model.flavor") return "compared by its dimensions";
+  if (key.name == "training.steps") return "--allow with lr_scheduler.on_change; free while lr_scheduler.total_steps is set";
+  if (key.name == "parallelism.pipeline_parallel_microbatch_size") return "--allow: from the next step on";
+  switch (change_effect(key.name)) {
+    case ChangeEffect::kSchedule: return "--allow with lr_scheduler.on_change";
+    case ChangeEffect::kInPlace: return "--allow: from the next step on";
+    case ChangeEffect::kGlobalBatch: return "--allow: from the next step on, at the same sample";
+    case ChangeEffect::kNewEpoch: return "--allow: a new epoch of the data begins";
+    case ChangeEffect::kNever: return "never within a run; --init-from starts a new one";
+  }
+  return "";
+}
+
+/// (name, class, what a change means) of every key, then of the flags that say how a start finds its state.
+std::vector<std::array<std::string, 3>> class_rows() {
+  std::vector<std::array<std::string, 3>> rows;
+  for (const Key& key : key_table()) rows.push_back({key.name, class_name(key.cls), change_text(key)});
+  for (const char* flag : {"--resume", "--init-from", "--init-map", "--allow"}) rows.push_back({flag, class_name(KeyClass::kStart), "never compared"});
+  return rows;
+}
+
 }  // namespace
 
 ckpt::Settings resolved_settings(const Config& config) {
@@ -110,6 +143,26 @@ std::string describe_config_json(const LoadedConfig& loaded) {
   }
   out += "],\n\"warnings\":[";
   for (std::size_t i = 0; i < loaded.warnings.size(); ++i) out += (i ? "," : "") + json_string(loaded.warnings[i]);
+  return out + "]}\n";
+}
+
+std::string key_classes() {
+  std::string out;
+  const auto rows = class_rows();
+  std::size_t width = 0;
+  for (const auto& row : rows) width = std::max(width, row[0].size());
+  for (const auto& [key, cls, change] : rows)
+    out += key + std::string(width - key.size(), ' ') + "  " + cls + std::string(11 - cls.size(), ' ') + "  " + change + "\n";
+  return out;
+}
+
+std::string key_classes_json() {
+  std::string out = "{\"schema\":\"titan.classes/1\",\"keys\":[";
+  bool first = true;
+  for (const auto& [key, cls, change] : class_rows()) {
+    out += std::string(first ? "" : ",") + "\n{\"key\":" + json_string(key) + ",\"class\":" + json_string(cls) + ",\"change\":" + json_string(change) + "}";
+    first = false;
+  }
   return out + "]}\n";
 }
 

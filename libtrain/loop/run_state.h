@@ -16,7 +16,7 @@
 #include "libtrain/loop/trainer.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/state/checkpointer.h"
-#include "libtrain/state/start.h"
+#include "libtrain/start/preview.h"
 
 namespace titan::train {
 
@@ -38,12 +38,17 @@ struct RunState {
   std::unique_ptr<RunFiles> files;                 ///< rank 0 only
   std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading
   StartDecision start;
-  std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a fresh start
+  Permission permission;
+  Continuation continuation;                       ///< of a resume: what was changed
+  std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run
+  std::unique_ptr<ckpt::WeightSource> weights;     ///< of a transfer
+  WeightMatch match;                               ///< of a transfer
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Stage> stage;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Checkpointer> checkpointer;
+  StoredRun stored;                                ///< what `source` says of the run so far
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::TrainState state;

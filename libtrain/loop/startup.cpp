@@ -7,6 +7,7 @@
 #include "libtrain/config/drift.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/metrics/metrics.h"
@@ -19,14 +20,6 @@ using ckpt::Status;
 
 ckpt::Settings runtime_environment(int threads) {
   return {{"blas", blas_name()}, {"device", "cpu"}, {"isa", cpu_isa()}, {"threads_per_rank", std::to_string(threads)}, {"torch", torch_version()}};
-}
-
-// training.global_batch_size = -1 was resolved at the first start and stays what it was then.
-std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
-  for (const auto& [key, value] : accepted) {
-    if (key == "training.global_batch_size") return std::stoll(value);
-  }
-  return 0;
 }
 
 void connect_ranks(RunState& run) {
@@ -53,13 +46,14 @@ void open_run_folder(RunState& run) {
 // Rank 0 decides; everybody opens what it decided on.
 void choose_start(RunState& run) {
   run.on_root([&]() -> Status {
-    auto chosen = decide_start(run.fs, {run.options.resume, run.config.checkpoint.load_step, run.checkpoint_dir}, run.damaged);
-    if (!chosen.ok()) return chosen.status();
-    run.start = std::move(*chosen);
+    TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.fs, request, run.damaged));
     for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
     return ckpt::ok_status();
   });
   run.start.path = run.world.io->broadcast(run.start.path, 0);
+  run.start.origin = run.world.io->broadcast(run.start.origin, 0);
+  run.start.mode = static_cast<StartMode>(std::stoi(run.world.io->broadcast(std::to_string(static_cast<int>(run.start.mode)), 0)));
   run.start.may_fall_back = run.world.io->broadcast(run.start.may_fall_back ? "1" : "0", 0) == "1";
 
   // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
@@ -67,31 +61,29 @@ void choose_start(RunState& run) {
   std::uint64_t seed = ((std::uint64_t{device()} << 32) ^ device()) >> 1;
   if (run.config.debug.seed) seed = static_cast<std::uint64_t>(*run.config.debug.seed);
   Status status;
-  if (!run.start.path.empty()) {
-    log_info("loading " + run.start.path);
-    const auto open = [&]() -> Status {
+  if (!run.start.path.empty()) log_info("loading " + run.start.path);
+  const auto open = [&]() -> Status {
+    if (run.start.mode == StartMode::kTransfer) {
+      TITAN_ASSIGN_OR_RETURN(run.weights, run.options.open_weights ? run.options.open_weights(run.start.path) : ckpt::open_weights(run.fs, run.start.path));
+    } else if (run.start.mode == StartMode::kResume) {
       TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, run.start.path));
       run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
-      TITAN_ASSIGN_OR_RETURN(run.lr, run.source->lr_schedule());
-      TITAN_ASSIGN_OR_RETURN(run.data, run.source->data_position());
-      TITAN_ASSIGN_OR_RETURN(run.state, run.source->train_state());
-      return ckpt::ok_status();
-    };
-    status = open();
-    run.start.step = run.state.step;
-    seed = run.state.seed;
-  }
+      TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
+      run.state = run.stored.state;
+      run.start.step = run.state.step;
+      seed = run.state.seed;
+    }
+    return ckpt::ok_status();
+  };
+  status = open();
   check(agree(*run.world.io, status));
+  if (!run.start.origin.empty()) run.state.origin = run.start.origin;
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
 }
 
 void prepare_state(RunState& run) {
   const bool resumed = run.source != nullptr;
-  const auto steps = static_cast<std::uint64_t>(run.config.training.steps);
-  if (resumed && run.start.step > steps)
-    throw StatusError(ckpt::incompatible("the checkpoint is at step " + std::to_string(run.start.step) + ", beyond training.steps = " + std::to_string(steps))
-                          .with_hint("raise training.steps to more than " + std::to_string(run.start.step)));
-
+  if (resumed) check(check_steps(run.config, run.start.step));
   run.plan = take(make_run_plan(run.config, run.plan.mesh.world(), resumed ? stored_global_batch(run.state.accepted) : 0));
   auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
   check(agree(*run.world.io, opened.status()));
@@ -99,17 +91,25 @@ void prepare_state(RunState& run) {
 
   // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
   const std::uint64_t seed = run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
-  const ckpt::Settings accepted = accepted_settings(run.config, run.plan, seed, run.dataset->origin());
   if (resumed) {
-    run.on_root([&] {
-      const std::vector<Drift> drift = find_drift(run.state.accepted, accepted);
-      return drift.empty() ? ckpt::ok_status() : drift_error(drift, run.start.path);
-    });
+    run.continuation = continue_run(run.stored, run.config, run.plan, run.dataset->origin(), seed, run.permission);
+    run.on_root([&] { return run.continuation.verdict; });
+    run.lr = run.continuation.lr;
+    run.data = run.continuation.data;
+    run.state.accepted = run.continuation.accepted;
     run.dataset->continue_from(run.data);
   } else {
     run.lr = ckpt::schedule_from(run.plan.lr);
     run.data = run.dataset->origin();
-    run.state.accepted = accepted;
+    run.state.accepted = first_settings(run.config, run.plan, run.data, seed, run.permission);
+  }
+  if (run.weights) {
+    std::vector<std::string> warnings;
+    auto match = match_transfer(*run.weights, run.config, run.plan, &warnings);
+    check(agree(*run.world.io, match.status()));
+    run.match = std::move(*match);
+    if (run.root())
+      for (const std::string& warning : warnings) log_warn(warning);
   }
 }
 
@@ -122,11 +122,13 @@ void load_or_init(RunState& run) {
 
   if (run.source == nullptr) {
     run.stage->init_weights(run.state.seed);
+    if (run.weights) check(agree(*run.world.io, load_weights(*run.weights, run.match, *run.stage)));
     run.stage->refresh();
     return;
   }
-  check(agree(*run.world.io, run.checkpointer->load(*run.source, run.plan, *run.stage, *run.optimizer)));
-  run.optimizer_step = run.source->manifest().parameters.empty() ? 0 : run.source->manifest().parameters.front().optimizer_step;
+  ShardedAdamW* moments = run.continuation.fresh_optimizer ? nullptr : run.optimizer.get();
+  check(agree(*run.world.io, run.checkpointer->load(*run.source, run.plan, *run.stage, moments)));
+  run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
 void begin_attempt(RunState& run) {
@@ -141,6 +143,8 @@ void begin_attempt(RunState& run) {
   attempt.schedule = run.plan.schedule;
   attempt.version = run.options.version;
   attempt.environment = class_line(run.plan, environment);
+  attempt.policy = run.continuation.policy;
+  attempt.changed = run.continuation.changed;
   if (run.source != nullptr) {
     const std::string difference = environment_difference(run.state.environment, environment);
     if (!difference.empty()) {
@@ -158,6 +162,13 @@ void begin_attempt(RunState& run) {
 void announce(RunState& run) {
   if (!run.root()) return;
   for (const std::string& warning : run.plan.warnings) log_warn(warning);
+  for (const std::string& line : change_lines(run.continuation.changes)) log_warn("changed: " + line);
+  if (!run.continuation.policy.empty())
+    for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
+      if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line);
+  for (const std::string& warning : run.continuation.warnings) log_warn(warning);
+  if (run.weights)
+    for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
   BannerFacts facts;
   facts.start = (run.source ? "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " : "") + run.start.reason;
   facts.run_dir = run.config.job.dump_folder;
@@ -174,6 +185,7 @@ void announce(RunState& run) {
 }  // namespace
 
 StartOutcome start_run(RunState& run) {
+  run.permission = take(read_permission(run.config, run.options.allow));
   connect_ranks(run);
   open_run_folder(run);
   while (true) {
@@ -190,6 +202,7 @@ StartOutcome start_run(RunState& run) {
       run.damaged.insert(run.start.step);
       run.source.reset();
       run.state = {};
+      run.continuation = {};
     }
   }
   run.resolved = resolved_config(run.config, run.plan, run.state.seed, run.options.threads);

@@ -153,6 +153,9 @@ int Trainer::loop() {
     }
 
     run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config.training.max_norm), run_.optimizer_step + 1);
+    // What is logged is what was applied, and what the schedule in the checkpoint says.
+    const double applied = run_.optimizer->applied_lr();
+    if (applied != ckpt::lr_at(run_.lr.phases, step)) throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     share_weights(run_.world, run_.plan, ckpt::kDefaultLeafElements, *run_.stage);
 
     const std::uint64_t old_epoch = run_.dataset->epoch(run_.data.samples);
@@ -162,7 +165,7 @@ int Trainer::loop() {
     ++run_.optimizer_step;
 
     if (run_.root()) {
-      StepMetrics metrics{step, loss, norm, lr, run_.state.tokens, 0, seconds_since(begin), data_seconds};
+      StepMetrics metrics{step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
       metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
       check(run_.files->metrics->step(metrics));
       if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 || step == steps)
@@ -232,8 +235,9 @@ TrainOutcome train(const TrainOptions& options) {
 int choose_threads(const Config& config, const std::string& resume, int local_ranks) {
   if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
   ckpt::Fs& fs = ckpt::posix_fs();
-  const auto start = decide_start(fs, {resume, config.checkpoint.load_step, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)}, {});
-  if (start.ok() && !start->path.empty()) {
+  const auto request = start_request(config, resume);
+  const auto start = request.ok() ? decide_start(fs, *request, {}) : Result<StartDecision>(request.status());
+  if (start.ok() && start->mode == StartMode::kResume) {
     const auto reader = ckpt::CheckpointReader::open(fs, start->path);
     const auto state = reader.ok() ? reader->train_state() : Result<ckpt::TrainState>(reader.status());
     if (state.ok()) {

@@ -2,8 +2,10 @@
 // One rank of a training run, from start to end.
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "ckpt/base/result.h"
+#include "ckpt/io/weight_source.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/launch/launch_env.h"
 
@@ -12,6 +14,8 @@ namespace titan::train {
 struct TrainOptions {
   LoadedConfig loaded;
   std::string resume = "auto";                          ///< auto, never, or a checkpoint
+  std::vector<std::string> allow;                       ///< words of --allow
+  ckpt::WeightOpener open_weights;                      ///< for --init-from; empty: checkpoints of this toolkit only
   LaunchEnv env;
   int threads = 1;                                      ///< per rank, already in force in the environment
   std::string version;                                  ///< program, version, git hash

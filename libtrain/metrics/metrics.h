@@ -19,6 +19,7 @@ struct StepMetrics {
   double grad_norm = 0;   ///< before clipping
   double lr = 0;          ///< the one applied
   std::uint64_t tokens = 0;  ///< seen so far
+  std::uint64_t samples = 0; ///< consumed so far: where the next step begins
   double tps = 0;         ///< tokens per second and rank
   double time_s = 0;      ///< of this step
   double data_s = 0;      ///< of it, loading data

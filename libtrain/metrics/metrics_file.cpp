@@ -107,7 +107,7 @@ std::string MetricsFile::line_start(std::uint64_t step) const {
 Status MetricsFile::step(const StepMetrics& metrics) {
   std::string line = line_start(metrics.step);
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
-  line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens);
+  line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) + ",\"samples\":" + std::to_string(metrics.samples);
   line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
   line += ",\"data_s\":" + json_number(metrics.data_s);
   return append(std::move(line));

@@ -27,6 +27,7 @@ ShardedAdamW::ShardedAdamW(const RunPlan& plan, std::uint64_t leaf_elements, con
 }
 
 void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step) {
+  applied_lr_ = lr;
   if (grads.size() != states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.

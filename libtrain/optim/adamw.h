@@ -29,12 +29,15 @@ class ShardedAdamW {
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
   /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
+  /// The learning rate of the last update.
+  double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }
   const std::vector<State>& states() const { return states_; }
 
  private:
   AdamWOptions options_;
   std::vector<State> states_;
+  double applied_lr_ = 0;
 };
 
 /// Sum of squares of one leaf: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree; independent of SIMD width.

@@ -182,7 +182,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return report;
 }
 
-Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW& optimizer) const {
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const {
   const ckpt::Manifest& manifest = reader.manifest();
   const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
     const auto index = manifest.find(name);
@@ -205,9 +205,10 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& p
     at::Tensor flat = parameter.master.view({-1});
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
   }
+  std::vector<ShardedAdamW::State> none;
   if (manifest.leaf_elements != leaf_elements_)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) + " elements, this build's " + std::to_string(leaf_elements_));
-  for (ShardedAdamW::State& state : optimizer.states()) {
+  for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
     const std::uint32_t index = index_of.at(state.piece.parameter);
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));

@@ -4,10 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/partition.h"
+#include "tests/support/bulk_values.h"
 
 namespace titan::ckpt::testing {
 
@@ -57,6 +60,18 @@ std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters,
     cuts.push_back(first);
   }
   return cuts;
+}
+
+// Writes every `stride`-th rank from `first` on.
+Status write_ranks(Fs& fs, const std::string& tmp, const Synthetic& options, const Snapshot& snapshot, std::uint32_t first,
+                   std::uint32_t stride, std::vector<RankReceipt>& receipts) {
+  std::unique_ptr<TensorSource> source;
+  if (options.values == Values::kNormal) source = std::make_unique<BulkSource>(options, snapshot.parameters);
+  else source = std::make_unique<SyntheticSource>(options, snapshot.parameters);
+  for (std::uint32_t rank = first; rank < snapshot.mesh.world(); rank += stride) {
+    TITAN_ASSIGN_OR_RETURN(receipts[rank], write_rank(fs, tmp, snapshot, rank, *source));
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -135,11 +150,16 @@ Result<Published> make_checkpoint(Fs& fs, const std::string& checkpoint_dir, con
   TITAN_RETURN_IF_ERROR(assign_stages(snapshot.parameters, options.pp));
   snapshot.stage_cuts = cuts_of(snapshot.parameters, options.pp);
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, checkpoint_dir, snapshot, "0123456789abcdef"));
-  std::vector<RankReceipt> receipts;
-  SyntheticSource source(options, snapshot.parameters);
-  for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
-    TITAN_ASSIGN_OR_RETURN(RankReceipt receipt, write_rank(fs, tmp, snapshot, rank, source));
-    receipts.push_back(std::move(receipt));
+  std::vector<RankReceipt> receipts(snapshot.mesh.world());
+  if (options.values == Values::kUniform) {
+    TITAN_RETURN_IF_ERROR(write_ranks(fs, tmp, options, snapshot, 0, 1, receipts));
+  } else {
+    Status odd;
+    std::thread second([&] { odd = write_ranks(fs, tmp, options, snapshot, 1, 2, receipts); });
+    const Status even = write_ranks(fs, tmp, options, snapshot, 0, 2, receipts);
+    second.join();
+    TITAN_RETURN_IF_ERROR(even);
+    TITAN_RETURN_IF_ERROR(odd);
   }
   return commit_save(fs, checkpoint_dir, tmp, snapshot, receipts);
 }

@@ -16,6 +16,11 @@ struct Change {
   double delta = 0;
 };
 
+enum class Values {
+  kUniform,  ///< those of the golden files; slow
+  kNormal,   ///< bulk_values.h; float32 only, `changes` do not apply
+};
+
 struct Synthetic {
   std::uint64_t step = 10;
   std::uint32_t dp = 1, pp = 1;
@@ -24,6 +29,7 @@ struct Synthetic {
   DType dtype = DType::kF32;              ///< kF32 or kBF16
   std::uint32_t layers = 2;
   std::uint64_t dim = 16, ffn = 24, vocab = 67;
+  Values values = Values::kUniform;
   std::vector<Change> changes;
   double peak_lr = 1e-3;
   std::string created = "2026-01-02T03:04:05Z";
@@ -37,7 +43,7 @@ Snapshot synthetic_snapshot(const Synthetic& options);
 /// The raw bytes of one whole stored tensor.
 std::vector<std::byte> synthetic_tensor(const Synthetic& options, const std::vector<ParameterMeta>& parameters, const TensorRef& ref);
 
-/// Saves step `options.step` below `checkpoint_dir`.
+/// Saves step `options.step` below `checkpoint_dir`; with kNormal the ranks are written by two threads.
 Result<Published> make_checkpoint(Fs& fs, const std::string& checkpoint_dir, const Synthetic& options);
 
 }  // namespace titan::ckpt::testing

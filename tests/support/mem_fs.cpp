@@ -313,11 +313,22 @@ Result<std::vector<DirEntry>> MemFs::list(const std::string& path) {
   return entries;
 }
 
+namespace {
+
+/// How many names below `dir` lead to `node`.
+std::uint64_t names_of(const MemFs::Node& dir, const MemFs::Node* node) {
+  std::uint64_t names = 0;
+  for (const auto& [name, child] : dir.children) names += (child.get() == node ? 1 : 0) + names_of(*child, node);
+  return names;
+}
+
+}  // namespace
+
 Result<FileInfo> MemFs::stat(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();
   if (!node) return missing(path, "lstat");
-  return FileInfo{node->type, node->size, node->mtime_ns};
+  return FileInfo{node->type, node->size, node->mtime_ns, names_of(*state_->root, node.get()), 1, reinterpret_cast<std::uint64_t>(node.get())};
 }
 
 Result<std::uint64_t> MemFs::free_bytes(const std::string& path) {

@@ -1,10 +1,12 @@
-// titan-make-checkpoint DIR [newer] [name=value ...]: saves one made-up checkpoint below DIR, for the command-line cases;
-// `newer`: of a format version that does not exist yet.
+// titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]: saves one made-up checkpoint below DIR, for
+// the command-line cases and the bench. --size (800M, 2G, 10GiB): a Llama-shaped model of about that size with normal-like values,
+// made at about the speed of a disk; `newer`: of a format version that does not exist yet. `--name value` is `name=value`.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "tests/support/bulk_values.h"
 #include "tests/support/make_checkpoint.h"
 
 namespace titan::ckpt::testing {
@@ -28,8 +30,24 @@ void make_newer(const std::string& checkpoint) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+/// "2G", "512MiB", "1000000"; 0 when it is none of these.
+std::uint64_t parse_size(const std::string& text) {
+  std::size_t end = 0;
+  if (text.empty() || text[0] < '0' || text[0] > '9') return 0;
+  const std::uint64_t number = std::stoull(text, &end);
+  const std::string unit = text.substr(end);
+  const std::string prefixes = "KMG";
+  if (unit.empty()) return number;
+  const std::size_t power = prefixes.find(unit[0]);
+  if (power == std::string::npos || (unit.size() > 1 && unit.substr(1) != "B" && unit.substr(1) != "iB")) return 0;
+  std::uint64_t factor = 1;
+  for (std::size_t i = 0; i <= power; ++i) factor *= unit.size() == 3 ? 1024 : 1000;
+  return number * factor;
+}
+
 bool set(Synthetic& options, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
+  if (name == "size") return fill_size(options, parse_size(value)).ok();
   if (name == "step") options.step = number();
   else if (name == "dp") options.dp = static_cast<std::uint32_t>(number());
   else if (name == "pp") options.pp = static_cast<std::uint32_t>(number());
@@ -51,10 +69,15 @@ int main_of(int argc, char** argv) {
   Synthetic options;
   bool newer = false;
   for (int i = 2; i < argc; ++i) {
-    const std::string word = argv[i];
+    std::string word = argv[i];
     if (word == "newer") {
       newer = true;
       continue;
+    }
+    if (word.starts_with("--") && word.find('=') == std::string::npos && i + 1 < argc) {
+      word = word.substr(2) + "=" + argv[++i];
+    } else if (word.starts_with("--")) {
+      word.erase(0, 2);
     }
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || !set(options, word.substr(0, equals), word.substr(equals + 1))) {

@@ -46,7 +46,7 @@ std::vector<std::string> hostile_texts() {
   diff.notes = {{"config", kEvil, kEvil, kEvil, {}}};
   ckpt::CatReport cat;
   cat.path = cat.tensor.name = cat.out = kEvil;
-  return {list_text(list, style), inspect_text(inspect, {"*", true}, style), verify_text(verify, style), diff_text(diff, style), cat_text(cat, style)};
+  return {list_text(list, style), inspect_text(inspect, {"*", true, {}}, style), verify_text(verify, style), diff_text(diff, false, style), cat_text(cat, style)};
 }
 
 TEST(Reports, EscapeEveryNameThatComesFromAFile) {
@@ -96,11 +96,11 @@ TEST(DiffReport, NeverRoundsAShareToAllOrNothing) {
   ckpt::DiffReport report;
   ckpt::TensorDistance distance{.elements = 1'000'000, .different = 1};
   report.differences = {{"tensor", "t", "", "", distance}};
-  EXPECT_THAT(diff_text(report, {}), HasSubstr("<0.01%"));
+  EXPECT_THAT(diff_text(report, false, {}), HasSubstr("<0.01%"));
   report.differences[0].distance->different = 999'999;
-  EXPECT_THAT(diff_text(report, {}), HasSubstr("99.99%"));
+  EXPECT_THAT(diff_text(report, false, {}), HasSubstr("99.99%"));
   report.differences[0].distance->different = 1'000'000;
-  EXPECT_THAT(diff_text(report, {}), HasSubstr(" 100% "));
+  EXPECT_THAT(diff_text(report, false, {}), HasSubstr(" 100% "));
 }
 
 TEST(CatReport, WritesNonFiniteValuesAsStringsInJson) {

@@ -13,7 +13,8 @@ TEST(Status, EveryCodeHasItsPublishedExitCodeAndName) {
   };
   for (const Case& c : {Case{Code::kOk, 0, "ok"}, {Code::kInvalid, 2, "usage"}, {Code::kUnsupported, 2, "unsupported"},
                         {Code::kFailed, 3, "failed"}, {Code::kNotFound, 10, "not_found"}, {Code::kLocked, 11, "locked"},
-                        {Code::kCorrupt, 12, "corruption"}, {Code::kIncompatible, 13, "incompatible"}}) {
+                        {Code::kCorrupt, 12, "corruption"}, {Code::kIncompatible, 13, "incompatible"},
+                        {Code::kInterrupted, 130, "interrupted"}, {Code::kTerminated, 143, "terminated"}}) {
     EXPECT_EQ(exit_code(c.code), c.exit) << c.name;
     EXPECT_STREQ(code_name(c.code), c.name);
   }

@@ -115,27 +115,9 @@ TEST(Drift, EveryCurveKeyIsComparedOrFoldedIntoOneThatIs) {
   }
 }
 
-TEST(Drift, ErrorIsATableWithTheWaysOut) {
-  const std::vector<Drift> rows = {{"lr_scheduler.total_steps", "400", "500"}, {"optimizer.lr", "0.0008", "0.001"}};
-  const Status status = drift_error(rows, "runs/a/checkpoint/step-00000100");
-  EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
-  EXPECT_EQ(ckpt::exit_code(status.code), 13);
-  EXPECT_EQ(status.message,
-            "the configuration differs from checkpoint 'runs/a/checkpoint/step-00000100' in 2 settings that shape the loss curve");
-  EXPECT_THAT(status.causes,
-              ElementsAre("lr_scheduler.total_steps  checkpoint 400     config 500  (training.steps when unset)",
-                          "optimizer.lr              checkpoint 0.0008  config 0.001"));
-  EXPECT_EQ(status.hint,
-            "put the checkpoint's values back (--lr_scheduler.total_steps=400 --optimizer.lr=0.0008), or start a new run in "
-            "another job.dump_folder; going on with changed settings (--allow) and starting from its weights (--init-from) are "
-            "not supported yet");
-}
-
-TEST(Drift, TheHintsFlagsBringTheOldValuesBack) {
-  const std::vector<Drift> rows = drift({"--lr_scheduler.decay_ratio=0.5", "--lr_scheduler.decay_type=cosine", "--validation.enable"});
-  const std::string hint = drift_error(rows, "x").hint;
-  EXPECT_THAT(hint, HasSubstr("--lr_scheduler.decay_ratio=none --lr_scheduler.decay_type=\"linear\")"));
-  EXPECT_THAT(hint, testing::Not(HasSubstr("validation.holdout")));
+TEST(Drift, AKeyThatTheCheckpointDoesNotKnowStandsForItsDefault) {
+  EXPECT_THAT(find_drift({}, {{"optimizer.beta1", "0.9"}}), IsEmpty());
+  EXPECT_THAT(find_drift({}, {{"optimizer.beta1", "0.8"}}), ElementsAre(Drift{"optimizer.beta1", "not set", "0.8"}));
 }
 
 TEST(Environment, TheFirstDifferenceIsNamed) {

@@ -61,6 +61,18 @@ TEST(Loader, RefusesBadFilesWithPositionExpectationAndHint) {
   }
 }
 
+TEST(Loader, ReadsAListFromTomlAndFromCommas) {
+  const std::vector<std::string> both = {"optimizer", "dataloader"};
+  EXPECT_EQ(load_ok("checkpoint.exclude_from_loading = [\"optimizer\", \"dataloader\"]").config.checkpoint.exclude_from_loading, both);
+  EXPECT_EQ(load_ok("", {"--checkpoint.exclude_from_loading=optimizer,dataloader"}).config.checkpoint.exclude_from_loading, both);
+  EXPECT_EQ(load_ok("", {"--checkpoint.exclude_from_loading=optimizer"}).config.checkpoint.exclude_from_loading, std::vector<std::string>{"optimizer"});
+  EXPECT_TRUE(load_ok("checkpoint.exclude_from_loading = []").config.checkpoint.exclude_from_loading.empty());
+  EXPECT_NE(load_error("checkpoint.exclude_from_loading = [\"data_loader\"]").message.find("did you mean \"dataloader\"?"), std::string::npos);
+  EXPECT_NE(load_error("checkpoint.exclude_from_loading = [\"train_state\"]").message.find("expected a list of"), std::string::npos);
+  EXPECT_EQ(load_error("checkpoint.exclude_from_loading = [1]").code, ckpt::Code::kInvalid);
+  EXPECT_EQ(load_error("lr_scheduler.on_change = \"rescal\"").code, ckpt::Code::kInvalid);
+}
+
 TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   const char* cases[][2] = {
       {"model.qkv_bias = true", "model.qkv_bias = true"},
@@ -70,16 +82,13 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"model.hf_assets_path = \"./tests/assets/tokenizer\"", "model.hf_assets_path = \"./tests/assets/tokenizer\""},
       {"model.converters = [\"float8\"]", "model.converters = [\"float8\"]"},
       {"checkpoint.compression = \"zstd\"", "checkpoint.compression = \"zstd\""},
-      {"checkpoint.on_drift = \"policy\"", "checkpoint.on_drift = \"policy\""},
       {"checkpoint.last_save_model_only = true", "checkpoint.last_save_model_only = true"},
       {"checkpoint.async_mode = \"async\"", "checkpoint.async_mode = \"async\""},
-      {"checkpoint.initial_load_path = \"x/step-1\"", "checkpoint.initial_load_path = \"x/step-1\""},
       {"training.reduction = \"fast\"", "training.reduction = \"fast\""},
       {"training.device = \"cuda\"", "training.device = \"cuda\""},
       {"training.dataset = \"c4_test\"", "training.dataset = \"c4_test\""},
       {"training.dtype = \"bfloat16\"", "training.dtype = \"bfloat16\""},
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
-      {"lr_scheduler.on_change = \"rescale\"", "lr_scheduler.on_change = \"rescale\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
       {"parallelism.tensor_parallel_degree = 2", "parallelism.tensor_parallel_degree = 2"},

@@ -1,0 +1,41 @@
+#include "ckpt/base/parallel.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace titan::ckpt {
+
+unsigned io_threads(unsigned wanted) {
+  return wanted > 0 ? wanted : std::clamp(std::thread::hardware_concurrency(), 4u, 16u);
+}
+
+Status parallel_for(std::size_t count, unsigned threads, const std::function<Status(std::size_t)>& work) {
+  std::mutex mutex;
+  std::size_t next = 0, failed_at = count;
+  Status failure;
+  const auto worker = [&] {
+    while (true) {
+      std::size_t index = 0;
+      {
+        const std::lock_guard lock(mutex);
+        if (next == count || !failure.ok()) return;
+        index = next++;
+      }
+      Status status = work(index);
+      if (status.ok()) continue;
+      const std::lock_guard lock(mutex);
+      if (index >= failed_at) continue;
+      failed_at = index;
+      failure = std::move(status);
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(worker);
+  worker();
+  for (std::thread& thread : others) thread.join();
+  return failure;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,148 @@
+#include "ckpt/io/reshard_io.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/virtual_model.h"
+
+namespace titan::ckpt {
+namespace {
+
+class Resharder {
+ public:
+  Resharder(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves, const std::string& folder, const MoveHooks& hooks,
+            MoveCounts& counts)
+      : fs_(fs), source_(source), plan_(plan), moves_(moves), folder_(folder), hooks_(hooks), counts_(counts),
+        leaves_(fs, source.path(), source.manifest()), made_(source.manifest()) {}
+
+  Result<Manifest> run() {
+    made_.major = kFormatMajor;
+    made_.minor = kFormatMinor;
+    made_.mesh = plan_.mesh;
+    made_.stage_cuts = plan_.stage_cuts;
+    made_.files.clear();
+    for (std::size_t i = 0; i < made_.parameters.size(); ++i) {
+      ParameterRecord& record = made_.parameters[i];
+      record.meta.stage = plan_.stages[i];
+      if (record.model) record.model->pieces.clear();
+      for (SlotTensor& slot : record.slots) slot.tensor.pieces.clear();
+    }
+    TITAN_RETURN_IF_ERROR(shards());
+    TITAN_RETURN_IF_ERROR(prove_tensors());
+    TITAN_RETURN_IF_ERROR(json_members());
+    TITAN_RETURN_IF_ERROR(prove_id());
+    if (made_.component(kModel)) {
+      TITAN_ASSIGN_OR_RETURN(FileEntry derived, write_virtual_model(fs_, folder_, made_));
+      made_.files.push_back(std::move(derived));
+    }
+    return std::move(made_);
+  }
+
+ private:
+  Status shards() {
+    for (const char* name : {kModel, kOptimizer}) {
+      if (made_.component(name)) TITAN_RETURN_IF_ERROR(fs_.make_dir(join_path(folder_, name)));
+    }
+    LeafMover mover(fs_, leaves_, moves_, hooks_);
+    for (std::size_t i = 0; i < moves_.groups.size(); ++i) {
+      const std::size_t first = moves_.groups[i], end = i + 1 < moves_.groups.size() ? moves_.groups[i + 1] : plan_.files.size();
+      const std::span<const ReshardFile> group = std::span(plan_.files).subspan(first, end - first);
+      TITAN_ASSIGN_OR_RETURN(std::vector<WrittenShard> written, mover.run(folder_, group, counts_));
+      for (std::size_t k = 0; k < group.size(); ++k) add(group[k], std::move(written[k]));
+    }
+    for (const char* name : {kModel, kOptimizer}) {
+      for (ComponentEntry& entry : made_.components) {
+        if (entry.name == name) entry = tensor_component(made_, name);
+      }
+    }
+    return ok_status();
+  }
+
+  // Files come by component and rank, and a tensor's leaves ascend with the rank.
+  void add(const ReshardFile& planned, WrittenShard written) {
+    const auto file = static_cast<std::uint32_t>(made_.files.size());
+    made_.files.push_back(std::move(written.file));
+    for (std::size_t i = 0; i < planned.pieces.size(); ++i) {
+      const TensorRef& ref = planned.pieces[i].ref;
+      written.pieces[i].file = file;
+      ParameterRecord& record = made_.parameters[ref.index];
+      StoredTensor& tensor = ref.slot.empty() ? *record.model
+                                              : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) { return s.name == ref.slot; })->tensor;
+      tensor.pieces.push_back(written.pieces[i]);
+      Hasher& hasher = hashers_[{ref.index, ref.slot}];
+      hasher.update(std::as_bytes(std::span(written.leaves[i])));
+    }
+  }
+
+  Status prove_tensors() {
+    const auto check = [&](const TensorRef& ref) {
+      const auto found = hashers_.find({ref.index, ref.slot});
+      const Digest digest = found == hashers_.end() ? tensor_digest({}) : found->second.digest();
+      if (digest == made_.stored(ref)->digest) return ok_status();
+      return corrupt(source_.path() + ": the digest of tensor '" + made_.stored_name(ref) + "' is not that of its leaves");
+    };
+    for (std::uint32_t i = 0; i < made_.parameters.size(); ++i) {
+      if (made_.parameters[i].model) TITAN_RETURN_IF_ERROR(check({i, ""}));
+      for (const SlotTensor& slot : made_.parameters[i].slots) TITAN_RETURN_IF_ERROR(check({i, slot.name}));
+    }
+    for (const ComponentEntry& entry : made_.components) {
+      if (source_.manifest().component(entry.name)->digest != entry.digest)
+        return corrupt(source_.path() + ": the digest of component '" + entry.name + "' is not that of its tensors");
+    }
+    return ok_status();
+  }
+
+  // Byte for byte; derived files are made anew or left behind.
+  Status json_members() {
+    for (const FileEntry& file : source_.manifest().files) {
+      if (file.role != FileRole::kJson) continue;
+      const std::string path = join_path(source_.path(), file.path);
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs_, path, file.bytes));
+      if (bytes.size() != file.bytes || digest_of(bytes) != file.whole) return corrupt(path + " does not match its digest");
+      TITAN_RETURN_IF_ERROR(write_new_file(fs_, join_path(folder_, file.path), bytes));
+      made_.files.push_back(file);
+    }
+    return ok_status();
+  }
+
+  Status prove_id() {
+    LrSchedule lr;
+    DataPosition data;
+    TrainState train;
+    if (made_.component(kLrScheduler)) {
+      TITAN_ASSIGN_OR_RETURN(lr, source_.lr_schedule());
+    }
+    if (made_.component(kDataloader)) {
+      TITAN_ASSIGN_OR_RETURN(data, source_.data_position());
+    }
+    if (made_.component(kTrainState)) {
+      TITAN_ASSIGN_OR_RETURN(train, source_.train_state());
+    }
+    const Digest id = checkpoint_id(made_, lr, data, train.tokens);
+    if (id == source_.manifest().id) return ok_status();
+    return corrupt(source_.path() + ": its id is " + source_.manifest().id.hex() + ", that of what was moved " + id.hex());
+  }
+
+  Fs& fs_;
+  const CheckpointReader& source_;
+  const ReshardPlan& plan_;
+  const MovePlan& moves_;
+  const std::string& folder_;
+  const MoveHooks& hooks_;
+  MoveCounts& counts_;
+  LeafSource leaves_;
+  Manifest made_;
+  std::map<std::pair<std::uint32_t, std::string>, Hasher> hashers_;
+};
+
+}  // namespace
+
+Result<Manifest> write_resharded(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves, const std::string& folder,
+                                 const MoveHooks& hooks, MoveCounts& counts) {
+  return Resharder(fs, source, plan, moves, folder, hooks, counts).run();
+}
+
+}  // namespace titan::ckpt

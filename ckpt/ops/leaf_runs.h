@@ -1,0 +1,24 @@
+#pragma once
+// Tensors cut into runs of leaves, the pieces of work of the tools that read many tensors on several threads. Pure.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ckpt/model/leaf.h"
+
+namespace titan::ckpt {
+
+/// Leaves of the `tensor`-th of some tensors.
+struct LeafRun {
+  std::size_t tensor = 0;
+  LeafRange leaves;
+};
+
+/// Appends the leaves of `grid` in runs of at most `bytes` (one leaf at least), ascending.
+inline void append_runs(std::vector<LeafRun>& runs, std::size_t tensor, const LeafGrid& grid, std::uint64_t element_size, std::uint64_t bytes) {
+  const std::uint64_t leaves = std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, grid.leaf_elements * element_size));
+  for (std::uint64_t first = 0; first < grid.count(); first += leaves) runs.push_back({tensor, {first, std::min(leaves, grid.count() - first)}});
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,183 @@
+#include "ckpt/ops/prune.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "ckpt/io/run_lock.h"
+#include "ckpt/io/verifier.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+std::string kept_by(const RunScan& scan, const PruneRules& rules, const StepEntry& entry, std::uint64_t newer_full) {
+  if (!entry.validity.ok()) return "invalid, never deleted: " + entry.validity.message;
+  if (!entry.full) return "not a full checkpoint, never deleted";
+  if (entry.pinned) return "pinned by .keep";
+  if (std::find(rules.keep.begin(), rules.keep.end(), entry.step) != rules.keep.end()) return "asked for by --keep";
+  if (entry.step == 0) return "the start of the run";
+  if (rules.empty()) return "no rule was given";
+  if (newer_full < rules.keep_last) return rules.keep_last == 1 ? "the last one" : "one of the last " + std::to_string(rules.keep_last);
+  if (rules.keep_every > 0 && entry.step % rules.keep_every == 0) return "every " + std::to_string(rules.keep_every) + " steps";
+  if (newer_full == 0) return "the newest full checkpoint";
+  if (retention_must_wait(scan)) return "the newest step is invalid: nothing is deleted before a save succeeds";
+  return "";
+}
+
+/// The files of the steps that go: names found, and the names that the file system counts.
+class Links {
+ public:
+  void add(Fs& fs, const std::string& path) {
+    const Result<std::vector<DirEntry>> entries = fs.list(path);
+    if (!entries.ok()) return;
+    for (const DirEntry& entry : *entries) {
+      const std::string member = join_path(path, entry.name);
+      if (entry.type == FileType::kDirectory) {
+        add(fs, member);
+      } else if (const Result<FileInfo> info = fs.stat(member); info.ok() && info->type == FileType::kFile) {
+        File& file = files_[{info->device, info->inode}];
+        file.bytes = info->size;
+        file.links = info->links;
+        ++file.found;
+        bytes_ += info->size;
+      }
+    }
+  }
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t freed() const {
+    std::uint64_t sum = 0;
+    for (const auto& [id, file] : files_)
+      if (file.found >= file.links) sum += file.bytes;
+    return sum;
+  }
+
+ private:
+  struct File {
+    std::uint64_t bytes = 0, links = 0, found = 0;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, File> files_;
+  std::uint64_t bytes_ = 0;
+};
+
+Status check_asked(const RunScan& scan, const std::string& folder, const std::vector<std::uint64_t>& keep) {
+  for (const std::uint64_t step : keep) {
+    if (std::any_of(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == step; })) continue;
+    return not_found(folder + " has no step " + std::to_string(step) + ", which --keep names").with_hint("`titan-ckpt ls` shows the steps there are");
+  }
+  return ok_status();
+}
+
+bool is_whole(const StepEntry& entry) { return entry.validity.ok() && entry.full; }
+
+bool any_goes(const std::vector<PruneVerdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(), [](const PruneVerdict& verdict) { return verdict.goes; });
+}
+
+class Prune {
+ public:
+  Prune(Fs& fs, const PruneOptions& options) : fs_(fs), options_(options) {}
+
+  Result<PruneReport> run() {
+    TITAN_ASSIGN_OR_RETURN(report_.folder, resolve_run(fs_, options_.run));
+    report_.dry_run = options_.dry_run;
+    if (!options_.dry_run) {
+      TITAN_ASSIGN_OR_RETURN(lock_, RunLock::take(fs_, run_dir_of(fs_, report_.folder), this_process()));
+    }
+    TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
+    TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
+    TITAN_RETURN_IF_ERROR(decide());
+    describe();
+    if (!options_.dry_run) TITAN_RETURN_IF_ERROR(carry_out());
+    return std::move(report_);
+  }
+
+ private:
+  /// Plans; while something goes, the newest full step must be proven whole. A damaged one counts as invalid, and the plan is made anew.
+  Status decide() {
+    while (true) {
+      verdicts_ = plan_prune(scan_, options_.rules);
+      if (retention_must_wait(scan_) && !options_.rules.empty())
+        report_.waits = scan_.steps.front().validity.wrapped("nothing is deleted: the newest step is invalid")
+                            .with_hint("let the run save once, or move " + scan_.steps.front().path + " away");
+      const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
+      if (no_full_left && report_.waits.ok())
+        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify` names the places");
+      if (!any_goes(verdicts_)) return ok_status();
+      const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
+      TITAN_ASSIGN_OR_RETURN(const bool whole, verify(*newest));
+      if (!whole) continue;
+      report_.verified = newest->step;
+      return ok_status();
+    }
+  }
+
+  Result<bool> verify(StepEntry& entry) {
+    if (options_.begin) options_.begin(entry.path);
+    TITAN_ASSIGN_OR_RETURN(const VerifyReport found, verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
+    if (found.damage.empty()) return true;
+    ++damaged_;
+    entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) + (found.damage.size() == 1 ? " place" : " places"))
+                         .with_hint("`titan-ckpt verify` names them");
+    return false;
+  }
+
+  void describe() {
+    Links all;
+    for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
+      const StepEntry& entry = scan_.steps[i];
+      Links own;
+      own.add(fs_, entry.path);
+      if (verdicts_[i].goes) all.add(fs_, entry.path);
+      std::string why = verdicts_[i].why;
+      if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
+      report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
+    }
+    for (const std::string& name : scan_.leftovers) all.add(fs_, join_path(report_.folder, name));
+    report_.leftovers = scan_.leftovers;
+    report_.bytes_gone = all.bytes();
+    report_.bytes_freed = all.freed();
+  }
+
+  Status carry_out() {
+    // First, so that no old trash stands in the way of a new name.
+    report_.failures = collect_leftovers(fs_, report_.folder);
+    for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
+      if (!step->goes) continue;
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      const Status status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
+      step->deleted = status.ok();
+      if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);
+    }
+    return ok_status();
+  }
+
+  Fs& fs_;
+  const PruneOptions& options_;
+  std::unique_ptr<RunLock> lock_;
+  RunScan scan_;
+  std::vector<PruneVerdict> verdicts_;
+  std::uint64_t damaged_ = 0;  // steps that looked valid
+  PruneReport report_;
+};
+
+}  // namespace
+
+std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rules) {
+  std::vector<PruneVerdict> verdicts;
+  std::uint64_t newer_full = 0;
+  for (const StepEntry& entry : scan.steps) {
+    std::string why = kept_by(scan, rules, entry, newer_full);
+    const bool goes = why.empty();
+    verdicts.push_back({goes, std::move(why)});
+    if (is_whole(entry)) ++newer_full;
+  }
+  return verdicts;
+}
+
+Result<PruneReport> prune_run(Fs& fs, const PruneOptions& options) { return Prune(fs, options).run(); }
+
+}  // namespace titan::ckpt

@@ -1,0 +1,144 @@
+#include "ckpt/ops/reshard.h"
+
+#include <algorithm>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/reshard_io.h"
+#include "ckpt/io/rewrite.h"
+#include "ckpt/io/run_folder.h"
+#include "ckpt/plan/partition.h"
+#include "ckpt/plan/stage_layout.h"
+
+namespace titan::ckpt {
+
+namespace {
+
+const char* codec_name(Codec codec) { return codec == Codec::kRaw ? "none" : "zstd"; }
+
+std::string codec_of(const Manifest& manifest) {
+  std::string name;
+  const auto look = [&](const StoredTensor& tensor) {
+    for (const Piece& piece : tensor.pieces) {
+      if (name.empty()) name = codec_name(piece.codec);
+      else if (name != codec_name(piece.codec)) name = "mixed";
+    }
+  };
+  for (const ParameterRecord& record : manifest.parameters) {
+    if (record.model) look(*record.model);
+    for (const SlotTensor& slot : record.slots) look(slot.tensor);
+  }
+  return name.empty() ? codec_name(Codec::kRaw) : name;
+}
+
+std::string codec_of(const ReshardPlan& plan) {
+  std::string name;
+  for (const ReshardFile& file : plan.files) {
+    for (const ReshardPiece& piece : file.pieces) {
+      if (name.empty()) name = codec_name(piece.shard.codec);
+      else if (name != codec_name(piece.shard.codec)) name = "mixed";
+    }
+  }
+  return name.empty() ? codec_name(Codec::kRaw) : name;
+}
+
+std::uint64_t stored_bytes(const Manifest& manifest, std::uint64_t* files) {
+  std::uint64_t bytes = 0;
+  for (const FileEntry& file : manifest.files) {
+    if (file.role != FileRole::kShard) continue;
+    bytes += file.bytes;
+    ++*files;
+  }
+  return bytes;
+}
+
+StorageLayout layout_of(const Manifest& manifest) {
+  StorageLayout layout;
+  layout.mesh = manifest.mesh;
+  std::vector<ParameterMeta> parameters;
+  for (const ParameterRecord& record : manifest.parameters) parameters.push_back(record.meta);
+  if (const Result<ModelGroups> groups = group_parameters(parameters); groups.ok()) layout.stages = stage_layout_text(manifest.stage_cuts, groups->layers);
+  layout.codec = codec_of(manifest);
+  layout.stored_bytes = stored_bytes(manifest, &layout.files);
+  return layout;
+}
+
+ReshardReport planned_report(const ReshardOptions& options, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves) {
+  const Manifest& manifest = source.manifest();
+  ReshardReport report;
+  report.source = source.path();
+  report.dst = options.dst;
+  report.dry_run = options.dry_run;
+  report.id = manifest.id;
+  report.step = manifest.step;
+  report.before = layout_of(manifest);
+  report.after.mesh = plan.mesh;
+  if (!report.before.stages.empty()) report.after.stages = stage_layout_text(plan.stage_cuts, plan.layers);
+  report.after.codec = codec_of(plan);
+  report.after.files = plan.files.size();
+  for (const ReshardFile& file : plan.files) report.files.push_back({file.path, file.pieces.size(), file.leaves, file.bytes});
+  report.leaves = plan.leaves;
+  report.bytes = plan.bytes;
+  report.ranges = plan.ranges;
+  report.to_encode = plan.to_encode;
+  report.to_decode = plan.to_decode;
+  report.threads = moves.threads;
+  report.memory = moves.memory;
+  report.hidden_from_resume = hidden_from_resume(options.dst, manifest.step);
+  return report;
+}
+
+// What the shards may take: compressed ones are not known beforehand and are never larger than raw ones by more than padding.
+std::uint64_t space_needed(const ReshardPlan& plan, const Manifest& source) {
+  std::uint64_t files = 0;
+  const std::uint64_t before = stored_bytes(source, &files);
+  const bool kept = plan.to_encode + plan.to_decode == 0;
+  return (kept ? before : plan.bytes) + plan.leaves * kLeafRowBytes + std::uint64_t{16384} * plan.files.size() + (std::uint64_t{1} << 20);
+}
+
+}  // namespace
+
+Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) {
+  TITAN_ASSIGN_OR_RETURN(const std::string path, resolve_checkpoint(fs, options.source));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader source, CheckpointReader::open(fs, path));
+  TITAN_ASSIGN_OR_RETURN(const ReshardPlan plan, plan_reshard(source.manifest(), options.target));
+  TITAN_ASSIGN_OR_RETURN(const MovePlan moves, plan_moves(source.manifest(), plan, options.memory));
+  ReshardReport report = planned_report(options, source, plan, moves);
+  if (options.dry_run) {
+    TITAN_RETURN_IF_ERROR(check_rewrite(fs, path, options.dst, options.force));
+    return report;
+  }
+
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, path, options.dst, options.force));
+  TITAN_RETURN_IF_ERROR(rewrite->need_space(space_needed(plan, source.manifest())));
+  std::uint64_t done = 0;
+  MoveHooks hooks;
+  hooks.check = [&] {
+    TITAN_RETURN_IF_ERROR(options.cancel.check());
+    return rewrite->beat();
+  };
+  hooks.advanced = [&](std::uint64_t bytes) {
+    done += bytes;
+    if (options.progress) options.progress(done, plan.bytes);
+  };
+  const auto hinted = [&](Status status) {
+    if (status.code == Code::kCorrupt) status = status.wrapped("nothing was written to " + options.dst + ": the source is damaged").with_hint("`titan-ckpt verify " + path + "` names every damaged place");
+    return status;
+  };
+  Result<Manifest> made = write_resharded(fs, source, plan, moves, rewrite->folder(), hooks, report.moved);
+  if (!made.ok()) return hinted(made.status());
+  made->writer = options.writer;
+  made->created = options.created;
+  made->derived_from = DerivedFrom{source.manifest().id, source.manifest().step, path};
+  for (const FileEntry& file : source.manifest().files) {
+    const auto same = [&](const FileEntry& other) { return other.path == file.path; };
+    if (file.role == FileRole::kDerived && std::none_of(made->files.begin(), made->files.end(), same)) report.left_behind.push_back(file.path);
+  }
+  TITAN_RETURN_IF_ERROR(options.cancel.check());
+  TITAN_RETURN_IF_ERROR(rewrite->publish(*made));
+  std::uint64_t files = 0;
+  report.after.stored_bytes = stored_bytes(*made, &files);
+  report.warnings = rewrite->warnings();
+  return report;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,45 @@
+#pragma once
+// A part of a tensor, written as NumPy writes it: "[0:10, :, -1]". Pure.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+struct Slice {
+  /// One dimension: indices [begin, end); a single index drops the dimension from the result.
+  struct Extent {
+    std::uint64_t begin = 0, end = 0;
+    bool dropped = false;
+    std::uint64_t size() const { return end - begin; }
+    bool operator==(const Extent&) const = default;
+  };
+  std::vector<std::uint64_t> source;  ///< shape of the whole tensor
+  std::vector<Extent> extents;        ///< one per dimension of it
+  bool operator==(const Slice&) const = default;
+
+  std::vector<std::uint64_t> shape() const;  ///< of the result
+  std::uint64_t elements() const;            ///< of the result
+  bool whole() const;                        ///< nothing is cut off (a dropped dimension of size 1 is not)
+  /// Row-major index in the source of element `i` of the result.
+  std::uint64_t source_index(std::uint64_t i) const;
+  /// Elements of the result, from any multiple of it on, that lie side by side in the source.
+  std::uint64_t run_length() const;
+};
+
+/// Everything of a tensor.
+Slice whole_slice(const std::vector<std::uint64_t>& shape);
+
+/// Splits "name[..]" at the last '[' when the text ends with ']'; else the second part is empty.
+std::pair<std::string, std::string> split_slice(const std::string& text);
+
+/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":", negative ones count from the end,
+/// missing ones at the end mean ":". As in NumPy a range is cut to the dimension, an index outside of it is an error.
+/// \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
+Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape);
+
+}  // namespace titan::ckpt

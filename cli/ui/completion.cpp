@@ -1,0 +1,73 @@
+#include "cli/ui/completion.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "cli/ui/completion_parts.h"
+
+namespace titan::ui {
+
+ckpt::Result<Shell> parse_shell(std::string_view name) {
+  if (name == "bash") return Shell::kBash;
+  if (name == "zsh") return Shell::kZsh;
+  if (name == "fish") return Shell::kFish;
+  return ckpt::invalid("`" + std::string(name) + "` is no shell with completions, expected bash, zsh or fish");
+}
+
+Verb completion_verb() { return {"completion", {"bash|zsh|fish"}, "print a completion script for a shell", {}}; }
+
+Wanted wanted_by(std::string_view placeholder) {
+  constexpr std::array kFiles = {"PATH", "FILE", "CKPT", "RUN", "SRC", "DST", "CONFIG", "FOLDER", "DIR", "OUT", "A", "B"};
+  Wanted wanted;
+  for (std::size_t begin = 0; begin <= placeholder.size();) {
+    const std::size_t end = std::min(placeholder.find('|', begin), placeholder.size());
+    const std::string_view part = placeholder.substr(begin, end - begin);
+    const std::string_view word = part.substr(0, part.find('.'));
+    if (std::find(kFiles.begin(), kFiles.end(), word) != kFiles.end()) {
+      wanted.file = true;
+    } else if (!part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '-'; })) {
+      wanted.choices.emplace_back(part);
+    }
+    begin = end + 1;
+  }
+  return wanted;
+}
+
+std::string completion_script(const Program& program, Shell shell, const std::vector<std::string>& keys) {
+  Program shown = program;
+  std::erase_if(shown.verbs, [](const Verb& verb) { return verb.built == Built::kNotYet; });
+  for (Verb& verb : shown.verbs) std::erase_if(verb.flags, [](const Flag& flag) { return flag.built == Built::kNotYet; });
+  shown.flags.push_back({"help", "", "print help", 'h'});
+  shown.flags.push_back({"version", "", "print version and git hash"});
+  switch (shell) {
+    case Shell::kBash: return bash_completion(shown, keys);
+    case Shell::kZsh: return zsh_completion(shown, keys);
+    case Shell::kFish: break;
+  }
+  return fish_completion(shown, keys);
+}
+
+std::string function_name(const Program& program) {
+  std::string name = "_" + program.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string head_comment(const Program& program, const std::string& shell) {
+  return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name + " completion " + shell + "`.\n";
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+std::vector<std::string> spellings(const Flag& flag) {
+  std::vector<std::string> words{"--" + flag.name};
+  if (flag.letter != 0) words.push_back(std::string("-") + flag.letter);
+  return words;
+}
+
+}  // namespace titan::ui

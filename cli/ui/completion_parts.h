@@ -1,0 +1,19 @@
+#pragma once
+// The three dialects behind completion.h; each gets a program without what is not built yet.
+#include "cli/ui/completion.h"
+
+namespace titan::ui {
+
+std::string bash_completion(const Program& program, const std::vector<std::string>& keys);
+std::string zsh_completion(const Program& program, const std::vector<std::string>& keys);
+std::string fish_completion(const Program& program, const std::vector<std::string>& keys);
+
+/// "titan-ckpt" -> "_titan_ckpt".
+std::string function_name(const Program& program);
+/// The first comment of a script.
+std::string head_comment(const Program& program, const std::string& shell);
+std::string joined(const std::vector<std::string>& words, const std::string& between = " ");
+/// {"--output", "-o"}.
+std::vector<std::string> spellings(const Flag& flag);
+
+}  // namespace titan::ui

@@ -1,0 +1,63 @@
+#pragma once
+// One item of a .distcp file: a torch.save archive that holds a tensor or a plain value.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "converters/dcp/pickle.h"
+#include "converters/dcp/zip.h"
+
+namespace titan::convert::dcp {
+
+/// A value without tensors: None, bool, int, float, str, bytes, tuple or list, dict.
+struct Value {
+  enum class Kind { kNone, kBool, kInt, kFloat, kText, kBytes, kTuple, kList, kDict };
+  Kind kind = Kind::kNone;
+  std::int64_t integer = 0;     ///< kBool, kInt
+  double real = 0;              ///< kFloat
+  std::string text;             ///< kText, kBytes
+  std::vector<Value> parts;     ///< elements; of a dict: key, value, key, ...
+  bool operator==(const Value&) const = default;
+
+  bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
+  double number() const { return kind == Kind::kFloat ? real : static_cast<double>(integer); }
+  std::string to_string() const;  ///< as Python would print it, shortened
+
+  static Value none() { return {}; }
+  static Value boolean(bool v) { return {Kind::kBool, v ? 1 : 0, 0, {}, {}}; }
+  static Value of(std::int64_t v) { return {Kind::kInt, v, 0, {}, {}}; }
+  static Value of(double v) { return {Kind::kFloat, 0, v, {}, {}}; }
+  static Value tuple(std::vector<Value> v) { return {Kind::kTuple, 0, 0, {}, std::move(v)}; }
+  static Value list(std::vector<Value> v) { return {Kind::kList, 0, 0, {}, std::move(v)}; }
+};
+
+/// A tensor as data.pkl describes it; the bytes lie in a storage entry.
+struct ItemTensor {
+  std::string dtype;                       ///< torch's name: "float32", "bfloat16", ...
+  std::vector<std::uint64_t> shape;
+  std::vector<std::uint64_t> stride;       ///< in elements
+  std::uint64_t first = 0;                 ///< element of the storage
+  std::string storage;                     ///< entry name: "data/0"
+  bool operator==(const ItemTensor&) const = default;
+
+  bool contiguous() const;                 ///< row-major without gaps
+};
+
+using ItemContent = std::variant<Value, ItemTensor>;
+
+/// Bytes per element of one of torch's dtypes; 0 for a name that is not known.
+std::uint64_t torch_dtype_size(std::string_view name);
+
+/// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
+std::string_view legacy_storage(std::string_view dtype);
+
+/// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of the list)
+Result<ItemContent> parse_item(const Pickle& pickle);
+/// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
+Result<Value> parse_value(const Pickle& pickle, NodeId node);
+/// Reads data.pkl of an archive, and for a tensor checks that its storage is there, little-endian and large enough.
+Result<ItemContent> read_item(const ZipArchive& zip);
+
+}  // namespace titan::convert::dcp

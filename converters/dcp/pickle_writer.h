@@ -1,0 +1,52 @@
+#pragma once
+// Writes the pickles that torch reads: opcodes one by one, names and strings once.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/dcp/item.h"
+
+namespace titan::convert::dcp {
+
+/// Calls append opcodes; the order is that of Python's pickler (a container before its parts, REDUCE after its arguments).
+class PickleWriter {
+ public:
+  /// `protocol` is 2 (items) or 4 (.metadata): they differ in how names, strings and memo entries are spelt.
+  explicit PickleWriter(int protocol);
+
+  void none() { out_.push_back('N'); }
+  void boolean(bool value) { out_.push_back(value ? '\x88' : '\x89'); }
+  void integer(std::int64_t value);
+  void real(double value);
+  void text(std::string_view value);
+  void global(std::string_view module, std::string_view name);
+  void mark() { out_.push_back('('); }
+  void empty_dict() { out_.push_back('}'), memoize(); }
+  void empty_list() { out_.push_back(']'), memoize(); }
+  void set_items() { out_.push_back('u'); }       ///< of the dict below the mark
+  void append() { out_.push_back('a'); }
+  void appends() { out_.push_back('e'); }         ///< to the list below the mark
+  void tuple(std::size_t parts);                  ///< the last values; more than 3 need a mark before them
+  void reduce() { out_.push_back('R'), memoize(); }
+  void persistent() { out_.push_back('Q'); }
+  void new_object() { out_.append(")\x81"), memoize(); }
+  void build() { out_.push_back('b'); }
+  void value(const Value& value);                 ///< everything but bytes
+  void integers(const std::vector<std::uint64_t>& values);  ///< as a tuple
+  void size(const std::vector<std::uint64_t>& dims);        ///< as a torch.Size
+
+  std::string finish() &&;
+
+ private:
+  void memoize();
+  bool recall(const std::string& key);
+
+  int protocol_;
+  std::string out_;
+  std::uint32_t memoized_ = 0;
+  std::map<std::string, std::uint32_t> known_;
+};
+
+}  // namespace titan::convert::dcp

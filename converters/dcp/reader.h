@@ -1,0 +1,55 @@
+#pragma once
+// A DCP directory opened for reading: tensors by any range of elements, whatever their sharding, and plain values.
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/verifier.h"
+#include "ckpt/model/dtype.h"
+#include "converters/dcp/item.h"
+#include "converters/dcp/metadata.h"
+
+namespace titan::convert::dcp {
+
+/// Thread-safe. Holds the metadata, a few open files, and the place of chunks that were read lately.
+class DcpReader {
+ public:
+  /// Reads `.metadata` and checks that every file is there and long enough for its items. No item is read.
+  /// \error kNotFound (no `.metadata`), kCorrupt, kUnsupported (Pickle::decode, parse_metadata)
+  static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const Metadata& metadata() const { return metadata_; }
+
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. A chunk that is read from its begin to its end in
+  /// ascending order is checked against its CRC (torch does not). \error kCorrupt naming file and item, kUnsupported, kFailed
+  Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
+
+  /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt, kUnsupported
+  Result<Value> value(const std::string& name) const;
+
+  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the report.
+  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const;
+
+ private:
+  struct OpenChunk;
+  DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata);
+  Status check_files();
+  Result<std::shared_ptr<ckpt::File>> file(std::uint32_t index) const;
+  std::string item_name(const ItemPlace& place, const std::string& name) const;
+  Result<std::shared_ptr<OpenChunk>> open_chunk(const TensorEntry& tensor, std::size_t index) const;
+  Status read_chunk(const TensorEntry& tensor, std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
+  Status verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor, const Chunk* chunk, ckpt::VerifyReport& report) const;
+
+  ckpt::Fs& fs_;
+  std::string path_;
+  Metadata metadata_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::uint32_t, std::shared_ptr<ckpt::File>> files_;
+  mutable std::map<std::pair<const TensorEntry*, std::size_t>, std::shared_ptr<OpenChunk>> chunks_;
+};
+
+}  // namespace titan::convert::dcp

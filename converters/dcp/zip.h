@@ -1,0 +1,58 @@
+#pragma once
+// One torch.save archive inside a file: a zip of stored (never compressed) entries, found through its central directory.
+// \source PKWARE APPNOTE 6.3.9, sections 4.3 and 4.5.3; torch/csrc and caffe2/serialize/inline_container.cc
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::convert::dcp {
+
+using ckpt::Result;
+using ckpt::Status;
+
+struct ZipEntry {
+  std::string name;             ///< without the archive's root folder: "data.pkl", "data/0"
+  std::uint64_t header = 0;     ///< of the local header, from the start of the file
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;
+  bool operator==(const ZipEntry&) const = default;
+};
+
+/// The directory of an archive at [offset, offset + length) of a file, which the caller keeps open.
+class ZipArchive {
+ public:
+  /// Reads the tail: end records (zip64 or not) and central directory. `what` names the archive in messages.
+  /// \error kCorrupt naming what is wrong: no end record, a directory outside the archive, compressed or encrypted entries,
+  /// entries that overlap or are there twice, names with "..", several root folders
+  static Result<ZipArchive> open(ckpt::File& file, std::string what, std::uint64_t offset, std::uint64_t length);
+
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  const ZipEntry* find(std::string_view name) const;
+  const std::string& what() const { return what_; }
+  /// Offset in the file of the entry's first byte, from its local header. \error kCorrupt
+  Result<std::uint64_t> payload(const ZipEntry& entry) const;
+  /// The bytes of a small entry, checked against its CRC. \error kCorrupt (larger than `limit`, CRC)
+  Result<std::string> read(const ZipEntry& entry, std::uint64_t limit) const;
+  /// The error that says that the bytes of `entry` do not match its CRC.
+  Status crc_error(const ZipEntry& entry, std::uint64_t payload, std::uint32_t found) const;
+
+ private:
+  Status parse_directory(std::string_view directory, std::uint64_t count, std::uint64_t directory_offset);
+  Status bad(const std::string& message) const;
+
+  ckpt::File* file_ = nullptr;
+  std::string what_;
+  std::uint64_t offset_ = 0, length_ = 0;
+  std::vector<ZipEntry> entries_;
+};
+
+/// CRC-32 of the zip format over `data`, going on from `crc` (0 at the start).
+std::uint32_t zip_crc(std::uint32_t crc, std::span<const std::byte> data);
+
+}  // namespace titan::convert::dcp

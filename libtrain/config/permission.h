@@ -1,0 +1,42 @@
+#pragma once
+// What a user permits a resumed run to change, and what each change then does. Pure.
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "ckpt/plan/lr_policy.h"
+#include "libtrain/config/config.h"
+
+namespace titan::train {
+
+using ckpt::Result;
+using ckpt::Status;
+
+/// What an allowed change of a setting does from the next step on.
+enum class ChangeEffect {
+  kSchedule,      ///< the LR policy decides
+  kInPlace,       ///< the config's value; moments and Adam's step are kept
+  kGlobalBatch,   ///< the config's value at the same sample position
+  kNewEpoch,      ///< a new epoch of the data begins
+  kNever,         ///< cannot change within a run
+};
+ChangeEffect change_effect(const std::string& key);
+
+/// What this start may change.
+struct Permission {
+  std::set<std::string> allow;               ///< rows of accepted settings that may differ
+  std::optional<ckpt::LrPolicy> on_change;   ///< lr_scheduler.on_change
+  bool rewarm_from_zero = false;
+  std::vector<std::string> exclude;          ///< checkpoint.exclude_from_loading, sorted
+};
+
+/// Reads the permission of `config` and of the words of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for its keys).
+/// \error kInvalid: an unknown key, one that can never change within a run, one that may change freely
+Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
+
+/// The key that a person allows so that the row `key` may differ.
+std::string allow_name(const std::string& key, const Config& config);
+
+}  // namespace titan::train

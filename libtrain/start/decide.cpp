@@ -1,0 +1,171 @@
+#include "libtrain/start/decide.h"
+
+#include <algorithm>
+
+#include "ckpt/io/reader.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+std::string known_steps(const ckpt::RunScan& scan) {
+  std::string text;
+  for (const ckpt::StepEntry& entry : scan.steps) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(entry.step) + (entry.validity.ok() ? "" : " (invalid)");
+  }
+  return text.empty() ? "none" : text;
+}
+
+// By identity, not by spelling: the same folder may be named in many ways.
+bool is_step_of(const ckpt::RunScan& own, const ckpt::Manifest& manifest) {
+  return std::any_of(own.steps.begin(), own.steps.end(), [&](const ckpt::StepEntry& entry) {
+    return entry.step == manifest.step && entry.manifest && entry.manifest->id == manifest.id;
+  });
+}
+
+Status check_components(const ckpt::Manifest& manifest, const std::string& path, const std::vector<std::string>& exclude, const ckpt::RunScan& own) {
+  std::string missing;
+  for (const char* component : {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}) {
+    if (manifest.component(component) == nullptr && std::find(exclude.begin(), exclude.end(), component) == exclude.end())
+      missing += (missing.empty() ? "" : ", ") + std::string(component);
+  }
+  if (missing.empty()) return ckpt::ok_status();
+  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  std::string full = "a full checkpoint of the run";
+  if (newest.entry != nullptr) full = newest.entry->path + ", the newest full step";
+  else if (manifest.derived_from) full = manifest.derived_from->path + ", which it was made from";
+  return ckpt::incompatible(path + " has no " + missing + ": it cannot be resumed")
+      .with_hint("resume from " + full + "; or start a new run from its weights: --init-from " + path);
+}
+
+StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
+  StartDecision decision{StartMode::kResume, choice.entry->path, choice.entry->step};
+  decision.reason = std::move(reason);
+  decision.skipped = choice.skipped;
+  decision.may_fall_back = true;
+  return decision;
+}
+
+Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
+  TITAN_ASSIGN_OR_RETURN(const ckpt::TrainState state, reader.train_state());
+  return state.origin;
+}
+
+/// The run has steps of its own: they are taken if they began where the command line says that the run begins.
+Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& id, const std::string& given) {
+  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
+  if (origin == id && !id.empty()) return own_step(newest, "newest valid step of the run that began from " + given);
+  return ckpt::incompatible("the run folder already has step " + std::to_string(newest.entry->step) + ", which did not begin from " + given)
+      .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
+}
+
+// A step that the user named is taken or refused, never replaced by another.
+Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, const ckpt::RunScan& own, const std::vector<std::string>& exclude) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
+  const ckpt::Manifest& manifest = reader.manifest();
+  const bool inside = is_step_of(own, manifest);
+  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  if (!inside && !newest.blocked.ok()) return newest.blocked;
+  if (!inside && newest.entry != nullptr) return go_on_if_from(fs, newest, manifest.id.hex(), path);
+  TITAN_RETURN_IF_ERROR(check_components(manifest, path, exclude, own));
+  if (newest.entry != nullptr && newest.entry->step > manifest.step)
+    return ckpt::incompatible("step " + std::to_string(manifest.step) + " is older than step " + std::to_string(newest.entry->step) +
+                              ", the newest of this run folder")
+        .with_hint("the next `--resume auto` would take the abandoned branch: move the newer steps away, or resume into a new job.dump_folder");
+  StartDecision decision{StartMode::kResume, path, manifest.step};
+  decision.reason = inside ? "asked for by name" : "this run starts from another run's checkpoint";
+  if (!inside) decision.origin = manifest.id.hex();
+  if (!inside) decision.skipped = newest.skipped;
+  return decision;
+}
+
+Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
+  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  if (!newest.blocked.ok()) return newest.blocked;
+  const auto open = [&]() -> Result<std::unique_ptr<ckpt::WeightSource>> {
+    if (request.open_weights) return request.open_weights(request.init_from);
+    TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, request.init_from));
+    return ckpt::open_weights(fs, path);
+  };
+  const auto source = open();
+  if (newest.entry != nullptr) {
+    if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
+    // The weights are no longer needed; that they were cleared away does not stop a run that began from some.
+    TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
+    if (source.status().code != ckpt::Code::kNotFound || origin.empty()) return source.status();
+    StartDecision decision = own_step(newest, "newest valid step of the run, which began from weights of id " + origin);
+    decision.skipped.push_back(request.init_from + " is gone, so it cannot be compared with the weights that the run began from");
+    return decision;
+  }
+  if (!source.ok()) return source.status();
+  StartDecision decision{StartMode::kTransfer, (*source)->path()};
+  decision.origin = (*source)->id();
+  decision.reason = "a new run from the weights of " + (*source)->path() + ((*source)->step() > 0 ? " (step " + std::to_string((*source)->step()) + ")" : "");
+  decision.skipped = newest.skipped;
+  return decision;
+}
+
+}  // namespace
+
+Result<StartRequest> start_request(const Config& config, const std::string& resume) {
+  StartRequest request;
+  request.resume = resume;
+  request.load_step = config.checkpoint.load_step;
+  request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
+  request.exclude = config.checkpoint.exclude_from_loading;
+  if (!config.checkpoint.initial_load_path) return request;
+  const std::string& path = *config.checkpoint.initial_load_path;
+  if (path.empty()) return ckpt::invalid("checkpoint.initial_load_path is empty: expected a checkpoint");
+  if (resume != "auto" && resume != "never")
+    return ckpt::invalid("--resume " + resume + " and --init-from (checkpoint.initial_load_path) " + path + ": a run starts from one checkpoint")
+        .with_hint("leave one of them out");
+  if (config.checkpoint.initial_load_model_only) {
+    request.init_from = path;
+  } else if (resume == "auto") {
+    request.resume = path;
+  }
+  return request;
+}
+
+Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
+  auto scanned = ckpt::scan_run(fs, request.checkpoint_dir);
+  if (!scanned.ok()) return scanned.status();
+  ckpt::RunScan& scan = *scanned;
+  for (ckpt::StepEntry& entry : scan.steps) {
+    if (damaged.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
+  }
+
+  if (request.resume == "never" && !scan.steps.empty())
+    return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
+        .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
+  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
+  if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
+  if (request.resume != "auto") {
+    const auto path = ckpt::resolve_checkpoint(fs, request.resume);
+    if (!path.ok()) return path.status();
+    return explicit_start(fs, *path, scan, request.exclude);
+  }
+  if (request.load_step >= 0) {
+    const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(static_cast<std::uint64_t>(request.load_step)));
+    if (!fs.stat(path).ok())
+      return ckpt::not_found("checkpoint.load_step = " + std::to_string(request.load_step) + ": no such step in " + request.checkpoint_dir +
+                             " (there are: " + known_steps(scan) + ")");
+    return explicit_start(fs, path, scan, request.exclude);
+  }
+  if (scan.steps.empty()) return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
+
+  const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
+  if (!choice.blocked.ok()) return choice.blocked;
+  if (choice.entry == nullptr) {
+    Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
+    status.causes = choice.skipped;
+    return status.with_hint("`titan-ckpt verify` says what is damaged; start anew with another job.dump_folder");
+  }
+  return own_step(choice, "newest valid step of " + request.checkpoint_dir);
+}
+
+}  // namespace titan::train

@@ -1,0 +1,51 @@
+#pragma once
+// Where a start begins: fresh, from which checkpoint of the run, or from another run. Reads folders; decides by the rules of
+// the contract; writes nothing.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+#include "ckpt/io/run_folder.h"
+#include "ckpt/io/weight_source.h"
+#include "libtrain/config/config.h"
+
+namespace titan::train {
+
+struct StartRequest {
+  std::string resume = "auto";      ///< auto, never, or a checkpoint
+  std::int64_t load_step = -1;      ///< checkpoint.load_step; -1 = newest
+  std::string checkpoint_dir;       ///< `<dump_folder>/<folder>`
+  std::string init_from;            ///< checkpoint whose weights a new run takes; empty: none
+  std::vector<std::string> exclude; ///< components that the checkpoint need not have
+  ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
+};
+
+/// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false means
+/// --resume PATH. \error kInvalid: two paths to start from
+ckpt::Result<StartRequest> start_request(const Config& config, const std::string& resume);
+
+enum class StartMode {
+  kFresh,     ///< nothing is loaded
+  kResume,    ///< all components, of this run's step or of another run's checkpoint
+  kTransfer,  ///< a new run from the weights of a checkpoint
+};
+
+struct StartDecision {
+  StartMode mode = StartMode::kFresh;
+  std::string path;                 ///< checkpoint to load; empty: a fresh start
+  std::uint64_t step = 0;           ///< of a resumed checkpoint; 0 otherwise
+  std::string origin;               ///< id of the other run's checkpoint that this run starts from now; else empty
+  std::string reason;               ///< for the banner
+  std::vector<std::string> skipped; ///< newer steps that were not taken, and why; what else is worth a warning
+  bool may_fall_back = false;       ///< damage found while loading may lead to the next older step
+};
+
+/// Decides, leaving out `damaged` steps (found corrupt while loading).
+/// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there),
+/// kIncompatible (older than the run's newest step; the run came from elsewhere), kCorrupt (steps exist, none is valid).
+ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged);
+
+}  // namespace titan::train

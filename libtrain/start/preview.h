@@ -1,0 +1,57 @@
+#pragma once
+// What a start would do, found out without ranks, tensors or a single write: for `titan-train plan`, and for the launcher, which
+// refuses what every rank would refuse. A rank's own start uses the same parts.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/io/reader.h"
+#include "libtrain/config/continuation.h"
+#include "libtrain/start/decide.h"
+#include "libtrain/start/init_map.h"
+
+namespace titan::train {
+
+struct StartInputs {
+  const Config& config;
+  std::string resume = "auto";
+  std::vector<std::string> allow;      ///< words of --allow
+  std::uint32_t world = 1;
+  ckpt::WeightOpener open_weights;     ///< for --init-from; empty: checkpoints of this toolkit only
+};
+
+struct StartPreview {
+  StartDecision decision;
+  RunPlan plan;
+  std::optional<StoredRun> stored;     ///< of a resume
+  Continuation continuation;           ///< of a resume
+  std::vector<std::string> weights;    ///< of a transfer: what is loaded, skipped, created
+  std::vector<std::string> warnings;
+  ckpt::LrSchedule lr;                 ///< in force from decision.step + 1 on
+  ckpt::DataPosition data;             ///< where the first step begins
+  std::uint64_t validation_samples = 0;
+  std::optional<std::uint64_t> seed;   ///< nothing: drawn at the start
+  bool complete = false;               ///< the checkpoint is at training.steps: nothing would be trained
+  Status verdict;                      ///< what the start is refused with; the rest is filled as far as it is known
+};
+
+/// \error what a start meets before it can compare settings: no dataset, no such checkpoint, a mesh that does not fit, ...
+Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs);
+
+/// The settings and positions that `reader` holds; components that are absent stay empty.
+Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader);
+
+/// The request of a start with this permission: permission for the dataset stands in for a data position that is absent.
+Result<StartRequest> start_request(const Config& config, const std::string& resume, const Permission& permission, ckpt::WeightOpener opener);
+
+/// kIncompatible when the checkpoint is beyond training.steps.
+Status check_steps(const Config& config, std::uint64_t checkpoint_step);
+
+/// training.global_batch_size of the run so far; 0: not known.
+std::int64_t stored_global_batch(const ckpt::Settings& accepted);
+
+/// Weights for a new run: which go where. Head counts that differ from the checkpoint's are refused, since shapes do not show them;
+/// other differences of the model are `warnings`. \error kIncompatible, kInvalid (map file)
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, std::vector<std::string>* warnings);
+
+}  // namespace titan::train

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Going on with other settings: policies, permissions, transfer, the data position, and bad input that must leave nothing behind."""
+
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+from resume_cases import CONFIG, Runs  # noqa: E402
+
+DUMP = str(harness.BIN / "titan-dump-samples")
+POLICIES = ("keep", "rescale", "extend", "rewarm", "config")
+
+
+class Schedule(Runs):
+    def test_a_pinned_curve_and_more_steps_on_another_layout_equal_the_run_that_had_them(self):
+        self.train(training__steps=100, lr_scheduler__total_steps=200)
+        self.train(nproc=4, training__steps=200, lr_scheduler__total_steps=200, parallelism__pipeline_parallel_degree=2)
+        whole = self.work / "whole"
+        self.train(run=whole, nproc=2, training__steps=200, lr_scheduler__total_steps=200)
+        self.assertEqual(harness.checkpoint_id(self.run_dir, 200), harness.checkpoint_id(whole, 200))
+        self.assertEqual(harness.step_lines(self.run_dir), harness.step_lines(whole))
+
+    def test_every_policy_logs_what_lr_show_and_the_preview_say(self):
+        self.train(training__steps=20, lr_scheduler__decay_type="cosine")
+        for policy in POLICIES:
+            with self.subTest(policy=policy):
+                run = self.work / policy
+                shutil.copytree(self.run_dir, run)
+                words = ("--allow", "training.steps", f"--lr_scheduler.on_change={policy}")
+                plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), "--json", *words, "--nproc", "2", *harness.flags(
+                    {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 40, "lr_scheduler.decay_type": "cosine"})],
+                    capture_output=True, text=True, timeout=60)
+                self.assertEqual(plan.returncode, 0, plan.stderr)
+                promised = {entry["step"]: entry["lr"] for entry in json.loads(plan.stdout)["lr"]["curve"]}
+                self.train(*words, run=run, nproc=2, training__steps=40, lr_scheduler__decay_type="cosine")
+                stored = {entry["step"]: entry["lr"] for entry in harness.ckpt("lr", "show", f"{run}@40")["curve"]}
+                logged = {step: float(lr) for step, lr in self.lrs(run).items()}
+                self.assertEqual(sorted(logged), list(range(1, 41)))
+                for step, lr in logged.items():
+                    self.assertEqual(lr, stored[step], f"step {step}: logged, stored")
+                    if step > 20:
+                        self.assertEqual(lr, promised[step], f"step {step}: logged, promised")
+
+    def test_one_command_line_killed_three_times_gives_the_lr_column_of_one_start(self):
+        self.train(training__steps=20, lr_scheduler__decay_type="cosine")
+        words = ("--allow", "training.steps", "--lr_scheduler.on_change=rewarm")
+        settings = {"training__steps": 60, "lr_scheduler__decay_type": "cosine", "checkpoint__interval": 10}
+        whole, broken = self.work / "whole", self.work / "broken"
+        shutil.copytree(self.run_dir, whole)
+        shutil.copytree(self.run_dir, broken)
+        self.train(*words, run=whole, **settings)
+        # Killed before its first save, right after it, and later.
+        for until in (23, 31, 44):
+            merged = {"training.dataset_path": self.data, "job.dump_folder": broken, **{k.replace("__", "."): v for k, v in settings.items()}}
+            process = harness.start(CONFIG, 2, merged, words)
+            deadline = time.time() + 120
+            while time.time() < deadline and f'"step":{until},' not in (broken / "metrics.jsonl").read_text():
+                self.assertIsNone(process.poll(), "ended before it was killed")
+                time.sleep(0.01)
+            for pid in harness.children(process.pid):
+                harness.kill(pid)
+            harness.kill(process.pid)
+            process.communicate()
+        self.train(*words, run=broken, nproc=2, **settings)
+        self.assertEqual(self.lrs(broken), self.lrs(whole))
+        self.assertEqual(harness.step_lines(broken), harness.step_lines(whole))
+        self.assertEqual(harness.checkpoint_id(broken, 60), harness.checkpoint_id(whole, 60))
+
+    def test_excluded_components_start_anew_once(self):
+        self.train(training__steps=20, expect=75, debug__stop_at_step=6)
+        words = ("--checkpoint.exclude_from_loading=optimizer,dataloader",)
+        _, err = self.train(*words, training__steps=20, expect=75, debug__stop_at_step=10)
+        self.assertIn("moments of zero", err)
+        self.assertEqual(self.ckpt_json(10, "dataloader")["samples"], 4 * 8)
+        _, err = self.train(*words, training__steps=20)
+        self.assertNotIn("moments of zero", err)
+        self.assertEqual(self.ckpt_json(20, "dataloader")["samples"], 14 * 8)
+
+
+class Transfer(Runs):
+    def setUp(self):
+        super().setUp()
+        self.source = self.work / "source"
+        self.train(run=self.source, training__steps=6)
+
+    def test_weights_start_a_new_run_and_the_command_line_can_stay(self):
+        words = ("--init-from", f"{self.source}@6")
+        _, err = self.train(*words, training__steps=8, optimizer__lr=1e-4, expect=75, debug__stop_at_step=4)
+        self.assertIn("weights: 21 loaded, 0 skipped, 0 created", err)
+        self.assertIn("a new run from the weights", err)
+        _, err = self.train(*words, nproc=2, training__steps=8, optimizer__lr=1e-4)
+        self.assertIn("resume at step 4", err)
+        self.assertEqual(sorted(harness.step_lines(self.run_dir)), list(range(1, 9)))
+        self.assertEqual(self.ckpt_json(8, "train_state")["origin"], harness.checkpoint_id(self.source, 6))
+
+    def test_step_0_of_a_transfer_has_exactly_the_weights(self):
+        # A learning rate of 0 for one step leaves them as they are.
+        self.train("--init-from", f"{self.source}@6", nproc=4, training__steps=1, optimizer__lr=0.0, parallelism__pipeline_parallel_degree=2)
+        ours, theirs = (harness.ckpt("inspect", f"{run}@{step}", "--tensors", "*") for run, step in ((self.run_dir, 1), (self.source, 6)))
+        digests = [{t["name"]: t["digest"] for t in d["tensors"] if t["component"] == "model"} for d in (ours, theirs)]
+        self.assertEqual(digests[0], digests[1])
+
+    def test_a_run_that_began_elsewhere_is_refused(self):
+        self.train(training__steps=4)
+        _, err = self.train("--init-from", f"{self.source}@6", training__steps=8, lr_scheduler__total_steps=4, expect=13)
+        self.assertIn("did not begin from", err)
+        _, err = self.train("--resume", f"{self.source}@6", training__steps=8, expect=13)
+        self.assertIn("did not begin from", err)
+
+    def test_resume_path_of_another_run_takes_everything_and_then_goes_on_with_its_own(self):
+        pinned = {"lr_scheduler__total_steps": 6}
+        words = ("--resume", f"{self.source}@6")
+        self.train(*words, training__steps=12, expect=75, debug__stop_at_step=9, **pinned)
+        self.train(*words, training__steps=12, **pinned)
+        self.train(run=self.source, training__steps=12, **pinned)
+        self.assertEqual(harness.checkpoint_id(self.run_dir, 12), harness.checkpoint_id(self.source, 12))
+        self.assertEqual(sorted(harness.step_lines(self.run_dir)), list(range(7, 13)))
+
+    def test_a_map_renames_skips_and_creates(self):
+        rules = self.work / "map.toml"
+        rules.write_text('skip = ["output.weight", "layers.1.*"]\ncreate = ["output.weight"]\n')
+        words = ("--init-from", f"{self.source}@6", "--init-map", str(rules))
+        _, err = self.train(*words, training__steps=2, model__n_layers=1, model__vocab_size=256)
+        self.assertIn("weights: 11 loaded, 10 skipped, 1 created", err)
+        self.assertIn("created  output.weight [256, 16]", err)
+
+    def test_a_map_that_leaves_a_tensor_without_a_rule_and_another_shape_are_refused_by_name(self):
+        rules = self.work / "map.toml"
+        rules.write_text('skip = ["output.weight"]\n')
+        _, err = self.train("--init-from", f"{self.source}@6", "--init-map", str(rules), training__steps=2, expect=13)
+        self.assertIn("output.weight: no weight for this parameter, and no rule creates it", err)
+        _, err = self.train("--init-from", f"{self.source}@6", training__steps=2, model__ffn_dim=48, expect=13)
+        self.assertIn("layers.0.feed_forward.w1.weight: shape [32, 16] in the checkpoint, [48, 16] in the model", err)
+        _, err = self.train("--init-from", f"{self.source}@6", training__steps=2, model__n_heads=4, expect=13)
+        self.assertIn("model.n_heads", err)
+        self.assertFalse(self.run_dir.exists(), "nothing was written")
+
+
+class Data(Runs):
+    def samples(self, run):
+        """{step: samples consumed after it}."""
+        lines = [json.loads(line) for line in (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines()]
+        return {line["step"]: line["samples"] for line in lines if "event" not in line}
+
+    def test_no_sample_is_lost_or_seen_twice_over_three_stops_three_layouts_a_batch_change_and_an_epochs_end(self):
+        # Tokens that say where they stand: sample i begins with token 16 i.
+        data, per_epoch = self.work / "places.bin", 60
+        data.write_bytes(struct.pack(f"<{per_epoch * 16 + 1}H", *range(per_epoch * 16 + 1)))
+        common = {"training__dataset": "tokens", "training__dataset_path": data, "model__vocab_size": 1024, "lr_scheduler__total_steps": 100}
+        bigger = {"training__global_batch_size": 12}
+        self.train(expect=75, debug__stop_at_step=3, training__steps=16, **common)
+        self.train(nproc=4, expect=75, debug__stop_at_step=6, training__steps=16, parallelism__pipeline_parallel_degree=2, **common)
+        self.train("--allow", "training.global_batch_size", nproc=3, expect=75, debug__stop_at_step=9, training__steps=16, **common, **bigger)
+        self.train(nproc=2, training__steps=16, **common, **bigger)
+        after = self.samples(self.run_dir)
+        self.assertEqual([after[n] - after.get(n - 1, 0) for n in range(1, 17)], [8] * 6 + [12] * 10)
+        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(7, 1), (12, 2)])
+        out = self.work / "samples.bin"
+        flags = harness.flags({k.replace("__", "."): v for k, v in common.items()})
+        subprocess.run([DUMP, str(CONFIG), "0", str(after[16]), "train", str(out), *flags], check=True, timeout=60)
+        rows = [struct.unpack_from("<17i", out.read_bytes(), 17 * 4 * i) for i in range(after[16])]
+        places = [row[0] // 16 for row in rows]
+        self.assertTrue(all(list(row) == list(range(row[0], row[0] + 17)) for row in rows))
+        for epoch in range(2):
+            self.assertEqual(sorted(places[epoch * per_epoch:(epoch + 1) * per_epoch]), list(range(per_epoch)), f"epoch {epoch}")
+        self.assertEqual(len(set(places[2 * per_epoch:])), len(places) - 2 * per_epoch)
+
+    def test_another_dataset_begins_a_new_epoch(self):
+        other = self.work / "other.txt"
+        harness.write_text(other, 3_000, seed=9)
+        self.train(expect=75, debug__stop_at_step=4)
+        self.train("--allow", "training.dataset", training__dataset_path=other, expect=75, debug__stop_at_step=6)
+        position = self.ckpt_json(6, "dataloader")
+        self.assertEqual((position["samples"], position["epoch_base"], position["first_epoch"]), (48, 32, 1))
+        self.train(training__dataset_path=other)
+        self.assertEqual(self.ckpt_json(10, "dataloader")["epoch_base"], 32)
+
+
+class BadInput(Runs):
+    def test_what_is_refused_leaves_everything_as_it_was(self):
+        self.train(training__steps=10, expect=75, debug__stop_at_step=6)
+        other = self.work / "other.txt"
+        harness.write_text(other, 3_000, seed=9)
+        before = self.files()
+        allow = lambda keys: ("--allow", keys)  # noqa: E731
+        cases = [
+            ("unknown policy", ("--lr_scheduler.on_change=stretch",), {"training__steps": 20}, 2, "on_change"),
+            ("keep with a new peak", (*allow("optimizer.lr"), "--lr_scheduler.on_change=keep"), {"optimizer__lr": 2e-3}, 2, "does not take"),
+            ("no policy", allow("training.steps"), {"training__steps": 20}, 2, "on_change"),
+            ("steps below the present one", (), {"training__steps": 5}, 13, "beyond training.steps"),
+            ("unknown key", allow("training.stesp"), {}, 2, "training.steps"),
+            ("never allowed", allow("model.dim"), {}, 2, "never"),
+            ("free key", allow("checkpoint.interval"), {}, 2, "needs no permission"),
+            ("dataset changed", (), {"training__dataset_path": other}, 13, "training.dataset"),
+            ("unknown component", ("--checkpoint.exclude_from_loading=train_state",), {}, 2, "expected a list of"),
+            ("two starts", ("--init-from", f"{self.run_dir}@6", "--resume", f"{self.run_dir}@6"), {}, 2, "one checkpoint"),
+        ]
+        for name, words, changes, code, text in cases:
+            with self.subTest(case=name):
+                _, err = self.train(*words, expect=code, **{"training__steps": 10, **changes})
+                self.assertIn(text, err)
+                self.assertIn("hint:", err) if name not in ("unknown policy", "unknown component") else None
+                self.assertEqual(self.files(), before)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

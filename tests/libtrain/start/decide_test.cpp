@@ -1,0 +1,119 @@
+#include "libtrain/start/decide.h"
+
+#include <gmock/gmock.h>
+
+#include "ckpt/io/reader.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::testing::make_snapshot;
+using ckpt::testing::MemFs;
+using ckpt::testing::small_model;
+using testing::HasSubstr;
+
+constexpr const char* kOwn = "/own/checkpoint";
+constexpr const char* kOther = "/other/checkpoint";
+
+struct Folders {
+  MemFs fs;
+
+  std::string save(const char* dir, std::uint64_t step, const std::string& origin = "", std::uint64_t salt = 0) {
+    EXPECT_TRUE(ckpt::make_dirs(fs, dir).ok());
+    ckpt::Snapshot snapshot = make_snapshot(small_model(), {1, 1, 1}, 64, step);
+    snapshot.train.origin = origin;
+    const auto published = ckpt::testing::save(fs, dir, snapshot, salt);
+    EXPECT_TRUE(published.ok()) << published.status().to_string();
+    return published.ok() ? published->id.hex() : "";
+  }
+
+  ckpt::Result<StartDecision> decide(const std::string& resume, const std::string& init_from = "") {
+    StartRequest request;
+    request.resume = resume;
+    request.checkpoint_dir = kOwn;
+    request.init_from = init_from;
+    return decide_start(fs, request, {});
+  }
+};
+
+TEST(DecideStart, AnotherRunsCheckpointStartsThisRunAndIsItsOrigin) {
+  Folders f;
+  const std::string id = f.save(kOther, 40);
+  const auto start = f.decide("/other/checkpoint/step-00000040");
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->mode, StartMode::kResume);
+  EXPECT_EQ(start->origin, id);
+  EXPECT_EQ(start->step, 40u);
+}
+
+TEST(DecideStart, TheSameCommandLineThenGoesOnWithTheRunsOwnNewestStep) {
+  Folders f;
+  const std::string id = f.save(kOther, 40);
+  f.save(kOwn, 50, id, 1);
+  for (const auto& [resume, init] : {std::pair{"/other@40", ""}, std::pair{"auto", "/other@40"}}) {
+    const auto start = f.decide(resume, init);
+    ASSERT_TRUE(start.ok()) << start.status().to_string();
+    EXPECT_EQ(start->mode, StartMode::kResume);
+    EXPECT_EQ(start->step, 50u);
+    EXPECT_EQ(start->origin, "");
+    EXPECT_TRUE(start->may_fall_back);
+  }
+}
+
+TEST(DecideStart, ARunThatBeganElsewhereIsRefused) {
+  Folders f;
+  f.save(kOther, 40);
+  f.save(kOwn, 50, "", 1);
+  EXPECT_EQ(f.decide("/other@40").status().code, ckpt::Code::kIncompatible);
+  EXPECT_EQ(f.decide("auto", "/other@40").status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(f.decide("auto", "/other@40").status().message, HasSubstr("did not begin from"));
+}
+
+TEST(DecideStart, WeightsStartANewRunWhileThereIsNoValidStep) {
+  Folders f;
+  const std::string id = f.save(kOther, 40);
+  const auto start = f.decide("auto", "/other@latest");
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->mode, StartMode::kTransfer);
+  EXPECT_EQ(start->step, 0u);
+  EXPECT_EQ(start->origin, id);
+  EXPECT_THAT(start->reason, HasSubstr("a new run from the weights"));
+}
+
+TEST(DecideStart, WeightsThatAreGoneAreNoLongerNeededByARunThatBeganFromSome) {
+  Folders f;
+  f.save(kOwn, 50, "0123456789abcdef0123456789abcdef");
+  const auto start = f.decide("auto", "/gone@40");
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->step, 50u);
+  Folders fresh;
+  EXPECT_EQ(fresh.decide("auto", "/gone@40").status().code, ckpt::Code::kNotFound);
+  Folders unrelated;
+  unrelated.save(kOwn, 50);
+  EXPECT_FALSE(unrelated.decide("auto", "/gone@40").ok());
+}
+
+TEST(DecideStart, AnOlderStepOfTheRunIsRefusedAndTheNewestTaken) {
+  Folders f;
+  f.save(kOwn, 40);
+  f.save(kOwn, 50, "", 1);
+  EXPECT_EQ(f.decide("/own@40").status().code, ckpt::Code::kIncompatible);
+  EXPECT_EQ(f.decide("/own@50")->step, 50u);
+  EXPECT_EQ(f.decide("auto")->step, 50u);
+  EXPECT_EQ(f.decide("never").status().code, ckpt::Code::kInvalid);
+}
+
+TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
+  Config config;
+  config.checkpoint.initial_load_path = "/a";
+  EXPECT_EQ(start_request(config, "/b").status().code, ckpt::Code::kInvalid);
+  EXPECT_EQ(start_request(config, "auto")->init_from, "/a");
+  config.checkpoint.initial_load_model_only = false;
+  EXPECT_EQ(start_request(config, "auto")->resume, "/a");
+  EXPECT_EQ(start_request(config, "auto")->init_from, "");
+}
+
+}  // namespace
+}  // namespace titan::train
