@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "ckpt/ops/verify.h"
 #include "converters/format.h"
 
 namespace titan::convert {
@@ -36,5 +37,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks.
+Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 
 }  // namespace titan::convert

@@ -108,4 +108,25 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   return view_checkpoint(*format, std::move(source), std::move(plan));
 }
 
+Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
+  const Format* format = detect_format(fs, options.target);
+  if (format == nullptr) return ckpt::verify_target(fs, options);
+  if (options.begin) options.begin(options.target);
+  ckpt::VerifySummary summary;
+  ckpt::VerifiedStep step{options.target, {}, {}};
+  const auto source = format->open(fs, options.target);
+  if (source.ok()) {
+    TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify(options.progress));
+  } else if (source.status().code == ckpt::Code::kCorrupt) {
+    step.report.damage.push_back({"", "structure", "", 0, 0, 0, source.status().message});
+  } else {
+    return source.status();
+  }
+  summary.leaves = step.report.leaves;
+  summary.bytes = step.report.bytes;
+  summary.damage = step.report.damage.size();
+  summary.steps.push_back(std::move(step));
+  return summary;
+}
+
 }  // namespace titan::convert

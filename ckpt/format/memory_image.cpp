@@ -94,7 +94,7 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 }
 
 herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  if (type == H5FD_MEM_DRAW) image_of(file).raw_writes.push_back({address, size});
+  if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw) image_of(file).raw_writes.push_back({address, size});
   else image_of(file).write(address, buffer, size);
   return 0;
 }

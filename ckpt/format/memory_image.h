@@ -29,6 +29,8 @@ class MemoryImage {
     std::uint64_t address = 0, bytes = 0;
   };
   std::vector<RawWrite> raw_writes;  ///< in order; their bytes are dropped
+  /// Keeps all bytes instead: for files without raw data. libhdf5 writes global heaps (mappings of virtual datasets) as raw data.
+  bool keep_raw = false;
 
   std::uint64_t allocate(bool raw, std::uint64_t size);
 };

@@ -1,5 +1,6 @@
 #pragma once
 // Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Never calls libhdf5.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,5 +60,8 @@ class CheckpointReader {
   explicit CheckpointReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Opens a checkpoint to be looked at: CheckpointReader::open, or something that knows more formats.
+using CheckpointOpener = std::function<Result<CheckpointReader>(Fs& fs, const std::string& path)>;
 
 }  // namespace titan::ckpt

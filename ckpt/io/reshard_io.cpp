@@ -20,7 +20,7 @@ class Resharder {
 
   Result<Manifest> run() {
     made_.major = kFormatMajor;
-    made_.minor = kFormatMinor;
+    made_.minor = 0;  // of raw pieces; add() knows better
     made_.mesh = plan_.mesh;
     made_.stage_cuts = plan_.stage_cuts;
     made_.files.clear();
@@ -109,6 +109,7 @@ class Resharder {
       StoredTensor& tensor = ref.slot.empty() ? *record.model
                                               : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) { return s.name == ref.slot; })->tensor;
       tensor.pieces.push_back(written.pieces[i]);
+      if (written.pieces[i].codec != Codec::kRaw) made_.minor = 1;
       Hasher& hasher = hashers_[{ref.index, ref.slot}];
       hasher.update(std::as_bytes(std::span(written.leaves[i])));
     }

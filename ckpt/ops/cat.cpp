@@ -171,7 +171,7 @@ std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape) {
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   CatReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.checkpoint));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, report.path));
   TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader.manifest(), options.tensor));
   report.tensor = selection.row;
   report.slice = selection.slice;

@@ -17,6 +17,7 @@ struct CatOptions {
   std::string out;               ///< NumPy file to write; empty: none
   std::uint64_t preview = 8;     ///< values shown at either end
   CancelToken cancel;            ///< polled while `out` is written
+  CheckpointOpener open = CheckpointReader::open;
 };
 
 struct CatReport {

@@ -103,7 +103,7 @@ class PairReader {
 
 Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const DiffOptions& options, DiffReport& report) {
   std::vector<Pair> pairs = match(a.manifest(), b.manifest(), options.scope, report.differences);
-  const bool digests_compare = a.manifest().leaf_elements == b.manifest().leaf_elements;
+  const bool digests_compare = !report.foreign && a.manifest().leaf_elements == b.manifest().leaf_elements;
   std::vector<Pair> to_read;
   for (Pair& pair : pairs) {
     if (pair.a.shape != pair.b.shape || pair.a.dtype != pair.b.dtype) {
@@ -129,9 +129,12 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
 
 /// The state outside of tensors. Where parts are judged, a leaf size is a matter of layout.
 void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
+  std::size_t noted = 0;
   for (Difference& difference : state_differences(a, b)) {
     const bool layout = difference.kind == "leaf_elements";
-    if (layout && (report.scope.tolerance || !report.scope.only.empty())) {
+    if (report.foreign) {
+      if (!layout) report.notes.insert(report.notes.begin() + static_cast<std::ptrdiff_t>(noted++), std::move(difference));
+    } else if (layout && (report.scope.tolerance || !report.scope.only.empty())) {
       difference.kind = "layout";
       report.notes.insert(report.notes.begin(), std::move(difference));
     } else if (report.scope.only.empty()) {
@@ -143,12 +146,13 @@ void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& repo
 }  // namespace
 
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_checkpoint(fs, options.a));
-  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_checkpoint(fs, options.b));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_checkpoint(fs, options.a, options.open));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_checkpoint(fs, options.b, options.open));
   DiffReport report;
   report.a = {a.path, a.manifest.id, a.manifest.step};
   report.b = {b.path, b.manifest.id, b.manifest.step};
-  report.state_equal = report.a.id == report.b.id;
+  report.foreign = a.foreign || b.foreign;
+  report.state_equal = !report.foreign && report.a.id == report.b.id;
   report.notes_count = options.notes_count;
   report.scope = options.scope;
   report.notes = diff_notes(a, b);
@@ -159,9 +163,10 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
     return report;
   }
   diff_state(a, b, report);
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, CheckpointReader::open(fs, a.path));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, CheckpointReader::open(fs, b.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, options.open(fs, a.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, options.open(fs, b.path));
   TITAN_RETURN_IF_ERROR(diff_tensors(reader_a, reader_b, options, report));
+  if (report.foreign && options.scope == DiffScope{}) report.state_equal = report.differences.empty();
   return report;
 }
 

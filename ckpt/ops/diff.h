@@ -39,7 +39,8 @@ struct DiffScope {
 
 struct DiffReport {
   DiffSide a, b;
-  bool state_equal = false;              ///< the ids are the same
+  bool state_equal = false;              ///< the ids are the same; with a foreign side: the tensors of the components that both have
+  bool foreign = false;                  ///< a side is of another format: ids and digests say nothing, bytes were compared
   bool notes_count = false;              ///< as asked for
   DiffScope scope;                       ///< as asked for
   std::uint64_t equal_tensors = 0;       ///< stored tensors that are the same on both sides
@@ -61,10 +62,12 @@ struct DiffOptions {
   CancelToken cancel;
   DiffScope scope;
   unsigned threads = 0;                  ///< 0: as many as suit disk and cores
+  CheckpointOpener open = CheckpointReader::open;
 };
 
 /// Compares two checkpoints. Equal ids end it with two manifests read; else tensors are compared by digest, and those
 /// that differ are read, on several threads; the report does not depend on them. With a scope, other leaf sizes are a note.
+/// Where a side is foreign, every tensor is read, and all that is not a tensor is a note.
 /// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted, kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 

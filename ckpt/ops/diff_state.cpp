@@ -106,6 +106,15 @@ void note_settings(const std::string& kind, const Settings& a, const Settings& b
     if (values.first != values.second) out.push_back({kind, key, values.first, values.second, {}});
 }
 
+/// The rows of `settings` whose keys are in `others`, too.
+Settings common(const Settings& settings, const Settings& others) {
+  Settings rows;
+  std::copy_if(settings.begin(), settings.end(), std::back_inserter(rows), [&](const auto& row) {
+    return std::any_of(others.begin(), others.end(), [&](const auto& other) { return other.first == row.first; });
+  });
+  return rows;
+}
+
 std::string attempts_text(const TrainState& train) {
   std::vector<std::string> parts;
   for (const Attempt& attempt : train.attempts)
@@ -167,12 +176,17 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     for (const std::uint32_t cut : m.stage_cuts) parts.push_back(std::to_string(cut));
     return parts.empty() ? std::string("none") : join(parts, ", ");
   };
-  layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
-  layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
-  note_settings("config", a.manifest.config, b.manifest.config, out);
+  const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
+  if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
+  if (!foreign) layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
+  if (foreign) {
+    note_settings("config", common(a.manifest.config, b.manifest.config), common(b.manifest.config, a.manifest.config), out);
+  } else {
+    note_settings("config", a.manifest.config, b.manifest.config, out);
+  }
   if (a.lr && b.lr) note_settings("config", accepted_settings(a.lr->accepted), accepted_settings(b.lr->accepted), out);
   if (a.train && b.train) note_history(*a.train, *b.train, out);
-  Collector(out, "history").field("writer", a.manifest.writer, b.manifest.writer);
+  if (!foreign) Collector(out, "history").field("writer", a.manifest.writer, b.manifest.writer);
   return out;
 }
 

@@ -82,10 +82,11 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
   return stages;
 }
 
-Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec) {
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   InspectReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, spec));
-  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, report.path));
+  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, open(fs, report.path));
+  report.foreign = reader.foreign();
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "lr_scheduler", reader.lr_schedule(), report.lr));
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "dataloader", reader.data_position(), report.data));
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "train_state", reader.train_state(), report.train));

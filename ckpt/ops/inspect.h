@@ -6,6 +6,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
 
@@ -46,9 +47,10 @@ struct InspectReport {
   std::optional<LrSchedule> lr;        ///< nullopt: the component is absent
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
+  bool foreign = false;                ///< another format: `manifest.writer` names it; id and digests are zeros
 };
 
 /// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
-Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec);
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open = CheckpointReader::open);
 
 }  // namespace titan::ckpt

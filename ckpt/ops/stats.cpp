@@ -76,7 +76,7 @@ class Collector {
 }  // namespace
 
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows, const StatsOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, path));
   Collector collector(reader, rows, options);
   TITAN_RETURN_IF_ERROR(collector.run());
   return collector.take();

@@ -16,6 +16,7 @@ struct StatsOptions {
   /// Called by one thread at a time: bytes so far, and how many in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
+  CheckpointOpener open = CheckpointReader::open;
 };
 
 /// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are sums per leaf, merged in order of the

@@ -2,12 +2,14 @@
 
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/stop.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
 Answer run_cat(const Request& request) {
   ckpt::CatOptions options;
   options.cancel = ui::stop_on_signals();
+  options.open = convert::open_any;
   options.checkpoint = request.command.positionals[0];
   options.tensor = request.command.positionals[1];
   options.out = request.command.value("output").value_or("");

@@ -5,6 +5,7 @@
 #include "cli/titan_ckpt/toml_rows.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
+#include "cli/ui/stop.h"
 #include "cli/ui/units.h"
 #include "cli/ui/version.h"
 
@@ -54,11 +55,12 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
 Answer run_convert(const Request& request) {
   ckpt::Result<convert::ConvertOptions> options = read_options(request);
   if (!options.ok()) return {.error = options.status()};
+  const ckpt::CancelToken cancel = ui::stop_on_signals();
   ui::Progress progress(!request.json);
   progress.begin("convert");
   options->progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done, total);
-    return ckpt::ok_status();
+    return cancel.check();
   };
   const ckpt::Result<convert::ConversionReport> report = convert::convert_checkpoint(request.fs, *options);
   progress.erase();

@@ -6,6 +6,7 @@
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/stop.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
@@ -28,6 +29,7 @@ Answer run_diff(const Request& request) {
   progress.begin("diff");
   ckpt::DiffOptions options;
   options.cancel = ui::stop_on_signals();
+  options.open = convert::open_any;
   options.a = request.command.positionals[0];
   options.b = request.command.positionals[1];
   options.notes_count = request.command.has("config");

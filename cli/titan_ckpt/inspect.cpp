@@ -4,12 +4,13 @@
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/stop.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
 Answer run_inspect(const Request& request) {
   ckpt::InspectReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, request.command.positionals[0]));
+  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, request.command.positionals[0], convert::open_any));
   ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
   if (request.command.has("stats")) {
     if (!view.tensors) view.tensors = "*";
@@ -17,6 +18,7 @@ Answer run_inspect(const Request& request) {
     progress.begin("inspect --stats");
     ckpt::StatsOptions options;
     options.cancel = ui::stop_on_signals();
+    options.open = convert::open_any;
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);

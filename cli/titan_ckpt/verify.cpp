@@ -3,6 +3,7 @@
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/stop.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
@@ -14,7 +15,7 @@ Answer run_verify(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  const ckpt::Result<ckpt::VerifySummary> summary = ckpt::verify_target(request.fs, options);
+  const ckpt::Result<ckpt::VerifySummary> summary = convert::verify_any(request.fs, options);
   if (!summary.ok()) return {.error = summary.status()};
   return {.text = request.json ? ui::verify_json(*summary) : ui::verify_text(*summary, request.style),
           .error = summary->unreadable(),

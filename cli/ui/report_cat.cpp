@@ -43,7 +43,7 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   row("elements", format_count(report.elements));
   row("size", format_bytes(report.elements * ckpt::dtype_size(t.dtype), style.exact_bytes));
   row("leaves", format_count(t.leaves));
-  row("digest", t.digest.hex());
+  row("digest", digest_text(t.digest));
   if (report.last.empty()) {
     row("values", joined(report.first));
   } else {
@@ -64,13 +64,13 @@ std::string cat_json(const CatReport& report) {
   json.begin_object();
   json.text("schema", "titan.cat/1");
   json.path("path", report.path);
-  json.text("id", report.id.hex());
+  digest_json(json, "id", report.id);
   json.count("step", report.step);
   json.text("component", t.component);
   json.text("name", t.name);
   json.text("dtype", ckpt::dtype_name(t.dtype));
   shape_json(json, "shape", t.shape);
-  json.text("digest", t.digest.hex());
+  digest_json(json, "digest", t.digest);
   json.count("stage", t.stage);
   json.text("slice", slice_text(report.slice));
   shape_json(json, "slice_shape", report.slice.shape());

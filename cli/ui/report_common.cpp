@@ -2,6 +2,13 @@
 
 namespace titan::ui {
 
+std::string digest_text(const ckpt::Digest& digest) { return digest == ckpt::Digest{} ? "-" : digest.hex(); }
+
+void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest) {
+  if (digest == ckpt::Digest{}) return json.null(key);
+  json.text(key, digest.hex());
+}
+
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);

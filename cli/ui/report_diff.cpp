@@ -25,7 +25,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string side(const char* name, const DiffSide& s, const Palette& palette) {
-  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, s.id.hex()) + "\n";
+  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, digest_text(s.id)) + "\n";
 }
 
 std::string tensor_table(const std::vector<Difference>& differences, bool stats, const TextStyle& style) {
@@ -69,6 +69,7 @@ std::string tensors_text(std::uint64_t count, const char* what) {
 std::string verdict(const DiffReport& report, const Palette& palette) {
   const std::string scope = scope_text(report.scope);
   const std::string word = report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes");
+  if (report.foreign && report.state_equal) return word + "  " + tensors_text(report.equal_tensors, "that both have") + ", by their bytes\n";
   if (report.state_equal) return word + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors" + (report.scope.only.empty() ? "" : scope) + "\n";
   return word + scope + "\n";
 }
@@ -104,7 +105,7 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
 void side_json(JsonOut& json, const char* key, const DiffSide& s) {
   json.begin_object(key);
   json.path("path", s.path);
-  json.text("id", s.id.hex());
+  digest_json(json, "id", s.id);
   json.count("step", s.step);
   json.end_object();
 }

@@ -24,9 +24,13 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   Table table({{}, {}});
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   row("checkpoint", escape(report.path));
-  row("id", m.id.hex());
+  if (!report.foreign) row("id", m.id.hex());
   row("step", std::to_string(m.step));
   if (report.train) row("tokens", format_count(report.train->tokens));
+  if (report.foreign) {
+    row("format", escape(m.writer));
+    return table.render(style.palette);
+  }
   row("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));
   row("created", escape(m.created));
   row("writer", escape(m.writer));
@@ -40,7 +44,7 @@ std::string components(const Manifest& m, const TextStyle& style) {
   Table table({{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
   for (const ckpt::ComponentEntry& c : m.components)
     table.row({escape(c.name), format_bytes(c.bytes, style.exact_bytes), format_bytes(c.stored_bytes, style.exact_bytes),
-               std::to_string(c.files), {c.digest.hex(), Role::kDim}});
+               std::to_string(c.files), {digest_text(c.digest), Role::kDim}});
   return heading(style, "components") + table.render(style.palette, "  ");
 }
 
@@ -141,7 +145,7 @@ std::string tensors(const InspectReport& report, const InspectView& view, const 
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];
     table.row({escape(row.name), std::string(ckpt::dtype_name(row.dtype)), shape_text(row.shape), format_bytes(row.bytes, style.exact_bytes),
-               std::to_string(row.leaves), std::to_string(row.stage), {row.digest.hex().substr(0, 12), Role::kDim}});
+               std::to_string(row.leaves), std::to_string(row.stage), {digest_text(row.digest).substr(0, 12), Role::kDim}});
   }
   std::string out = heading(style, "tensors");
   if (!table.empty()) out += table.render(style.palette, "  ");

@@ -15,7 +15,7 @@ void components(JsonOut& json, const Manifest& m) {
     json.text("name", c.name);
     json.count("bytes", c.bytes);
     json.count("stored_bytes", c.stored_bytes);
-    json.text("digest", c.digest.hex());
+    digest_json(json, "digest", c.digest);
     json.count("files", c.files);
     json.end_object();
   }
@@ -144,7 +144,7 @@ void tensors(JsonOut& json, const Manifest& m, const InspectView& view) {
     json.text("name", row.name);
     json.text("dtype", ckpt::dtype_name(row.dtype));
     shape_json(json, "shape", row.shape);
-    json.text("digest", row.digest.hex());
+    digest_json(json, "digest", row.digest);
     json.count("stage", row.stage);
     json.count("bytes", row.bytes);
     json.count("leaves", row.leaves);
@@ -163,8 +163,8 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   json.begin_object();
   json.text("schema", "titan.inspect/1");
   json.path("path", report.path);
-  json.text("id", m.id.hex());
-  json.text("format", "titan");
+  digest_json(json, "id", m.id);
+  json.text("format", report.foreign ? m.writer : "titan");
   json.text("format_version", std::to_string(m.major) + "." + std::to_string(m.minor));
   json.count("step", m.step);
   json.text("created", m.created);

@@ -56,6 +56,10 @@ std::string reshard_json(const ckpt::ReshardReport& report);
 std::string prune_text(const ckpt::PruneReport& report, const TextStyle& style);
 std::string prune_json(const ckpt::PruneReport& report);
 
+/// Its hex digits; "-" for the zeros of a checkpoint of another format, which has none.
+std::string digest_text(const ckpt::Digest& digest);
+/// The same as JSON: hex digits or null.
+void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
 /// "[256, 4099]".
 std::string shape_text(const std::vector<std::uint64_t>& shape);
 /// "4x2": DP degree x PP degree.

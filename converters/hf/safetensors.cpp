@@ -184,7 +184,11 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   });
   ckpt::JsonWriter json;
   json.begin();
-  if (!metadata.empty()) json.key("__metadata__").string_map(metadata);
+  if (!metadata.empty()) {
+    json.key("__metadata__").begin();  // not string_map, which breaks lines
+    for (const auto& [key, text] : metadata) json.key(key).value(text);
+    json.end();
+  }
   std::uint64_t next = 0;
   for (SafetensorsEntry& entry : entries) {
     entry.begin = next;

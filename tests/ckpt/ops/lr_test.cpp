@@ -181,13 +181,6 @@ TEST_F(LrSet, AnyFailedCallLeavesTheSourceAndNoHalfMadeResult) {
   }
 }
 
-TEST_F(LrSet, ACheckpointWithoutAScheduleIsRefusedWithThePlaceOfAFullOne) {
-  Manifest manifest = CheckpointReader::open(fs_, kSrc)->manifest();
-  EXPECT_TRUE(manifest.component("lr_scheduler") != nullptr);
-  options_.src = "/none";
-  EXPECT_EQ(lr_show(fs_, "/none", {}).status().code, Code::kNotFound);
-}
-
 TEST_F(LrSet, ShowComparesAConfigurationUnderEveryPolicy) {
   LrConfig config{"c.toml", {1e-3, 10, 100, std::nullopt, "cosine", 0.1}, 100, false};
   auto report = lr_show(fs_, "/run@60", config);

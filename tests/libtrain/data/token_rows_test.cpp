@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "ckpt/ops/cat.h"
 #include "tests/libtrain/scratch_dir.h"
 
@@ -17,9 +15,7 @@ using testing::HasSubstr;
 class TokenRowsTest : public testing::Test {
  protected:
   std::string write(const std::string& bytes) {
-    const std::string path = dir_.path() + "/tokens" + std::to_string(files_++);
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+    return dir_.write("tokens" + std::to_string(files_++), bytes);
   }
   static std::string npy(const std::string& dictionary, const std::string& data, char major = 1) {
     std::string header(dictionary + "\n"), file("\x93NUMPY", 6);

@@ -1,0 +1,31 @@
+#pragma once
+// Hugging Face folders for tests, made without our writer.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "converters/model_config.h"
+
+namespace titan::convert::testing {
+
+/// A tensor as a safetensors file holds it: dtype and shape as JSON text, raw bytes.
+struct RawTensor {
+  std::string dtype = "F32", shape;
+  std::string bytes;
+};
+using RawTensors = std::map<std::string, RawTensor>;
+
+/// The tensors of `model` under Hugging Face's names, float32 (element i of the n-th tensor is n + i / 4096), made without names.h.
+RawTensors model_tensors(const ModelConfig& model);
+/// A safetensors file with `tensors` in order of name.
+std::string safetensors_file(const RawTensors& tensors);
+/// Reads one again. Fails the test when it is not one.
+RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path);
+/// Writes `<folder>/model.safetensors` and config.json, made by write_hf_config.
+void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& model, const RawTensors& tensors);
+
+/// Grouped heads, head_dim apart from dim / heads, two layers.
+ModelConfig tiny_model();
+
+}  // namespace titan::convert::testing

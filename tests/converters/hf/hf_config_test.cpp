@@ -1,0 +1,164 @@
+#include "converters/hf/hf_config.h"
+
+#include <gtest/gtest.h>
+
+namespace titan::convert {
+namespace {
+
+using ckpt::Code;
+
+// As transformers 4.57 wrote it.
+constexpr const char* kLlama4 = R"({
+  "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 1, "dtype": "float32",
+  "eos_token_id": 2, "head_dim": 10, "hidden_act": "silu", "hidden_size": 48, "initializer_range": 0.02, "intermediate_size": 80,
+  "max_position_embeddings": 256, "mlp_bias": false, "model_type": "llama", "num_attention_heads": 6, "num_hidden_layers": 2,
+  "num_key_value_heads": 2, "pretraining_tp": 1, "rms_norm_eps": 1e-06,
+  "rope_scaling": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 64, "rope_type": "llama3"},
+  "rope_theta": 500000.0, "tie_word_embeddings": false, "transformers_version": "4.57.6", "use_cache": true, "vocab_size": 101})";
+// As transformers 5.23 wrote them.
+constexpr const char* kLlama5 = R"({
+  "architectures": ["LlamaForCausalLM"], "dtype": "float32", "head_dim": 10, "hidden_act": "silu", "hidden_size": 48, "intermediate_size": 80,
+  "model_type": "llama", "num_attention_heads": 6, "num_hidden_layers": 2, "num_key_value_heads": 2, "pad_token_id": null, "rms_norm_eps": 1e-06,
+  "rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 64, "rope_theta": 500000.0,
+  "rope_type": "llama3"}, "tie_word_embeddings": false, "vocab_size": 101})";
+constexpr const char* kQwen5 = R"({
+  "architectures": ["Qwen2ForCausalLM"], "hidden_act": "silu", "hidden_size": 48, "intermediate_size": 80, "layer_types": ["full_attention", "full_attention"],
+  "max_window_layers": 28, "model_type": "qwen2", "num_attention_heads": 6, "num_hidden_layers": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-06,
+  "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}, "sliding_window": null, "tie_word_embeddings": true,
+  "use_sliding_window": false, "vocab_size": 101})";
+constexpr const char* kMistral4 = R"({
+  "architectures": ["MistralForCausalLM"], "head_dim": null, "hidden_act": "silu", "hidden_size": 48, "intermediate_size": 80, "model_type": "mistral",
+  "num_attention_heads": 6, "num_hidden_layers": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "sliding_window": null,
+  "vocab_size": 101})";
+
+JsonValue json(const char* text) {
+  auto value = parse_json("config.json", text);
+  EXPECT_TRUE(value.ok()) << value.status().to_string();
+  return value.ok() ? *value : JsonValue();
+}
+
+ModelConfig llama() {
+  ModelConfig model{.dim = 48, .n_layers = 2, .n_heads = 6, .n_kv_heads = 2, .head_dim = 10, .ffn_dim = 80, .vocab_size = 101, .norm_eps = 1e-6};
+  model.rope_scaling = RopeScaling{8, 1, 4, 64};
+  return model;
+}
+
+TEST(HfConfig, ReadsTransformers4And5) {
+  for (const char* text : {kLlama4, kLlama5}) {
+    const auto model = read_hf_config("config.json", json(text));
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    EXPECT_EQ(*model, llama());
+  }
+}
+
+TEST(HfConfig, ReadsQwen2AndMistral) {
+  ModelConfig qwen = llama();
+  qwen.head_dim = 8;
+  qwen.rope_theta = 10000;
+  qwen.rope_scaling.reset();
+  qwen.tied = qwen.qkv_bias = true;
+  const auto model = read_hf_config("config.json", json(kQwen5));
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(*model, qwen);
+  const auto mistral = read_hf_config("config.json", json(kMistral4));
+  ASSERT_TRUE(mistral.ok()) << mistral.status().to_string();
+  EXPECT_EQ(mistral->head_dim, 8u);
+  EXPECT_FALSE(mistral->qkv_bias || mistral->tied || mistral->rope_scaling);
+}
+
+TEST(HfConfig, TakesWhatOldConfigurationsLeaveOut) {
+  const auto model = read_hf_config("config.json", json(R"({"architectures":["LlamaForCausalLM"],"hidden_size":48,"intermediate_size":80,
+    "num_attention_heads":6,"num_hidden_layers":2,"vocab_size":101})"));
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->n_kv_heads, 6u);
+  EXPECT_EQ(model->rope_theta, 10000);
+  EXPECT_EQ(model->norm_eps, 1e-6);
+}
+
+struct Refusal {
+  const char* key;
+  const char* value;
+  const char* message;
+  Code code = Code::kUnsupported;
+};
+
+void expect_refusals(const char* base, std::initializer_list<Refusal> list) {
+  for (const Refusal& refusal : list) {
+    JsonValue config = json(base);
+    if (refusal.value == nullptr) config.remove(refusal.key);
+    else config.set(refusal.key, json(refusal.value));
+    const auto model = read_hf_config("config.json", config);
+    ASSERT_FALSE(model.ok()) << refusal.key << " " << refusal.message;
+    EXPECT_EQ(model.status().code, refusal.code) << model.status().to_string();
+    EXPECT_NE(model.status().to_string().find(refusal.message), std::string::npos) << model.status().to_string();
+  }
+}
+
+TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
+  expect_refusals(kLlama4, {
+      {"architectures", R"(["Qwen3ForCausalLM"])", "'Qwen3ForCausalLM' is not supported: Titan's model has no norms of queries and keys"},
+      {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
+      {"architectures", R"(["FancyForCausalLM"])", "'FancyForCausalLM' is not supported"},
+      {"architectures", R"([7])", "'' is not supported"},
+      {"hidden_act", "\"gelu\"", "the activation is 'gelu'"},
+      {"attention_bias", "true", "attention_bias"},
+      {"mlp_bias", "true", "mlp_bias"},
+      {"quantization_config", "{}", "quantized"},
+      {"rope_scaling", R"({"type":"linear","factor":2.0})", "scaled as 'linear'"},
+      {"rope_scaling", R"({"rope_type":"yarn","factor":2.0})", "scaled as 'yarn'"},
+      {"rope_parameters", R"({"rope_type":"default","rope_theta":1e4,"partial_rotary_factor":0.5})", "partial_rotary_factor"},
+      {"head_dim", "7", "is odd"},
+      {"num_key_value_heads", "4", "not a multiple"},
+      {"num_hidden_layers", "1000000", "at most 100000"},
+      {"vocab_size", "99999999999999", "expected 1 to 2^31"},
+  });
+  expect_refusals(kMistral4, {{"sliding_window", "4096", "sliding window"}, {"sliding_window", nullptr, "sliding window"}});
+  expect_refusals(kQwen5, {{"use_sliding_window", "true", "sliding window"},
+                           {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
+}
+
+TEST(HfConfig, RefusesWhatIsMissingOrOfAnotherType) {
+  expect_refusals(kLlama4, {
+      {"hidden_size", nullptr, "'hidden_size' is missing", Code::kCorrupt},
+      {"hidden_size", "\"48\"", "'hidden_size' is not an integer", Code::kCorrupt},
+      {"hidden_size", "48.0", "'hidden_size' is not an integer", Code::kCorrupt},
+      {"tie_word_embeddings", "1", "is not true or false", Code::kCorrupt},
+      {"hidden_act", "1", "'hidden_act' is not a text", Code::kCorrupt},
+      {"rope_scaling", "[]", "not an object", Code::kCorrupt},
+      {"rope_scaling", R"({"rope_type":"llama3","factor":8.0})", "'low_freq_factor' is missing", Code::kCorrupt},
+  });
+  EXPECT_EQ(read_hf_config("config.json", json("[]")).status().code, Code::kCorrupt);
+}
+
+TEST(HfConfig, ReadsBackWhatItWrites) {
+  for (int variant = 0; variant < 8; ++variant) {
+    ModelConfig model = llama();
+    model.tied = (variant & 1) != 0;
+    model.qkv_bias = (variant & 2) != 0;
+    if ((variant & 4) != 0) model.rope_scaling.reset();
+    const JsonValue config = write_hf_config(model, {}, {.dtype = "bfloat16", .max_positions = 512});
+    const auto again = read_hf_config("config.json", json(config.write().c_str()));
+    ASSERT_TRUE(again.ok()) << again.status().to_string();
+    EXPECT_EQ(*again, model);
+    // Without the key of transformers 5, as transformers 4 sees it.
+    JsonValue four = config;
+    four.remove("rope_parameters");
+    const auto old = read_hf_config("config.json", four);
+    ASSERT_TRUE(old.ok()) << old.status().to_string();
+    EXPECT_EQ(*old, model);
+  }
+}
+
+TEST(HfConfig, KeepsTheModelsOwnConfigurationButForTheType) {
+  const JsonValue base = json(kLlama4);
+  EXPECT_EQ(write_hf_config(llama(), base, {.dtype = "float32"}), base);
+  const JsonValue cast = write_hf_config(llama(), base, {.dtype = "bfloat16"});
+  EXPECT_EQ(*cast.find("dtype")->text(), "bfloat16");
+  EXPECT_EQ(cast.find("eos_token_id")->as_u64(), 2u);
+  ModelConfig other = llama();
+  other.vocab_size = 102;
+  EXPECT_EQ(write_hf_config(other, base, {}).find("eos_token_id"), nullptr);  // it is not this model's
+}
+
+}  // namespace
+}  // namespace titan::convert

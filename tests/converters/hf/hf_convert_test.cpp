@@ -1,0 +1,382 @@
+// Hugging Face folders through `convert`, both ways.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ckpt/ops/diff.h"
+#include "converters/convert.h"
+#include "converters/hf/json_value.h"
+#include "tests/converters/hf/folder.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::get_text;
+using ckpt::testing::MemFs;
+using ckpt::testing::put_text;
+using ckpt::testing::tree;
+using testing::make_hf_folder;
+using testing::model_tensors;
+using testing::RawTensor;
+using testing::RawTensors;
+using testing::read_safetensors;
+using testing::tiny_model;
+
+Result<ConversionReport> convert_to(Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options = {}) {
+  options.source = source;
+  options.destination = destination;
+  options.created = "2026-01-02T03:04:05Z";
+  options.writer = "test";
+  return convert_checkpoint(fs, options);
+}
+
+void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
+
+void expect_same(const RawTensors& a, const RawTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, tensor] : a) {
+    ASSERT_TRUE(b.contains(name)) << name;
+    EXPECT_EQ(tensor.dtype, b.at(name).dtype) << name;
+    EXPECT_EQ(tensor.shape, b.at(name).shape) << name;
+    EXPECT_TRUE(tensor.bytes == b.at(name).bytes) << name;
+  }
+}
+
+float element(const CheckpointReader& checkpoint, const std::string& name, std::size_t index) {
+  const auto found = checkpoint.manifest().find(name);
+  EXPECT_TRUE(found) << name;
+  const auto& record = checkpoint.manifest().parameters[*found];
+  std::vector<float> values(ckpt::element_count(record.meta.shape));
+  EXPECT_TRUE(checkpoint.read({*found, ""}, {0, 1}, std::as_writable_bytes(std::span(values))).ok());
+  return values[index];
+}
+
+class HfConvert : public ::testing::Test {
+ protected:
+  MemFs fs;
+  ModelConfig model = tiny_model();
+};
+
+TEST_F(HfConvert, ThereAndBackGivesEveryTensorItsBytes) {
+  for (int variant = 0; variant < 4; ++variant) {
+    model.tied = (variant & 1) != 0;
+    model.qkv_bias = (variant & 2) != 0;
+    const std::string name = "/v" + std::to_string(variant);
+    const RawTensors tensors = model_tensors(model);
+    make_hf_folder(fs, name, model, tensors);
+    const auto in = convert_to(fs, name, name + ".titan");
+    expect_ok(in);
+    EXPECT_EQ(in->count([](const TensorReport& t) { return t.permuted; }), model.qkv_bias ? 8u : 4u);
+    expect_ok(convert_to(fs, name + ".titan", name + ".hf", {.to = "hf"}));
+    expect_same(read_safetensors(fs, name + ".hf/model.safetensors"), tensors);
+    EXPECT_EQ(get_text(fs, name + ".hf/config.json"), get_text(fs, name + "/config.json"));
+  }
+}
+
+TEST_F(HfConvert, PutsRowsOfQueriesAndKeysIntoOurOrder) {
+  model.qkv_bias = true;
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto titan = CheckpointReader::open(fs, "/titan");
+  ASSERT_TRUE(titan.ok()) << titan.status().to_string();
+  // model_tensors numbers the embedding 1, then q, k, v, and their biases; row r of a head of 6 was row 0 3 1 4 2 5.
+  const std::size_t was[] = {0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11};
+  for (std::size_t row = 0; row < 12; ++row) {
+    EXPECT_EQ(element(*titan, "layers.0.attention.wq.weight", row * 12 + 5), 2 + static_cast<float>(was[row] * 12 + 5) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wk.weight", row * 12), 3 + static_cast<float>(was[row] * 12) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wv.weight", row * 12), 4 + static_cast<float>(row * 12) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wq.bias", row), 5 + static_cast<float>(was[row]) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wk.bias", row), 6 + static_cast<float>(was[row]) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wv.bias", row), 7 + static_cast<float>(row) / 4096) << row;
+  }
+}
+
+TEST_F(HfConvert, PutsTheModelIntoTheConfigurationAndNothingElseIntoTheCheckpoint) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto titan = CheckpointReader::open(fs, "/titan");
+  ASSERT_TRUE(titan.ok()) << titan.status().to_string();
+  EXPECT_EQ(titan->manifest().config, model_settings(model));
+  ASSERT_EQ(titan->manifest().components.size(), 1u);
+  EXPECT_EQ(tree(fs, "/titan"), (std::vector<std::string>{"hf/", "hf/config.json", "manifest.json", "model/", "model/shard-00000.h5"}));
+  const auto verified = ckpt::verify_checkpoint(fs, "/titan");
+  ASSERT_TRUE(verified.ok());
+  EXPECT_TRUE(verified->damage.empty());
+  EXPECT_EQ(verified->leaves, 21u);
+}
+
+TEST_F(HfConvert, KeepsEachTensorsType) {
+  RawTensors tensors = model_tensors(model);
+  RawTensor& norm = tensors["model.norm.weight"];
+  norm.dtype = "BF16";
+  norm.bytes.resize(norm.bytes.size() / 2);
+  make_hf_folder(fs, "/hf", model, tensors);
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf"}));
+  expect_same(read_safetensors(fs, "/back/model.safetensors"), tensors);
+}
+
+TEST_F(HfConvert, CutsFilesAtTheSizeAskedForWithAnIndex) {
+  const RawTensors tensors = model_tensors(model);
+  make_hf_folder(fs, "/hf", model, tensors);
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto out = convert_to(fs, "/titan", "/back", {.to = "hf", .max_shard_bytes = 3000});
+  expect_ok(out);
+  RawTensors all;
+  std::uint64_t files = 0, total = 0;
+  for (const std::string& name : out->files) {
+    if (!name.ends_with(".safetensors")) continue;
+    ++files;
+    const RawTensors part = read_safetensors(fs, "/back/" + name);
+    std::uint64_t bytes = 0;
+    for (const auto& [tensor, raw] : part) bytes += raw.bytes.size();
+    EXPECT_LE(bytes, 3000u) << name;
+    total += bytes;
+    all.insert(part.begin(), part.end());
+  }
+  EXPECT_GT(files, 3u);
+  expect_same(all, tensors);
+  const auto index = parse_json("index", get_text(fs, "/back/model.safetensors.index.json"));
+  ASSERT_TRUE(index.ok());
+  EXPECT_EQ(index->find("metadata")->find("total_size")->as_u64(), total);
+  EXPECT_EQ(index->find("weight_map")->members().size(), tensors.size());
+  // And such a folder comes back, too.
+  expect_ok(convert_to(fs, "/back", "/again"));
+  const auto diff = ckpt::diff_checkpoints(fs, {.a = "/titan", .b = "/again"});
+  ASSERT_TRUE(diff.ok());
+  EXPECT_TRUE(diff->equal());
+}
+
+TEST_F(HfConvert, CastsOnTheWayOutOnly) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto out = convert_to(fs, "/titan", "/half", {.to = "hf", .dtype = DType::kBF16});
+  expect_ok(out);
+  EXPECT_EQ(out->count([](const TensorReport& t) { return t.cast(); }), 21u);
+  for (const auto& [name, tensor] : read_safetensors(fs, "/half/model.safetensors")) EXPECT_EQ(tensor.dtype, "BF16") << name;
+  EXPECT_NE(get_text(fs, "/half/config.json").find("\"dtype\": \"bfloat16\""), std::string::npos);
+  EXPECT_EQ(convert_to(fs, "/hf", "/x", {.dtype = DType::kBF16}).status().code, Code::kUnsupported);
+}
+
+TEST_F(HfConvert, CarriesTokenizerFilesAlongBothWays) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json", "README.md"})
+    EXPECT_TRUE(put_text(fs, std::string("/hf/") + name, std::string("content of ") + name).ok());
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf"}));
+  EXPECT_EQ(tree(fs, "/back"), (std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}));
+  EXPECT_EQ(get_text(fs, "/back/tokenizer.json"), "content of tokenizer.json");
+}
+
+TEST_F(HfConvert, TakesATiedHeadThatIsThereTwiceOnlyWhereItIsTheEmbedding) {
+  model.tied = true;
+  RawTensors tensors = model_tensors(model);
+  tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"];
+  make_hf_folder(fs, "/hf", model, tensors);
+  const auto in = convert_to(fs, "/hf", "/titan");
+  expect_ok(in);
+  EXPECT_EQ(in->count([](const TensorReport& t) { return t.fate == Fate::kTied; }), 1u);
+  tensors["lm_head.weight"].bytes[100] ^= 1;
+  make_hf_folder(fs, "/other", model, tensors);
+  const auto refused = convert_to(fs, "/other", "/x");
+  EXPECT_EQ(refused.status().code, Code::kIncompatible);
+  EXPECT_NE(refused.status().message.find("'lm_head.weight' differs from 'model.embed_tokens.weight'"), std::string::npos) << refused.status().message;
+}
+
+TEST_F(HfConvert, UntiesOnRequest) {
+  model.tied = true;
+  RawTensors tensors = model_tensors(model);
+  make_hf_folder(fs, "/hf", model, tensors);
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .untie = true}));
+  tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"];
+  expect_same(read_safetensors(fs, "/back/model.safetensors"), tensors);
+  EXPECT_NE(get_text(fs, "/back/config.json").find("\"tie_word_embeddings\": false"), std::string::npos);
+}
+
+TEST_F(HfConvert, RefusesLeftOverAndMissingTensorsUnlessTheyAreSkipped) {
+  RawTensors tensors = model_tensors(model);
+  tensors["model.layers.0.self_attn.q_norm.weight"] = {"F32", "[1]", "abcd"};
+  tensors["model.layers.1.self_attn.rotary_emb.inv_freq"] = {"F32", "[1]", "abcd"};
+  make_hf_folder(fs, "/hf", model, tensors);
+  const auto refused = convert_to(fs, "/hf", "/titan");
+  EXPECT_EQ(refused.status().code, Code::kIncompatible);
+  EXPECT_NE(refused.status().message.find("no place in the model for 'model.layers.0.self_attn.q_norm.weight'"), std::string::npos) << refused.status().message;
+  const auto in = convert_to(fs, "/hf", "/titan", {.skip = {"*.q_norm.*"}});
+  expect_ok(in);
+  EXPECT_EQ(in->count([](const TensorReport& t) { return t.fate == Fate::kSkipped; }), 1u);
+  EXPECT_EQ(in->count([](const TensorReport& t) { return t.fate == Fate::kDropped; }), 1u);
+  const auto missing = convert_to(fs, "/hf", "/x", {.skip = {"*.q_norm.*", "model.norm.weight"}});
+  EXPECT_NE(missing.status().message.find("missing 'model.norm.weight'"), std::string::npos) << missing.status().message;
+}
+
+TEST_F(HfConvert, RefusesShapesThatDisagreeWithTheConfiguration) {
+  RawTensors tensors = model_tensors(model);
+  tensors["model.layers.1.mlp.up_proj.weight"].shape = "[12,20]";
+  make_hf_folder(fs, "/hf", model, tensors);
+  const auto refused = convert_to(fs, "/hf", "/titan");
+  EXPECT_EQ(refused.status().code, Code::kCorrupt);
+  EXPECT_NE(refused.status().message.find("has the shape [12, 20], the configuration makes it [20, 12]"), std::string::npos) << refused.status().message;
+}
+
+TEST_F(HfConvert, NeedsAConfiguration) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(fs.remove_file("/hf/config.json").ok());
+  EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kIncompatible);
+  expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
+}
+
+TEST_F(HfConvert, ReadsASingleFileAsWell) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/weights.safetensors").ok());
+  EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kNotFound);
+  expect_ok(convert_to(fs, "/hf/weights.safetensors", "/titan"));
+}
+
+TEST_F(HfConvert, DryRunSaysTheSameAndWritesNothing) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto dry = convert_to(fs, "/hf", "/titan", {.dry_run = true});
+  expect_ok(dry);
+  EXPECT_FALSE(fs.stat("/titan").ok());
+  const auto wet = convert_to(fs, "/hf", "/titan");
+  expect_ok(wet);
+  EXPECT_EQ(dry->tensors, wet->tensors);
+  EXPECT_EQ(dry->bytes, wet->bytes);
+  EXPECT_EQ(convert_to(fs, "/hf", "/titan", {.dry_run = true}).status().code, Code::kInvalid);  // it exists by now
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .dry_run = true}));
+  EXPECT_FALSE(fs.stat("/back").ok());
+}
+
+TEST_F(HfConvert, ReplacesOnlyWhatIsACheckpointAndNothingElse) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf"}));
+  EXPECT_EQ(convert_to(fs, "/titan", "/back", {.to = "hf"}).status().code, Code::kInvalid);
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .force = true}));
+  expect_ok(convert_to(fs, "/hf", "/titan", {.force = true}));
+  ASSERT_TRUE(put_text(fs, "/back/my-notes.txt", "mine").ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf", .force = true});
+  EXPECT_EQ(refused.status().code, Code::kInvalid);
+  EXPECT_NE(refused.status().message.find("also holds 'my-notes.txt'"), std::string::npos);
+  EXPECT_EQ(convert_to(fs, "/titan", "/hf/inside", {.to = "hf"}).status().code, Code::kOk);
+  EXPECT_EQ(convert_to(fs, "/titan", "/titan/inside", {.to = "hf"}).status().code, Code::kInvalid);
+  ASSERT_TRUE(fs.make_dir("/empty").ok());
+  EXPECT_EQ(convert_to(fs, "/titan", "/empty", {.to = "hf", .force = true}).status().code, Code::kInvalid);
+}
+
+TEST_F(HfConvert, SaysWhichFormatsThereAre) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  EXPECT_EQ(convert_to(fs, "/titan", "/x").status().code, Code::kInvalid);
+  EXPECT_EQ(convert_to(fs, "/titan", "/x", {.to = "titan"}).status().code, Code::kInvalid);
+  EXPECT_NE(convert_to(fs, "/titan", "/x", {.to = "onnx"}).status().message.find("`onnx` is not known"), std::string::npos);
+  EXPECT_EQ(convert_to(fs, "/nothing", "/x").status().code, Code::kNotFound);
+}
+
+TEST_F(HfConvert, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
+  MemFs clean;
+  make_hf_folder(clean, "/hf", model, model_tensors(model));
+  ckpt::testing::FailingFs counting(clean);
+  expect_ok(convert_to(counting, "/hf", "/titan"));
+  const std::size_t calls = counting.calls().size();
+  ASSERT_GT(calls, 30u);
+  std::size_t refused = 0;
+  for (std::size_t k = 1; k <= calls; ++k) {
+    MemFs inner;
+    make_hf_folder(inner, "/hf", model, model_tensors(model));
+    const auto before = tree(inner, "/hf");
+    ckpt::testing::FailingFs failing(inner);
+    failing.arm({.k = k});
+    const auto report = convert_to(failing, "/hf", "/titan");
+    EXPECT_EQ(tree(inner, "/hf"), before);
+    if (report.ok()) continue;  // an error while tidying up, or one that stands for "not there"
+    ++refused;
+    // A failed sync of the parent may leave the whole checkpoint, nothing else may be visible.
+    if (inner.stat("/titan").ok()) EXPECT_TRUE(CheckpointReader::open(inner, "/titan").ok()) << k;
+  }
+  EXPECT_GT(refused, 20u);
+}
+
+TEST_F(HfConvert, DamageInTheSourceEndsAnExportWithNothingWritten) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto titan = CheckpointReader::open(fs, "/titan");
+  ASSERT_TRUE(titan.ok());
+  const ckpt::Piece& piece = titan->manifest().parameters[7].model->pieces[0];
+  const std::byte wrong[] = {std::byte{0x55}};
+  ASSERT_TRUE(fs.overwrite("/titan/model/shard-00000.h5", piece.offset + 3, wrong).ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf"});
+  EXPECT_EQ(refused.status().code, Code::kCorrupt);
+  EXPECT_FALSE(fs.stat("/back").ok());
+  EXPECT_EQ(tree(fs, "/").size(), 9u) << ::testing::PrintToString(tree(fs, "/"));
+}
+
+TEST_F(HfConvert, AStopRequestEndsAConversionWithNothingWritten) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto stopped = convert_to(fs, "/hf", "/titan", {.progress = [](std::uint64_t done, std::uint64_t) { return done > 2000 ? ckpt::failed("stop") : ckpt::ok_status(); }});
+  EXPECT_EQ(stopped.status().message, "stop");
+  EXPECT_EQ(tree(fs, "/"), (std::vector<std::string>{"hf/", "hf/config.json", "hf/model.safetensors"}));
+}
+
+TEST_F(HfConvert, DiffFindsACheckpointAndItsExportEqualAndAChangedByteDifferent) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .max_shard_bytes = 3000}));
+  ckpt::DiffOptions options{.a = "/titan", .b = "/back"};
+  options.open = open_any;
+  const auto equal = ckpt::diff_checkpoints(fs, options);
+  ASSERT_TRUE(equal.ok()) << equal.status().to_string();
+  EXPECT_TRUE(equal->equal());
+  EXPECT_EQ(equal->equal_tensors, 21u);
+  RawTensors tensors = model_tensors(model);
+  tensors["model.layers.1.self_attn.k_proj.weight"].bytes[4 * 12 * 3] ^= 1;  // row 3 of the first head is row 1 of ours
+  make_hf_folder(fs, "/other", model, tensors);
+  options.b = "/other";
+  const auto different = ckpt::diff_checkpoints(fs, options);
+  ASSERT_TRUE(different.ok());
+  EXPECT_FALSE(different->equal());
+  ASSERT_EQ(different->differences.size(), 1u);
+  EXPECT_EQ(different->differences[0].name, "layers.1.attention.wk.weight");
+  EXPECT_EQ(different->differences[0].distance->first_index, 12u);
+}
+
+struct WrongIndex {
+  const char *name, *index, *message;
+};
+
+TEST_F(HfConvert, RefusesEveryMalformedIndexByName) {
+  const WrongIndex list[] = {
+      {"NotJson", "{", "expected"},
+      {"NoMap", R"({"metadata":{}})", "no object 'weight_map'"},
+      {"MapIsAList", R"({"weight_map":[]})", "no object 'weight_map'"},
+      {"FileIsANumber", R"({"weight_map":{"a":1}})", "is not a text"},
+      {"NameTwice", R"({"weight_map":{"a":"x.safetensors","a":"x.safetensors"}})", "'a' is there twice"},
+      {"Absolute", R"({"weight_map":{"a":"/etc/passwd.safetensors"}})", "in the same folder"},
+      {"Above", R"({"weight_map":{"a":"../x.safetensors"}})", "in the same folder"},
+      {"Below", R"({"weight_map":{"a":"sub/x.safetensors"}})", "in the same folder"},
+      {"Backslash", R"({"weight_map":{"a":"..\\x.safetensors"}})", "in the same folder"},
+      {"Nul", R"({"weight_map":{"a":"x\u0000.safetensors"}})", "in the same folder"},
+      {"Hidden", R"({"weight_map":{"a":".safetensors"}})", "in the same folder"},
+      {"OtherKind", R"({"weight_map":{"a":"pytorch_model.bin"}})", "in the same folder"},
+      {"Empty", R"({"weight_map":{}})", "names 0 files"},
+      {"FileMissing", R"({"weight_map":{"model.norm.weight":"y.safetensors"}})", "y.safetensors"},
+      {"TensorNotInIndex", R"({"weight_map":{"model.norm.weight":"x.safetensors"}})", "is not in model.safetensors.index.json"},
+  };
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/x.safetensors").ok());
+  for (const WrongIndex& wrong : list) {
+    (void)fs.remove_file("/hf/model.safetensors.index.json");
+    ASSERT_TRUE(put_text(fs, "/hf/model.safetensors.index.json", wrong.index).ok());
+    const auto report = convert_to(fs, "/hf", "/titan");
+    ASSERT_FALSE(report.ok()) << wrong.name;
+    EXPECT_NE(report.status().to_string().find(wrong.message), std::string::npos) << wrong.name << ": " << report.status().to_string();
+  }
+}
+
+}  // namespace
+}  // namespace titan::convert

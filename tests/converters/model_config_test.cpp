@@ -1,0 +1,94 @@
+#include "converters/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace titan::convert {
+namespace {
+
+using ckpt::Code;
+
+ModelConfig small() {
+  ModelConfig model;
+  model.dim = 48;
+  model.n_layers = 2;
+  model.n_heads = 6;
+  model.n_kv_heads = 2;
+  model.head_dim = 10;
+  model.ffn_dim = 80;
+  model.vocab_size = 101;
+  model.norm_eps = 1e-6;
+  model.rope_theta = 10000;
+  return model;
+}
+
+TEST(ModelConfig, SettingsReadBackAsTheSameModel) {
+  ModelConfig model = small();
+  for (int variant = 0; variant < 8; ++variant) {
+    model.tied = (variant & 1) != 0;
+    model.qkv_bias = (variant & 2) != 0;
+    model.rope_scaling.reset();
+    if ((variant & 4) != 0) model.rope_scaling = RopeScaling{32, 1, 4, 8192};
+    const ckpt::Settings settings = model_settings(model);
+    EXPECT_TRUE(std::is_sorted(settings.begin(), settings.end()));
+    const auto again = model_from_settings("x", settings);
+    ASSERT_TRUE(again.ok()) << again.status().to_string();
+    EXPECT_EQ(*again, model);
+  }
+}
+
+TEST(ModelConfig, NamesEveryRowThatIsMissing) {
+  const auto model = model_from_settings("run/step", {{"model.dim", "16"}, {"optimizer.lr", "0.001"}});
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.status().code, Code::kIncompatible);
+  EXPECT_EQ(model.status().message,
+            "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim, model.ffn_dim, "
+            "model.vocab_size, model.norm_eps, model.rope_theta, model.tied_embeddings missing");
+}
+
+TEST(ModelConfig, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
+  struct Case {
+    const char *key, *value, *message;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"model.dim", "\"48\"", "model.dim is \"48\""},
+           {"model.dim", "-1", "model.dim is -1"},
+           {"model.tied_embeddings", "1", "model.tied_embeddings is 1"},
+           {"model.n_heads", "0", "model.n_heads is 0"},
+           {"model.n_heads", "5", "not a multiple of model.n_kv_heads"},
+           {"model.head_dim", "7", "is odd"},
+           {"model.n_layers", "100001", "at most 100000"},
+           {"model.norm_eps", "nan", "must be positive"},
+           {"model.rope_scaling.type", "\"yarn\"", "expected \"llama3\""},
+       }) {
+    ModelConfig model = small();
+    model.rope_scaling.emplace();
+    ckpt::Settings settings = model_settings(model);
+    std::ranges::find(settings, std::string(c.key), &ckpt::Settings::value_type::first)->second = c.value;
+    const auto read = model_from_settings("x", settings);
+    ASSERT_FALSE(read.ok()) << c.key;
+    EXPECT_EQ(read.status().code, Code::kIncompatible) << c.key;
+    EXPECT_NE(read.status().message.find(c.message), std::string::npos) << read.status().message;
+  }
+}
+
+TEST(ModelConfig, ListsParametersInModelOrder) {
+  ModelConfig model = small();
+  model.n_layers = 1;
+  model.qkv_bias = true;
+  std::vector<std::string> names;
+  for (const ckpt::ParameterMeta& meta : model_parameters(model)) names.push_back(meta.name);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "tok_embeddings.weight", "layers.0.attention.wq.weight", "layers.0.attention.wq.bias", "layers.0.attention.wk.weight",
+                       "layers.0.attention.wk.bias", "layers.0.attention.wv.weight", "layers.0.attention.wv.bias", "layers.0.attention.wo.weight",
+                       "layers.0.feed_forward.w1.weight", "layers.0.feed_forward.w2.weight", "layers.0.feed_forward.w3.weight",
+                       "layers.0.attention_norm.weight", "layers.0.ffn_norm.weight", "norm.weight", "output.weight"}));
+  model.tied = true;
+  EXPECT_EQ(model_parameters(model).size(), names.size() - 1);
+  EXPECT_EQ(model_parameters(model)[1].shape, (std::vector<std::uint64_t>{60, 48}));
+  EXPECT_EQ(model_parameters(model)[3].shape, (std::vector<std::uint64_t>{20, 48}));
+}
+
+}  // namespace
+}  // namespace titan::convert
