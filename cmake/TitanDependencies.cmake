@@ -23,10 +23,22 @@ target_include_directories(titan_hdf5 SYSTEM INTERFACE ${TITAN_HDF5_INCLUDE})
 target_link_libraries(titan_hdf5 INTERFACE ${TITAN_HDF5_LIB} ${TITAN_SZ_LIB} ${TITAN_AEC_LIB} ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
 add_library(titan::hdf5 ALIAS titan_hdf5)
 
+# zstd likewise where the static library is there, so that programs run on machines without it.
+titan_need_header(TITAN_ZSTD_INCLUDE zstd.h libzstd-dev)
+find_library(TITAN_ZSTD_LIB NAMES libzstd.a zstd)
+if(NOT TITAN_ZSTD_LIB)
+  message(FATAL_ERROR "libzstd not found; install it with: apt-get install libzstd-dev (or run scripts/bootstrap)")
+endif()
+add_library(titan_zstd INTERFACE)
+target_include_directories(titan_zstd SYSTEM INTERFACE ${TITAN_ZSTD_INCLUDE})
+target_link_libraries(titan_zstd INTERFACE ${TITAN_ZSTD_LIB} Threads::Threads)
+add_library(titan::zstd ALIAS titan_zstd)
+
 # xxHash is used header-only (XXH_INLINE_ALL): faster, and no shared library to find.
 titan_need_header(TITAN_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 titan_need_header(TITAN_RAPIDJSON_INCLUDE rapidjson/reader.h rapidjson-dev)
 titan_need_header(TITAN_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
+titan_need_header(TITAN_TOMLPP_INCLUDE toml++/toml.h libtomlplusplus-dev)
 
 if(TITAN_TRAIN)
   pkg_check_modules(SPDLOG REQUIRED IMPORTED_TARGET spdlog)

@@ -1,13 +1,14 @@
 #include <array>
 
 #include "ckpt/format/layout.h"
+#include "converters/dcp/dcp_format.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
 
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 1> all{&hf_format()};
+  static const std::array<const Format*, 2> all{&hf_format(), &dcp_format()};
   return all;
 }
 

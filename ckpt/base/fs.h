@@ -55,6 +55,9 @@ class FileLock {
   virtual Status write(const std::string& text) = 0;
 };
 
+/// Of offsets and buffers, for File::pread of a file from Fs::open_scan.
+inline constexpr std::uint64_t kScanAlignment = 4096;
+
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -62,6 +65,9 @@ class Fs {
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
+  /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where the store
+  /// can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment gain.
+  virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
   virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty

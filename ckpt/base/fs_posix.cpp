@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "ckpt/base/scan_file.h"
+
 namespace titan::ckpt {
 namespace {
 
@@ -142,6 +144,8 @@ class PosixFs final : public Fs {
     if (!S_ISREG(info.st_mode)) return failed(path + ": open: expected a regular file");
     return std::unique_ptr<File>(std::move(file));
   }
+
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_scan_file(path); }
 
   Status make_dir(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");

@@ -43,16 +43,24 @@ std::string Digest::hex() const {
   return text;
 }
 
-Result<Digest> parse_digest(std::string_view hex) {
+std::optional<Digest> digest_from_hex(std::string_view hex) {
   Digest digest;
-  if (hex.size() != 2 * digest.bytes.size())
-    return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
+  if (hex.size() != 2 * digest.bytes.size()) return std::nullopt;
+  int bad = 0;
   for (std::size_t i = 0; i < digest.bytes.size(); ++i) {
     const int high = kHexValue[static_cast<unsigned char>(hex[2 * i])], low = kHexValue[static_cast<unsigned char>(hex[2 * i + 1])];
-    if ((high | low) < 0) return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
+    bad |= high | low;
     digest.bytes[i] = static_cast<std::uint8_t>(high << 4 | low);
   }
+  if (bad < 0) return std::nullopt;
   return digest;
+}
+
+Result<Digest> parse_digest(std::string_view hex) {
+  const std::optional<Digest> digest = digest_from_hex(hex);
+  if (digest) return *digest;
+  if (hex.size() != 32) return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
+  return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
 }
 
 Digest digest_of(std::span<const std::byte> data) { return canonical(XXH3_128bits(data.data(), data.size())); }

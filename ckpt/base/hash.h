@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Digest {
   std::string hex() const;  ///< 32 lower-case digits
 };
 
+/// The digest of 32 lower-case hex digits; nullopt for anything else. For texts with thousands of them.
+std::optional<Digest> digest_from_hex(std::string_view hex);
 /// Parses 32 lower-case hex digits. \error kInvalid.
 Result<Digest> parse_digest(std::string_view hex);
 

@@ -47,16 +47,23 @@ Id make_element_type(DType dtype, hid_t file) {
   return type;
 }
 
-Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes) {
+namespace {
+
+Id create_file(MemoryImage* image, hsize_t block, bool stream) {
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  const hsize_t block = (metadata_bytes + 4095) / 4096 * 4096;
   const bool ready = access.ok() && creation.ok() && use_memory_image(access, image) &&
                      H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
-                     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && H5Pset_alignment(access, 65536, 4096) >= 0 &&
+                     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+                     (stream ? H5Pset_small_data_block_size(access, 0) : H5Pset_alignment(access, 65536, 4096)) >= 0 &&
                      H5Pset_meta_block_size(access, block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
   if (!ready) return {-1, H5Fclose};
   return {H5Fcreate("memory", H5F_ACC_TRUNC, creation, access), H5Fclose};
 }
+
+}  // namespace
+
+Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes) { return create_file(image, (metadata_bytes + 4095) / 4096 * 4096, false); }
+Id create_stream_in_memory(MemoryImage* image, std::size_t block) { return create_file(image, block, true); }
 
 }  // namespace titan::ckpt

@@ -47,5 +47,7 @@ Id make_element_type(DType dtype, hid_t file);
 /// Creates a file in `image` without times, with checksummed headers that 1.8 and newer read. `metadata_bytes`: about how much
 /// metadata comes; it is kept together, and tiny files stay tiny.
 Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
+/// The same for a file whose raw data goes where the image says, without alignment; the first block of metadata has `block` bytes.
+Id create_stream_in_memory(MemoryImage* image, std::size_t block);
 
 }  // namespace titan::ckpt

@@ -1,8 +1,12 @@
 #include "ckpt/format/json_reader.h"
 
+#include <bit>
 #include <charconv>
-#include <cstring>
 #include <limits>
+#include <optional>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "ckpt/format/json_writer.h"
 
@@ -13,13 +17,21 @@ constexpr int kMaxDepth = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// True when one of eight characters ends the plain part of a string: a quote, a backslash, or a control character.
-bool has_special(const char* p) {
-  constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
-  std::uint64_t word = 0;
-  std::memcpy(&word, p, sizeof word);
-  const auto zero_byte = [](std::uint64_t x) { return (x - kOnes) & ~x & kHigh; };
-  return (zero_byte(word ^ kOnes * '"') | zero_byte(word ^ kOnes * '\\') | ((word - kOnes * 0x20) & ~word & kHigh)) != 0;
+bool ends_plain(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
+
+// The first character from `p` on that ends the plain part of a string: a quote, a backslash or a control character; else `end`.
+const char* plain_end(const char* p, const char* end) {
+#if defined(__SSE2__)
+  const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), last_control = _mm_set1_epi8(0x1f);
+  for (; end - p >= 16; p += 16) {
+    const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(text, last_control), text);
+    const int hits = _mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash))));
+    if (hits != 0) return p + std::countr_zero(static_cast<unsigned>(hits));
+  }
+#endif
+  while (p < end && !ends_plain(*p)) ++p;
+  return p;
 }
 
 void append_utf8(std::string& out, std::uint32_t code) {
@@ -84,11 +96,19 @@ bool JsonReader::literal(std::string_view word) {
 
 std::uint64_t JsonReader::u64() {
   skip_space();
+  // Up to 19 digits cannot overflow; from_chars looks at what is longer.
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(at_, end_, value);
+  const char* end = at_;
+  while (end < end_ && end - at_ < 19 && is_digit(*end)) value = value * 10 + static_cast<std::uint64_t>(*end++ - '0');
+  bool valid = end > at_;
+  if (end < end_ && is_digit(*end)) {
+    const auto [last, error] = std::from_chars(at_, end_, value);
+    end = last;
+    valid = error == std::errc();
+  }
   const bool leading_zero = end - at_ > 1 && *at_ == '0';
   const bool fraction = end < end_ && (*end == '.' || *end == 'e' || *end == 'E');
-  if (error != std::errc() || leading_zero || fraction) {
+  if (!valid || leading_zero || fraction) {
     unexpected("an integer of 64 bits that is not negative");
     return 0;
   }
@@ -157,8 +177,7 @@ bool JsonReader::null() { return literal("null"); }
 std::string_view JsonReader::text() {
   if (!take('"')) return unexpected("a string"), std::string_view();
   const char* begin = at_;
-  while (end_ - at_ >= 8 && !has_special(at_)) at_ += 8;
-  while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) ++at_;
+  at_ = plain_end(at_, end_);
   if (at_ < end_ && *at_ == '"') return {begin, static_cast<std::size_t>(at_++ - begin)};
   return escaped(begin);
 }
@@ -208,9 +227,9 @@ bool JsonReader::hex4(std::uint32_t& value) {
 Digest JsonReader::digest() {
   const std::string_view hex = text();
   if (!ok()) return {};
-  auto parsed = parse_digest(hex);
-  if (!parsed.ok()) return fail("expected a digest of 32 lower-case hex digits"), Digest();
-  return *parsed;
+  const std::optional<Digest> digest = digest_from_hex(hex);
+  if (!digest) return fail("expected a digest of 32 lower-case hex digits"), Digest();
+  return *digest;
 }
 
 std::vector<std::pair<std::string, std::string>> JsonReader::string_map() {

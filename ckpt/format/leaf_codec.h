@@ -7,11 +7,9 @@
 #include <span>
 
 #include "ckpt/base/result.h"
+#include "ckpt/model/codec.h"
 
 namespace titan::ckpt {
-
-inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< shuffled, then compressed
-inline constexpr std::uint32_t kMaskRaw = 3;          ///< neither: the chunk as it is
 
 struct EncodedLeaf {
   std::span<const std::byte> bytes;  ///< valid until the encoder's next call, or a view of the input
@@ -23,7 +21,7 @@ class LeafEncoder {
   LeafEncoder();
   ~LeafEncoder();
   /// Encodes a leaf of `raw.size()` bytes; a leaf shorter than `chunk_bytes` is padded with zeros first, as HDF5's edge
-  /// chunks are. \error kFailed (zstd)
+  /// chunks are. \error kFailed (zstd), kInvalid (a chunk beyond kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
 
  private:
@@ -36,7 +34,8 @@ class LeafDecoder {
   LeafDecoder();
   ~LeafDecoder();
   /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must say and hold exactly `chunk_bytes`.
-  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask)
+  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask), kInvalid (a chunk beyond
+  /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
                 std::span<std::byte> raw);
 

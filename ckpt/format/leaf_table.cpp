@@ -57,9 +57,24 @@ std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t f
   return rest;
 }
 
+std::uint64_t ShardSkeleton::leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const {
+  const ShardPiece& piece = pieces[p];
+  if (piece.codec != Codec::kRaw) return leaf_offsets[p][leaf - piece.leaves.first];
+  return offsets[p] + (piece.grid.begin(leaf) - piece.grid.begin(piece.leaves.first)) * dtype_size(piece.dtype);
+}
+
+bool is_stream(const std::vector<ShardPiece>& pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const ShardPiece& piece) { return piece.codec != Codec::kRaw; });
+}
+
 Digest envelope_digest(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces) {
   std::vector<ByteRange> covered{{skeleton.table_offset, skeleton.table_offset + skeleton.table_rows * kLeafRowBytes}};
-  for (std::size_t i = 0; i < pieces.size(); ++i) covered.push_back({skeleton.offsets[i], skeleton.offsets[i] + pieces[i].bytes()});
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const ShardPiece& piece = pieces[i];
+    if (piece.codec == Codec::kRaw) covered.push_back({skeleton.offsets[i], skeleton.offsets[i] + piece.bytes()});
+    for (std::size_t k = 0; k < skeleton.leaf_offsets[i].size(); ++k)
+      covered.push_back({skeleton.leaf_offsets[i][k], skeleton.leaf_offsets[i][k] + piece.stored[k].bytes});
+  }
   const std::vector<std::byte> zeros(65536);
   Hasher hasher;
   const auto hash_zeros = [&](std::uint64_t count) {

@@ -36,6 +36,16 @@ std::string Manifest::stored_name(const TensorRef& ref) const {
   return ref.slot.empty() ? name : name + "." + ref.slot;
 }
 
+bool Manifest::uses(Codec codec) const {
+  const auto stored_so = [&](const StoredTensor& tensor) {
+    return std::any_of(tensor.pieces.begin(), tensor.pieces.end(), [&](const Piece& piece) { return piece.codec == codec; });
+  };
+  return std::any_of(parameters.begin(), parameters.end(), [&](const ParameterRecord& record) {
+    return (record.model && stored_so(*record.model)) ||
+           std::any_of(record.slots.begin(), record.slots.end(), [&](const SlotTensor& slot) { return stored_so(slot.tensor); });
+  });
+}
+
 Digest tensor_digest(const std::vector<Digest>& leaves) {
   static_assert(sizeof(Digest) == 16, "digests are hashed as one run of bytes");
   return digest_of(std::as_bytes(std::span(leaves)));

@@ -13,7 +13,7 @@
 namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 0;
+inline constexpr std::uint32_t kFormatMinor = 1;  ///< the newest that this version knows; writers write the lowest that will do
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -81,7 +81,7 @@ struct DerivedFrom {
 };
 
 struct Manifest {
-  std::uint32_t major = kFormatMajor, minor = kFormatMinor;
+  std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor follows from the pieces
   Digest id;
   std::uint64_t step = 0;
   std::string created;                   ///< RFC 3339 UTC
@@ -102,6 +102,7 @@ struct Manifest {
   /// The stored tensor of `ref`, or nullptr when it is absent.
   const StoredTensor* stored(const TensorRef& ref) const;
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
+  bool uses(Codec codec) const;                         ///< whether any piece is stored so
 };
 
 /// Digest of a tensor from its leaf digests in order.

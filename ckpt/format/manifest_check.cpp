@@ -13,15 +13,36 @@ struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 
-// What the pieces use of one shard.
+// What the pieces use of one shard. Apart by slot: pieces come by parameter and lie by slot, so that each list ascends already.
 struct Usage {
-  std::vector<Extent> rows, bytes;
+  std::vector<std::vector<Extent>> rows, bytes;
+  void add(std::size_t slot, const Extent& row, const Extent& byte) {
+    if (rows.size() <= slot) {
+      rows.resize(slot + 1);
+      bytes.resize(slot + 1);
+    }
+    rows[slot].push_back(row);
+    bytes[slot].push_back(byte);
+  }
 };
+
+std::vector<Extent> joined(const std::vector<std::vector<Extent>>& lists) {
+  std::vector<Extent> all;
+  for (const std::vector<Extent>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
 
 struct Totals {
   std::uint64_t raw_bytes = 0;
   std::vector<bool> files;  // by index: whether it holds a piece
 };
+
+bool in_slot_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+void sort_by_begin(std::vector<Extent>& extents) {
+  const auto by_begin = [](const Extent& a, const Extent& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(extents.begin(), extents.end(), by_begin)) std::sort(extents.begin(), extents.end(), by_begin);
+}
 
 class Checker {
  public:
@@ -61,15 +82,15 @@ class Checker {
     for (const ParameterRecord& record : manifest_.parameters) {
       if (Status name = check_parameter_name(record.meta.name); !name.ok()) return corrupt(name.message);
       if (!names.insert(record.meta.name).second) return corrupt("parameter '" + record.meta.name + "' is listed twice");
-      if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, "", *record.model, model_));
+      if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, "", 0, *record.model, model_));
       for (std::size_t i = 0; i < record.slots.size(); ++i) {
         const std::string& slot = record.slots[i].name;
-        if (slot.empty() || slot.size() > 64 || slot.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+        if (slot.empty() || slot.size() > 64 || !std::all_of(slot.begin(), slot.end(), in_slot_name))
           return corrupt("slot name '" + slot + "' of '" + record.meta.name + "': only a-z, 0-9 and _ are allowed");
         for (std::size_t j = 0; j < i; ++j) {
           if (record.slots[j].name == slot) return corrupt("slot '" + slot + "' of '" + record.meta.name + "' is there twice");
         }
-        TITAN_RETURN_IF_ERROR(tensor(record, slot, record.slots[i].tensor, optimizer_));
+        TITAN_RETURN_IF_ERROR(tensor(record, slot, i, record.slots[i].tensor, optimizer_));
       }
       with_model_ += record.model.has_value();
       with_slots_ += !record.slots.empty();
@@ -77,7 +98,7 @@ class Checker {
     return ok_status();
   }
 
-  Status tensor(const ParameterRecord& record, std::string_view slot, const StoredTensor& tensor, Totals& totals) {
+  Status tensor(const ParameterRecord& record, std::string_view slot, std::size_t slot_index, const StoredTensor& tensor, Totals& totals) {
     const auto wrong = [&](const std::string& what) {
       return corrupt("tensor '" + record.meta.name + (slot.empty() ? "" : ".") + std::string(slot) + "': " + what);
     };
@@ -98,12 +119,15 @@ class Checker {
         return wrong("a piece names file " + std::to_string(piece.file) + ", which is no shard");
       const FileEntry& file = manifest_.files[piece.file];
       const std::uint64_t bytes = (grid.begin(next) - grid.begin(piece.first_leaf)) * size;
+      const bool raw = piece.codec == Codec::kRaw;
       if (piece.row > file.table_rows || piece.leaf_count > file.table_rows - piece.row)
         return wrong("rows of a piece lie outside the leaf table of '" + file.path + "'");
-      if (piece.offset > file.bytes || bytes > file.bytes - piece.offset)
+      if (!raw && tensor.chunk > kMaxChunkBytes / size)
+        return wrong("its chunk of " + std::to_string(tensor.chunk) + " elements is too large for compressed pieces");
+      if (piece.offset > file.bytes || (raw ? bytes : 1) > file.bytes - piece.offset)
         return wrong("a piece lies outside '" + file.path + "'");
-      usage_[piece.file].rows.push_back({piece.row, piece.row + piece.leaf_count});
-      usage_[piece.file].bytes.push_back({piece.offset, piece.offset + bytes});
+      // Where compressed leaves end only the leaf table knows; they share no first byte.
+      usage_[piece.file].add(slot_index, {piece.row, piece.row + piece.leaf_count}, {piece.offset, piece.offset + (raw ? bytes : 1)});
       totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }
@@ -112,14 +136,13 @@ class Checker {
   }
 
   Status shards() {
-    const auto by_begin = [](const Extent& a, const Extent& b) { return a.begin < b.begin; };
     for (std::size_t i = 0; i < usage_.size(); ++i) {
       const FileEntry& file = manifest_.files[i];
       if (file.role != FileRole::kShard) continue;
-      auto& [rows, bytes] = usage_[i];
+      std::vector<Extent> rows = joined(usage_[i].rows), bytes = joined(usage_[i].bytes);
       bytes.push_back({file.table_offset, file.table_offset + file.table_rows * kLeafRowBytes});
-      std::sort(rows.begin(), rows.end(), by_begin);
-      std::sort(bytes.begin(), bytes.end(), by_begin);
+      sort_by_begin(rows);
+      sort_by_begin(bytes);
       std::uint64_t next = 0;
       for (const Extent& extent : rows) {
         if (extent.begin != next) return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used exactly once");

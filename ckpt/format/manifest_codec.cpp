@@ -58,16 +58,6 @@ void write_file(JsonWriter& out, const FileEntry& file) {
   out.end();
 }
 
-bool uses_zstd(const Manifest& manifest) {
-  const auto zstd = [](const StoredTensor& tensor) {
-    return std::any_of(tensor.pieces.begin(), tensor.pieces.end(), [](const Piece& piece) { return piece.codec == Codec::kZstd; });
-  };
-  return std::any_of(manifest.parameters.begin(), manifest.parameters.end(), [&](const ParameterRecord& record) {
-    return (record.model && zstd(*record.model)) ||
-           std::any_of(record.slots.begin(), record.slots.end(), [&](const SlotTensor& slot) { return zstd(slot.tensor); });
-  });
-}
-
 }  // namespace
 
 const char* role_text(FileRole role) {
@@ -77,9 +67,10 @@ const char* role_text(FileRole role) {
 std::string encode_manifest(const Manifest& manifest) {
   JsonWriter out;
   out.begin().key("self_digest").value(kZeros).line().key("format").begin().key("name").value(kFormatName);
-  out.key("major").value(manifest.major).key("minor").value(manifest.minor).end();
+  const bool zstd = manifest.uses(Codec::kZstd);
+  out.key("major").value(manifest.major).key("minor").value(std::uint32_t{zstd}).end();
   out.line().key("requires").begin_list();
-  if (uses_zstd(manifest)) out.value("zstd");
+  if (zstd) out.value("zstd");
   out.end_list().line().key("id").value(manifest.id).line().key("step").value(manifest.step);
   out.line().key("created").value(manifest.created).line().key("writer").value(manifest.writer);
   out.line().key("mesh").begin().key("pp").value(manifest.mesh.pp).key("dp").value(manifest.mesh.dp);

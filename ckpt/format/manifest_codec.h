@@ -11,7 +11,7 @@ namespace titan::ckpt {
 inline constexpr const char* kFormatName = "titan-checkpoint";
 const char* role_text(FileRole role);  ///< "shard", "json", "derived"
 
-/// Encodes with the self-digest in place. Equal manifests give equal bytes.
+/// Encodes with the self-digest in place, in the lowest minor version that holds the pieces' codecs (not `manifest.minor`). Equal manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
 /// Checks the self-digest, then decodes and checks every rule of FORMAT.md. `what` names the text in messages.

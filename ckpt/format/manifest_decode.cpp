@@ -53,7 +53,8 @@ Piece read_piece(JsonReader& in) {
       case 4: piece.row = in.u64(); break;
       case 5: {
         const std::uint64_t codec = in.u64();
-        if (codec != 0) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        if (codec > static_cast<std::uint64_t>(Codec::kZstd)) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        else piece.codec = static_cast<Codec>(codec);
         break;
       }
       default: in.fail("a piece has 5 or 6 integers"); break;
@@ -63,16 +64,22 @@ Piece read_piece(JsonReader& in) {
   return piece;
 }
 
+// Without a Result: a manifest has one per tensor.
+DType read_dtype(JsonReader& in) {
+  const std::string_view name = in.text();
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
+    if (name == dtype_name(dtype)) return dtype;
+  }
+  if (in.ok()) in.fail("unknown dtype '" + std::string(name) + "'");
+  return DType::kF32;
+}
+
 StoredTensor read_stored(JsonReader& in) {
   StoredTensor tensor;
   SeenKeys seen(in, "a stored tensor");
   in.object([&](std::string_view key) {
     if (seen.is(key, 0, "dtype")) {
-      const std::string_view name = in.text();
-      if (!in.ok()) return;
-      auto dtype = parse_dtype(name);
-      if (dtype.ok()) tensor.dtype = *dtype;
-      else in.fail("unknown dtype '" + std::string(name) + "'");
+      tensor.dtype = read_dtype(in);
     } else if (seen.is(key, 1, "chunk")) tensor.chunk = in.u64();
     else if (seen.is(key, 2, "digest")) tensor.digest = in.digest();
     else if (seen.is(key, 3, "pieces")) in.array([&](std::size_t) { tensor.pieces.push_back(read_piece(in)); });
@@ -97,8 +104,10 @@ ParameterRecord read_parameter(JsonReader& in) {
     else if (seen.is(key, 1, "shape")) in.array([&](std::size_t) { record.meta.shape.push_back(in.u64()); });
     else if (seen.is(key, 2, "stage")) record.meta.stage = in.u32();
     else if (seen.is(key, 3, "model")) record.model = read_stored(in);
-    else if (seen.is(key, 4, "slots"))
+    else if (seen.is(key, 4, "slots")) {
+      record.slots.reserve(2);  // Adam's
       in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in)}); });
+    }
     else if (seen.is(key, 5, "optimizer_step")) record.optimizer_step = in.u64();
     else if (seen.is(key, 6, "order")) read_order(in);
     else in.skip();
@@ -174,9 +183,14 @@ void read_format(JsonReader& in, Manifest& manifest) {
   }
 }
 
-void read_requires(JsonReader& in) {
-  for (const std::string& feature : in.string_list())
-    in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+// Returns whether compressed pieces are announced.
+bool read_requires(JsonReader& in) {
+  bool zstd = false;
+  for (const std::string& feature : in.string_list()) {
+    if (feature == "zstd") zstd = true;
+    else in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+  }
+  return zstd;
 }
 
 // Major version of `text`, 0 when it cannot be told; for texts whose self-digest does not hold.
@@ -206,11 +220,12 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   }
   JsonReader in(what, text);
   Manifest manifest;
+  bool zstd = false;
   SeenKeys seen(in, "the manifest");
   in.object([&](std::string_view key) {
     if (seen.is(key, 0, "self_digest")) in.skip();
     else if (seen.is(key, 1, "format")) read_format(in, manifest);
-    else if (seen.is(key, 2, "requires")) read_requires(in);
+    else if (seen.is(key, 2, "requires")) zstd = read_requires(in);
     else if (seen.is(key, 3, "id")) manifest.id = in.digest();
     else if (seen.is(key, 4, "step")) manifest.step = in.u64();
     else if (seen.is(key, 5, "created")) manifest.created = in.text();
@@ -221,7 +236,10 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     else if (seen.is(key, 10, "order")) read_order(in);
     else if (seen.is(key, 11, "components")) in.array([&](std::size_t) { manifest.components.push_back(read_component(in)); });
     else if (seen.is(key, 12, "files")) in.array([&](std::size_t) { manifest.files.push_back(read_file_entry(in)); });
-    else if (seen.is(key, 13, "parameters")) in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in)); });
+    else if (seen.is(key, 13, "parameters")) {
+      manifest.parameters.reserve(text.size() / 512);
+      in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in)); });
+    }
     else if (seen.is(key, 14, "config")) manifest.config = in.string_map();
     else if (seen.is(key, 15, "derived_from")) manifest.derived_from = read_derived_from(in);
     else in.skip();
@@ -235,6 +253,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;
   }
+  if (!zstd && manifest.uses(Codec::kZstd)) return corrupt(what + ": a piece is compressed, but 'requires' does not name 'zstd'");
   if (Status status = check_manifest(manifest); !status.ok()) {
     status.message = what + ": " + status.message;
     return status;

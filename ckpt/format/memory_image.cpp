@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace titan::ckpt {
 
@@ -40,6 +41,14 @@ void MemoryImage::read(std::uint64_t address, void* data, std::size_t size) cons
   }
 }
 
+std::uint64_t MemoryImage::allocate(bool raw, std::uint64_t size) {
+  if (raw && raw_at) return *std::exchange(raw_at, std::nullopt);
+  const std::uint64_t address = allocated;
+  // What stands between the first block and `metadata_from` is given out through `raw_at` only.
+  allocated = std::max(address + size, metadata_from);
+  return address;
+}
+
 namespace {
 
 // libhdf5 treats a driver's file as an H5FD_t with the driver's own fields behind it.
@@ -68,6 +77,8 @@ herr_t image_query(const H5FD_t*, unsigned long* flags) {
   return 0;
 }
 
+haddr_t image_alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) { return image_of(file).allocate(type == H5FD_MEM_DRAW, size); }
+
 haddr_t image_get_eoa(const H5FD_t* file, H5FD_mem_t) { return image_of(file).allocated; }
 
 herr_t image_set_eoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
@@ -82,8 +93,9 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
   return 0;
 }
 
-herr_t image_write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  image_of(file).write(address, buffer, size);
+herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
+  if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw) image_of(file).raw_writes.push_back({address, size});
+  else image_of(file).write(address, buffer, size);
   return 0;
 }
 
@@ -101,6 +113,7 @@ H5FD_class_t image_class() {
   driver.open = image_open;
   driver.close = image_close;
   driver.query = image_query;
+  driver.alloc = image_alloc;
   driver.get_eoa = image_get_eoa;
   driver.set_eoa = image_set_eoa;
   driver.get_eof = image_get_eof;

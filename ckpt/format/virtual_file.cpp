@@ -114,6 +114,7 @@ std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::u
 Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor>& tensors) {
   const Hdf5Session session;
   MemoryImage image;
+  image.keep_raw = true;
   Id file = create_in_memory(&image, 600 * tensors.size());
   if (!file.ok()) return hdf5_failed("create a file in memory");
   {

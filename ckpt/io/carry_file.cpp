@@ -7,13 +7,14 @@ namespace {
 
 constexpr std::uint64_t kBlock = std::uint64_t{4} << 20;
 
-Status copy(File& source, Fs& fs, const std::string& to) {
+Status copy(File& source, Fs& fs, const std::string& to, const std::function<Status()>& pulse) {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, source.size());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> target, fs.create(to));
   const auto fill = [&]() -> Status {
     std::vector<std::byte> block(std::min(size, kBlock));
     for (std::uint64_t at = 0; at < size; at += block.size()) {
       const std::span<std::byte> part = std::span(block).first(std::min<std::uint64_t>(block.size(), size - at));
+      if (pulse) TITAN_RETURN_IF_ERROR(pulse());
       TITAN_RETURN_IF_ERROR(source.pread(at, part));
       TITAN_RETURN_IF_ERROR(target->pwrite(at, part));
     }
@@ -36,7 +37,7 @@ const char* carry_name(CarryMethod method) {
   return "copy";
 }
 
-Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to) {
+Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to, const std::function<Status()>& pulse) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_read(from));
   // A link has to be as durable as a file that we wrote: whoever wrote this one may not have synced it.
   TITAN_RETURN_IF_ERROR(source->datasync());
@@ -50,7 +51,7 @@ Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& t
     if (!cloned.ok()) {
       if (cloned.code != Code::kUnsupported) return cloned;
       carried.method = CarryMethod::kCopy;
-      TITAN_RETURN_IF_ERROR(copy(*source, fs, to));
+      TITAN_RETURN_IF_ERROR(copy(*source, fs, to, pulse));
     }
   }
   TITAN_RETURN_IF_ERROR(source->close());

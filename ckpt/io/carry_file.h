@@ -1,5 +1,6 @@
 #pragma once
 // Takes a published file over into another checkpoint without opening it for writing. Shared by every tool that rewrites.
+#include <functional>
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -17,7 +18,7 @@ struct Carried {
 /// Makes `from` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy that is synced. Falls
 /// back where the file system answers kUnsupported (another device, links not permitted, too many links, not supported);
 /// every other error ends it. `to` must not exist; after an error it is not there. The folder of `to` is not synced.
-/// \error kFailed, kNotFound
-Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to);
+/// `pulse` is called between the blocks of a copy; an error of it ends the call. \error kFailed, kNotFound, those of `pulse`
+Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to, const std::function<Status()>& pulse = {});
 
 }  // namespace titan::ckpt

@@ -9,6 +9,7 @@
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/leaf_check.h"
 
 namespace titan::ckpt {
 namespace {
@@ -43,6 +44,7 @@ struct CheckpointReader::Impl {
   std::map<std::uint32_t, std::shared_ptr<File>> open_files;
   std::list<std::uint32_t> open_order;
   std::map<std::uint32_t, std::shared_ptr<const Table>> tables;
+  std::vector<std::unique_ptr<CompressedLeafReader>> idle_readers;  // as many as threads ever read at once
 
   std::string file_path(std::uint32_t file) const { return join_path(path, manifest.files[file].path); }
 
@@ -77,6 +79,20 @@ struct CheckpointReader::Impl {
     return tables.emplace(file, rows).first->second;
   }
 
+  std::unique_ptr<CompressedLeafReader> borrow_reader() {
+    const std::lock_guard lock(mutex);
+    if (idle_readers.empty()) return std::make_unique<CompressedLeafReader>();
+    std::unique_ptr<CompressedLeafReader> reader = std::move(idle_readers.back());
+    idle_readers.pop_back();
+    return reader;
+  }
+  void give_back(std::unique_ptr<CompressedLeafReader> reader) {
+    const std::lock_guard lock(mutex);
+    idle_readers.push_back(std::move(reader));
+  }
+
+  Status read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out,
+                         File& file, const Table& rows, CompressedLeafReader& reader);
   Status read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out);
   Result<std::string> json(const char* component) const;
 };
@@ -86,6 +102,12 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
                                           std::span<std::byte> out) {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, open_file(piece.file));
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Table> rows, table(piece.file, *file));
+  if (piece.codec == Codec::kZstd) {
+    std::unique_ptr<CompressedLeafReader> reader = borrow_reader();
+    Status status = read_compressed(ref, piece, grid, size, leaves, out, *file, *rows, *reader);
+    give_back(std::move(reader));
+    return status;
+  }
   const std::uint64_t piece_begin = grid.begin(piece.first_leaf);
   const auto damaged = [&](std::uint64_t leaf, const std::string& what) {
     return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) +
@@ -109,6 +131,25 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
     }
     out = out.subspan(run.size());
     first = end;
+  }
+  return ok_status();
+}
+
+Status CheckpointReader::Impl::read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
+                                               std::span<std::byte> out, File& file, const Table& rows, CompressedLeafReader& reader) {
+  for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
+    const LeafRow& row = rows[piece.row + (leaf - piece.first_leaf)];
+    const auto damaged = [&](const std::string& what) {
+      return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) + ", offset " +
+                     std::to_string(row.offset) + ", " + std::to_string(row.stored_bytes) + " bytes stored");
+    };
+    const CompressedLeaf place{grid.length(leaf) * size, grid.chunk_extent() * size, size};
+    if (!row_fits(row, place, manifest.files[piece.file].bytes) || (leaf == piece.first_leaf && row.offset != piece.offset))
+      return damaged("the leaf table does not agree with the manifest");
+    const Status read = reader.read(file, row, place, out.first(place.raw_bytes));
+    if (read.code == Code::kCorrupt) return damaged(read.message);
+    TITAN_RETURN_IF_ERROR(read);
+    out = out.subspan(place.raw_bytes);
   }
   return ok_status();
 }
@@ -157,7 +198,7 @@ bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
-
+Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }
 namespace {
 
 template <typename T>

@@ -42,6 +42,8 @@ class CheckpointReader {
 
   const std::string& path() const;
   const Manifest& manifest() const;
+  /// Gives the manifest away; nothing can be read afterwards.
+  Manifest take_manifest() &&;
   bool foreign() const;  ///< a view: id and digests are zeros
 
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.

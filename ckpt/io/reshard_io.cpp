@@ -20,7 +20,7 @@ class Resharder {
 
   Result<Manifest> run() {
     made_.major = kFormatMajor;
-    made_.minor = kFormatMinor;
+    made_.minor = 0;  // of raw pieces; add() knows better
     made_.mesh = plan_.mesh;
     made_.stage_cuts = plan_.stage_cuts;
     made_.files.clear();
@@ -49,15 +49,52 @@ class Resharder {
     LeafMover mover(fs_, leaves_, moves_, hooks_);
     for (std::size_t i = 0; i < moves_.groups.size(); ++i) {
       const std::size_t first = moves_.groups[i], end = i + 1 < moves_.groups.size() ? moves_.groups[i + 1] : plan_.files.size();
-      const std::span<const ReshardFile> group = std::span(plan_.files).subspan(first, end - first);
-      TITAN_ASSIGN_OR_RETURN(std::vector<WrittenShard> written, mover.run(folder_, group, counts_));
-      for (std::size_t k = 0; k < group.size(); ++k) add(group[k], std::move(written[k]));
+      TITAN_RETURN_IF_ERROR(group(mover, std::span(plan_.files).subspan(first, end - first)));
     }
     for (const char* name : {kModel, kOptimizer}) {
       for (ComponentEntry& entry : made_.components) {
         if (entry.name == name) entry = tensor_component(made_, name);
       }
     }
+    return ok_status();
+  }
+
+  // Files that only take leaves over are filled together, the others one by one.
+  Status group(LeafMover& mover, std::span<const ReshardFile> files) {
+    while (!files.empty()) {
+      std::size_t count = 0;
+      while (count < files.size() && files[count].to_encode == 0) ++count;
+      if (count == 0) {
+        TITAN_RETURN_IF_ERROR(encode(files.front()));
+        files = files.subspan(1);
+        continue;
+      }
+      TITAN_ASSIGN_OR_RETURN(std::vector<WrittenShard> written, mover.run(folder_, files.first(count), counts_));
+      for (std::size_t i = 0; i < count; ++i) add(files[i], std::move(written[i]));
+      files = files.subspan(count);
+    }
+    return ok_status();
+  }
+
+  Status encode(const ReshardFile& planned) {
+    std::vector<ShardPiece> pieces;
+    for (const ReshardPiece& piece : planned.pieces) pieces.push_back(piece.shard);
+    const auto read = [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+      const ReshardPiece& piece = planned.pieces[p];
+      if (hooks_.check) TITAN_RETURN_IF_ERROR(hooks_.check());
+      TITAN_RETURN_IF_ERROR(source_.read(piece.ref, {leaf, 1}, scratch));
+      const auto move = std::find_if(piece.moves.begin(), piece.moves.end(), [&](const LeafMove& m) { return leaf < m.leaves.end(); });
+      counts_.decoded += move->codec == Codec::kZstd;
+      counts_.encoded += piece.shard.codec == Codec::kZstd;
+      ++counts_.leaves;
+      counts_.raw_bytes += scratch.size();
+      if (hooks_.advanced) hooks_.advanced(scratch.size());
+      return std::span<const std::byte>(scratch);
+    };
+    ShardWriteOptions options;
+    options.threads = moves_.threads;
+    TITAN_ASSIGN_OR_RETURN(WrittenShard written, write_shard(fs_, folder_, planned.path, pieces, read, options));
+    add(planned, std::move(written));
     return ok_status();
   }
 
@@ -72,6 +109,7 @@ class Resharder {
       StoredTensor& tensor = ref.slot.empty() ? *record.model
                                               : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) { return s.name == ref.slot; })->tensor;
       tensor.pieces.push_back(written.pieces[i]);
+      if (written.pieces[i].codec != Codec::kRaw) made_.minor = 1;
       Hasher& hasher = hashers_[{ref.index, ref.slot}];
       hasher.update(std::as_bytes(std::span(written.leaves[i])));
     }

@@ -84,8 +84,10 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
 // The folder whose run.lock guards `dst`, or empty: a run keeps its lock beside its folder of checkpoints.
 Result<std::string> run_around(Fs& fs, const std::string& parent, const std::string& dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
-  const std::string above = parent_path(real);
-  if (fs.stat(join_path(real, "run.lock")).ok()) return real;
+  // As typed where that says the same: messages name the run so.
+  const bool plain = parent.find('/') != std::string::npos && parent.substr(parent.rfind('/')) == real.substr(real.rfind('/'));
+  const std::string above = plain ? parent_path(parent) : parent_path(real);
+  if (fs.stat(join_path(real, "run.lock")).ok()) return parent;
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(real));
   const bool steps = std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
     return entry.type == FileType::kDirectory && parse_step_name(entry.name);
@@ -94,7 +96,7 @@ Result<std::string> run_around(Fs& fs, const std::string& parent, const std::str
   const bool guarded = fs.stat(join_path(above, "run.lock")).ok();
   if (named && (steps || guarded || parse_step_name(dst.substr(dst.rfind('/') + 1)))) return above;
   if (!steps) return std::string();
-  return guarded ? above : real;
+  return guarded ? above : parent;
 }
 
 // Takes the lock in `wrapper`, made when missing. The one who finishes removes the file while holding it: a lock on a file
@@ -269,10 +271,14 @@ Status Rewrite::make_folder_of(const std::string& member) {
   return ok_status();
 }
 
-Result<Carried> Rewrite::carry(const std::string& member) {
-  TITAN_RETURN_IF_ERROR(beat());
+Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& cancel) {
+  const auto pulse = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    return beat();
+  };
+  TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member));
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {

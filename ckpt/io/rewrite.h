@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/carry_file.h"
@@ -43,11 +44,11 @@ class Rewrite {
   /// Tells the other hosts that the holder of the run's lock lives. Call between files, and about every 10 s in long work.
   /// Cheap; does nothing more often than every 5 s. \error kLocked when a run has taken the folder over
   Status beat();
-  /// carry_file of member `path` of SRC, with its folder made when missing.
-  Result<Carried> carry(const std::string& member);
-  /// Creates member `path` with `text`, synced, and its folder when missing.
+  /// carry_file of `member` of SRC, with its folder made when missing; a copy beats and polls `cancel`.
+  Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
+  /// Creates `member` with `text`, synced, and its folder when missing.
   Status write(const std::string& member, const std::string& text);
-  /// Makes the folder of member `path` in the temporary when missing.
+  /// Makes the folder of `member` in the temporary when missing.
   Status make_folder_of(const std::string& member);
   /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary to DST without replacing (with
   /// `force`: exchanges, or moves the old one aside first) and syncs the parent. Then removes what was replaced; call once.

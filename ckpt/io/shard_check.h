@@ -10,12 +10,23 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
+#include "ckpt/io/leaf_check.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
 
-/// Bytes of a buffer that check() and finish() work with: what is read at once.
-inline constexpr std::uint64_t kCheckBuffer = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read at once
+
+/// What check() and finish() read into: room for a run and for the rest of its first and last page, aligned.
+class CheckBuffer {
+ public:
+  CheckBuffer();
+  std::span<std::byte> bytes() { return {begin_, kCheckRun + 2 * kScanAlignment}; }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::byte* begin_ = nullptr;
+};
 
 /// Feeds [begin, end) of `file` to `hasher`, one buffer at a time; `count` is told the bytes read.
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer, const std::function<void(std::uint64_t)>& count,
@@ -27,12 +38,16 @@ class ShardCheck {
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
   using Count = std::function<void(std::uint64_t bytes)>;  ///< told of bytes read; thread-safe
 
-  /// One leaf of the shard: what the manifest says about it.
+  /// One leaf of the shard: what the manifest says about it. Where a compressed one lies is its row's business; one whose row
+  /// cannot be is lost, and its place is that row.
   struct Expected {
     TensorRef ref;
     std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
+    bool compressed = false, first = false;  ///< first of its piece
+    CompressedLeaf form = {};
+    bool lost = false;
   };
-  /// Rows [begin, end) of the leaf table, whose leaves lie side by side and fit into the buffer, or one larger leaf.
+  /// Rows [begin, end) of the leaf table, whose leaves lie side by side and have kCheckRun bytes at most, or one larger leaf.
   struct Run {
     std::size_t begin = 0, end = 0;
   };
@@ -43,8 +58,9 @@ class ShardCheck {
 
   /// Hands out the next run; false at the end. One caller at a time.
   bool next(Run& run);
-  /// Reads and hashes the leaves of `run`. Thread-safe for different runs. \error kFailed, kCorrupt (they cannot be read)
-  Status check(const Run& run, std::span<std::byte> buffer, const Count& count);
+  /// Reads and hashes the leaves of `run`, decodes compressed ones with the caller's `reader`. Thread-safe for different runs.
+  /// \error kFailed, kCorrupt (they cannot be read)
+  Status check(const Run& run, std::span<std::byte> buffer, CompressedLeafReader& reader, const Count& count);
   /// After all runs: compares with the table, hashes what is outside of leaves and table, and appends the damage in order.
   Status finish(std::span<std::byte> buffer, const Count& count, std::vector<Damage>& damage);
 
@@ -55,6 +71,8 @@ class ShardCheck {
  private:
   ShardCheck(const Manifest& manifest, std::uint32_t index) : manifest_(manifest), file_(manifest.files[index]) {}
   void expect(const Pieces& pieces);
+  void locate_compressed();
+  LeafRow check_leaf(const Expected& leaf, std::span<const std::byte> bytes, CompressedLeafReader& reader) const;
 
   const Manifest& manifest_;
   const FileEntry& file_;

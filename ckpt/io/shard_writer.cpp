@@ -1,63 +1,184 @@
 #include "ckpt/io/shard_writer.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "ckpt/io/leaf_pipeline.h"
+#include "ckpt/io/turnstile.h"
 
 namespace titan::ckpt {
-namespace {
 
-Status write_leaves(File& file, const std::string& path, const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces,
-                    const LeafProvider& leaf, WrittenShard& written, std::vector<LeafRow>& rows) {
-  std::uint64_t largest = 0;
-  for (const ShardPiece& piece : pieces) largest = std::max(largest, piece.grid.length(piece.leaves.first) * dtype_size(piece.dtype));
-  std::vector<std::byte> scratch(largest);
-  for (std::size_t p = 0; p < pieces.size(); ++p) {
-    const ShardPiece& piece = pieces[p];
-    std::uint64_t offset = skeleton.offsets[p];
-    written.pieces.push_back({0, piece.leaves.first, piece.leaves.count, offset, rows.size(), Codec::kRaw});
-    written.leaves.emplace_back();
-    for (std::uint64_t i = piece.leaves.first; i < piece.leaves.end(); ++i) {
-      const std::uint64_t bytes = piece.grid.length(i) * dtype_size(piece.dtype);
-      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> data, leaf(p, i, std::span(scratch).first(bytes)));
-      if (data.size() != bytes) {
-        return failed("leaf " + std::to_string(i) + " of '" + piece.tensor + "' for " + path + " has " + std::to_string(data.size()) +
-                      " bytes, expected " + std::to_string(bytes));
-      }
-      const Digest digest = digest_of(data);
-      TITAN_RETURN_IF_ERROR(file.pwrite(offset, data));
-      rows.push_back({offset, bytes, bytes, 0, digest, digest});
-      written.leaves.back().push_back(digest);
-      offset += bytes;
+struct ShardWriter::Impl {
+  std::string member, path;
+  std::vector<ShardPiece> pieces;
+  std::vector<std::size_t> first_row;      // per piece
+  std::vector<LeafRow> rows;
+  std::vector<unsigned char> written;      // per row; a byte each, so that threads may set different ones
+  ShardSkeleton skeleton;
+  std::unique_ptr<File> file;
+
+  Impl(const std::string& folder, const std::string& name, std::vector<ShardPiece> given) : member(name), path(join_path(folder, name)), pieces(std::move(given)) {
+    for (const ShardPiece& piece : pieces) {
+      first_row.push_back(rows.size());
+      rows.resize(rows.size() + piece.leaves.count);
     }
+    written.resize(rows.size());
+  }
+
+  std::size_t row(std::size_t piece, std::uint64_t leaf) const { return first_row[piece] + (leaf - pieces[piece].leaves.first); }
+
+  Status wrong(std::size_t piece, std::uint64_t leaf, const std::string& what) const {
+    return failed("leaf " + std::to_string(leaf) + " of '" + pieces[piece].tensor + "' for " + path + what);
+  }
+
+  // Notes that a leaf is in the file.
+  Status enter(std::size_t piece, std::uint64_t leaf, const LeafRow& entry) {
+    const std::size_t at = row(piece, leaf);
+    if (std::exchange(written[at], 1)) return wrong(piece, leaf, " was written before");
+    rows[at] = entry;
+    return ok_status();
+  }
+
+  // Writes what the skeleton holds and sets the file's size.
+  Status write_skeleton() {
+    TITAN_RETURN_IF_ERROR(file->truncate(skeleton.file_bytes));
+    for (const ShardSkeleton::Extent& extent : skeleton.metadata) TITAN_RETURN_IF_ERROR(file->pwrite(extent.offset, extent.bytes));
+    return ok_status();
+  }
+
+  Result<WrittenShard> finish() {
+    WrittenShard result;
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      const LeafRange& leaves = pieces[p].leaves;
+      result.pieces.push_back({0, leaves.first, leaves.count, rows[first_row[p]].offset, first_row[p], pieces[p].codec});
+      result.leaves.emplace_back();
+      for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
+        if (!written[row(p, leaf)]) return wrong(p, leaf, " was never written");
+        result.leaves.back().push_back(rows[row(p, leaf)].raw);
+      }
+    }
+    const std::vector<std::byte> table = encode_leaf_table(rows);
+    TITAN_RETURN_IF_ERROR(file->pwrite(skeleton.table_offset, table));
+    TITAN_RETURN_IF_ERROR(file->datasync());
+    TITAN_RETURN_IF_ERROR(file->close());
+    FileEntry& entry = result.file;
+    entry.path = member;
+    entry.role = FileRole::kShard;
+    entry.bytes = skeleton.file_bytes;
+    entry.table_offset = skeleton.table_offset;
+    entry.table_rows = skeleton.table_rows;
+    entry.table = digest_of(table);
+    entry.envelope = envelope_digest(skeleton, pieces);
+    return result;
+  }
+
+  Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests);
+  Result<WrittenShard> stream(const LeafProvider& leaf, unsigned threads);
+};
+
+Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests) {
+  const ShardPiece& piece = pieces[p];
+  if (first < piece.leaves.first || digests.size() > piece.leaves.end() - first) return wrong(p, first, ": the piece does not have it");
+  std::uint64_t length = 0;
+  for (std::uint64_t i = 0; i < digests.size(); ++i) length += piece.stored_bytes(first + i);
+  if (bytes.size() != length) {
+    return wrong(p, first, (digests.size() == 1 ? " has " : " and the " + std::to_string(digests.size() - 1) + " after it have ") + std::to_string(bytes.size()) +
+                               " stored bytes, expected " + std::to_string(length));
+  }
+  const std::uint64_t offset = skeleton.leaf_offset(pieces, p, first);
+  TITAN_RETURN_IF_ERROR(file->pwrite(offset, bytes));
+  std::uint64_t at = offset;
+  for (std::uint64_t i = 0; i < digests.size(); ++i) {
+    const std::uint64_t leaf = first + i, stored = piece.stored_bytes(leaf);
+    const std::uint32_t mask = piece.codec == Codec::kRaw ? 0 : piece.stored[leaf - piece.leaves.first].filter_mask;
+    TITAN_RETURN_IF_ERROR(enter(p, leaf, {at, stored, piece.raw_bytes(leaf), mask, digests[i].raw, digests[i].stored}));
+    at += stored;
   }
   return ok_status();
 }
 
-}  // namespace
+// Encodes leaves and appends them; their lengths, and with them libhdf5's structure, are known at the end. That takes one pass and
+// one leaf per thread in memory: the structure comes behind the leaves, at addresses of our choosing.
+Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, unsigned threads) {
+  for (ShardPiece& piece : pieces) {
+    if (piece.codec != Codec::kZstd) continue;
+    if (piece.chunk_bytes() > kMaxChunkBytes) {
+      return invalid("a leaf of '" + piece.tensor + "' has " + std::to_string(piece.chunk_bytes()) + " bytes; compressed, it may have at most " +
+                     std::to_string(kMaxChunkBytes))
+          .with_hint("use smaller leaves, or no compression");
+    }
+    piece.stored.assign(piece.leaves.count, {});
+  }
+  Turnstile turnstile;
+  std::uint64_t end = kStreamBegin;
+  const auto store = [&](const FetchedLeaf& fetched, LeafEncoder& encoder) -> Status {
+    ShardPiece& piece = pieces[fetched.piece];
+    const Digest raw = digest_of(fetched.raw);
+    EncodedLeaf encoded{fetched.raw, 0};
+    Digest stored = raw;
+    if (piece.codec == Codec::kZstd) {
+      TITAN_ASSIGN_OR_RETURN(encoded, encoder.encode(fetched.raw, dtype_size(piece.dtype), piece.chunk_bytes()));
+      stored = digest_of(encoded.bytes);
+      piece.stored[fetched.leaf - piece.leaves.first] = {encoded.bytes.size(), encoded.filter_mask};
+    }
+    std::uint64_t offset = 0;
+    if (!turnstile.pass(fetched.sequence, [&] { offset = std::exchange(end, end + encoded.bytes.size()); }))
+      return wrong(fetched.piece, fetched.leaf, " was given up");
+    TITAN_RETURN_IF_ERROR(file->pwrite(offset, encoded.bytes));
+    return enter(fetched.piece, fetched.leaf, {offset, encoded.bytes.size(), fetched.raw.size(), encoded.filter_mask, raw, stored});
+  };
+  TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, path, leaf, store, threads, turnstile));
+  TITAN_ASSIGN_OR_RETURN(skeleton, make_skeleton(pieces));
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
+      if (skeleton.leaf_offset(pieces, p, i) != rows[row(p, i)].offset) return wrong(p, i, " was placed elsewhere by libhdf5");
+    }
+  }
+  TITAN_RETURN_IF_ERROR(write_skeleton());
+  return finish();
+}
+
+ShardWriter::ShardWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ShardWriter::~ShardWriter() = default;
+
+Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::string& folder, const std::string& member, std::vector<ShardPiece> pieces) {
+  auto impl = std::make_unique<Impl>(folder, member, std::move(pieces));
+  TITAN_ASSIGN_OR_RETURN(impl->skeleton, make_skeleton(impl->pieces));
+  TITAN_ASSIGN_OR_RETURN(impl->file, fs.create(impl->path));
+  TITAN_RETURN_IF_ERROR(impl->write_skeleton());
+  return std::unique_ptr<ShardWriter>(new ShardWriter(std::move(impl)));
+}
+
+const std::vector<ShardPiece>& ShardWriter::pieces() const { return impl_->pieces; }
+std::uint64_t ShardWriter::offset(std::size_t piece, std::uint64_t leaf) const { return impl_->skeleton.leaf_offset(impl_->pieces, piece, leaf); }
+std::uint64_t ShardWriter::stored_bytes(std::size_t piece, std::uint64_t leaf) const { return impl_->pieces[piece].stored_bytes(leaf); }
+
+Status ShardWriter::put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw, const Digest& stored) {
+  const LeafDigests digests{raw, stored};
+  return impl_->put_run(piece, leaf, bytes, {&digests, 1});
+}
+
+Status ShardWriter::put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests) {
+  return impl_->put_run(piece, first, bytes, digests);
+}
+
+Result<WrittenShard> ShardWriter::finish() { return impl_->finish(); }
 
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member, const std::vector<ShardPiece>& pieces,
-                                 const LeafProvider& leaf, const ShardWriteOptions&) {
-  TITAN_ASSIGN_OR_RETURN(const ShardSkeleton skeleton, make_skeleton(pieces));
-  WrittenShard written;
-  FileEntry& entry = written.file;
-  entry.path = member;
-  entry.role = FileRole::kShard;
-  entry.bytes = skeleton.file_bytes;
-  entry.table_offset = skeleton.table_offset;
-  entry.table_rows = skeleton.table_rows;
-  entry.envelope = envelope_digest(skeleton, pieces);
-
-  const std::string path = join_path(folder, member);
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(path));
-  TITAN_RETURN_IF_ERROR(file->truncate(skeleton.file_bytes));
-  for (const ShardSkeleton::Extent& extent : skeleton.metadata) TITAN_RETURN_IF_ERROR(file->pwrite(extent.offset, extent.bytes));
-  std::vector<LeafRow> rows;
-  TITAN_RETURN_IF_ERROR(write_leaves(*file, path, skeleton, pieces, leaf, written, rows));
-  const std::vector<std::byte> table = encode_leaf_table(rows);
-  entry.table = digest_of(table);
-  TITAN_RETURN_IF_ERROR(file->pwrite(skeleton.table_offset, table));
-  TITAN_RETURN_IF_ERROR(file->datasync());
-  TITAN_RETURN_IF_ERROR(file->close());
-  return written;
+                                 const LeafProvider& leaf, const ShardWriteOptions& options) {
+  if (is_stream(pieces)) {
+    ShardWriter::Impl impl(folder, member, pieces);
+    TITAN_ASSIGN_OR_RETURN(impl.file, fs.create(impl.path));
+    return impl.stream(leaf, options.threads);
+  }
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer, ShardWriter::create(fs, folder, member, pieces));
+  const auto store = [&](const FetchedLeaf& fetched, LeafEncoder&) {
+    const Digest digest = digest_of(fetched.raw);
+    return writer->put(fetched.piece, fetched.leaf, fetched.raw, digest, digest);
+  };
+  Turnstile unused;
+  TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, writer->impl_->path, leaf, store, options.threads, unused));
+  return writer->finish();
 }
 
 }  // namespace titan::ckpt

@@ -30,8 +30,8 @@ struct ShardWriteOptions {
 };
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are encoded
-/// (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds two leaves per thread
-/// and one more. The folder's names are not synced.
+/// (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds three leaves per
+/// thread and one more. The folder's names are not synced.
 /// \error kFailed (I/O, zstd, or a leaf of the wrong size), kInvalid (no pieces; a compressed chunk beyond kMaxChunkBytes), whatever
 /// `leaf` returns
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member, const std::vector<ShardPiece>& pieces,
@@ -69,6 +69,8 @@ class ShardWriter {
   Result<WrittenShard> finish();
 
  private:
+  friend Result<WrittenShard> write_shard(Fs&, const std::string&, const std::string&, const std::vector<ShardPiece>&, const LeafProvider&,
+                                          const ShardWriteOptions&);
   struct Impl;
   explicit ShardWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -63,14 +63,16 @@ class Verifier {
 
   // What each thread does: tasks in the order of the files, so that at most a few files are open.
   Status work() {
-    std::vector<std::byte> buffer(kCheckBuffer);
+    CheckBuffer memory;
+    const std::span<std::byte> buffer = memory.bytes();
+    CompressedLeafReader reader;
     const ShardCheck::Count counted = [this](std::uint64_t bytes) { count(bytes); };
     while (true) {
       TITAN_RETURN_IF_ERROR(cancel_.check());
       Task task;
       TITAN_ASSIGN_OR_RETURN(const bool more, next(task));
       if (!more) return ok_status();
-      Status status = task.whole ? check_whole(*task.member, buffer, counted) : task.member->shard->check(task.run, buffer, counted);
+      Status status = task.whole ? check_whole(*task.member, buffer, counted) : task.member->shard->check(task.run, buffer, reader, counted);
       const bool last = [&] {
         const std::lock_guard lock(mutex_);
         stopped_ = stopped_ || !status.ok();

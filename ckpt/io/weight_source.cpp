@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ckpt/io/reader.h"
-
 namespace titan::ckpt {
 namespace {
 
@@ -13,11 +11,32 @@ class CheckpointWeights final : public WeightSource {
   explicit CheckpointWeights(CheckpointReader reader) : reader_(std::move(reader)) {
     for (const ParameterRecord& record : reader_.manifest().parameters)
       tensors_.push_back({record.meta.name, record.model->dtype, record.meta.shape});
+    id_ = reader_.manifest().id.hex();
+  }
+
+  /// Gives a foreign checkpoint an id.
+  Status identify() {
+    constexpr std::uint64_t kSampled = 4096;
+    IdentityEncoder encoder;
+    encoder.str("titan.foreign.1");
+    encoder.list(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const std::uint64_t count = std::min(kSampled, element_count(tensors_[i].shape));
+      std::vector<std::byte> bytes(count * dtype_size(tensors_[i].dtype));
+      TITAN_RETURN_IF_ERROR(read(i, 0, count, bytes));
+      encoder.str(tensors_[i].name);
+      encoder.str(dtype_name(tensors_[i].dtype));
+      encoder.list(tensors_[i].shape.size());
+      for (const std::uint64_t dim : tensors_[i].shape) encoder.u64(dim);
+      encoder.digest(digest_of(bytes));
+    }
+    id_ = encoder.finish().hex();
+    return ok_status();
   }
 
   const std::vector<WeightInfo>& tensors() const override { return tensors_; }
   const std::string& path() const override { return reader_.path(); }
-  std::string id() const override { return reader_.manifest().id.hex(); }
+  std::string id() const override { return id_; }
   std::uint64_t step() const override { return reader_.manifest().step; }
 
   Settings model_config() const override {
@@ -46,16 +65,24 @@ class CheckpointWeights final : public WeightSource {
  private:
   CheckpointReader reader_;
   std::vector<WeightInfo> tensors_;
+  std::string id_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader) {
   const auto& parameters = reader.manifest().parameters;
   if (reader.manifest().component(kModel) == nullptr || std::any_of(parameters.begin(), parameters.end(), [](const ParameterRecord& r) { return !r.model; }))
-    return incompatible(path + " has no model component: there are no weights to start from");
-  return std::unique_ptr<WeightSource>(std::make_unique<CheckpointWeights>(std::move(reader)));
+    return incompatible(reader.path() + " has no model component: there are no weights to start from");
+  const bool foreign = reader.foreign();
+  auto weights = std::make_unique<CheckpointWeights>(std::move(reader));
+  if (foreign) TITAN_RETURN_IF_ERROR(weights->identify());
+  return std::unique_ptr<WeightSource>(std::move(weights));
+}
+
+Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+  return weights_of(std::move(reader));
 }
 
 }  // namespace titan::ckpt

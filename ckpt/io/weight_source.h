@@ -10,6 +10,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
+#include "ckpt/io/reader.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/schedule.h"
 
@@ -38,6 +39,9 @@ class WeightSource {
   virtual Status read(std::size_t index, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const = 0;
 };
 
+/// The component "model" of `reader`, ours or a view of a foreign checkpoint. A foreign one has no id: it is made of its tensors' names,
+/// types, shapes and the first elements of each. \error kIncompatible: it has no weights; kFailed, kCorrupt (foreign: reading)
+Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
 /// The component "model" of a checkpoint of this toolkit. \error see CheckpointReader::open; kIncompatible: it has no weights
 Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path);
 

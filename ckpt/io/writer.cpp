@@ -40,6 +40,8 @@ Status check_snapshot(const Snapshot& snapshot) {
     std::uint64_t elements = 0;
     if (meta.shape.size() > 32 || !checked_elements(meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / dtype_size(snapshot.dtype))
       return invalid("the shape of parameter '" + meta.name + "' overflows");
+    if (snapshot.codec == Codec::kZstd && meta.grid(snapshot.leaf_elements).chunk_extent() > kMaxChunkBytes / dtype_size(snapshot.dtype))
+      return invalid("the leaves of parameter '" + meta.name + "' are too large to be compressed").with_hint("use smaller leaves, or no compression");
   }
   for (const LrPhase& phase : snapshot.lr.phases) {
     for (const double value : {phase.start, phase.end, phase.origin, phase.length}) {
@@ -51,11 +53,14 @@ Status check_snapshot(const Snapshot& snapshot) {
   return check_settings("environment", snapshot.train.environment);
 }
 
+// The space that a save needs at most, nearly: compression may gain nothing, and then costs a padded leaf and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
+  const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;
   for (const ParameterMeta& meta : snapshot.parameters) {
     const LeafGrid grid = meta.grid(snapshot.leaf_elements);
-    bytes += (1 + snapshot.slots.size()) * (grid.elements * dtype_size(snapshot.dtype) + grid.count() * kLeafRowBytes + 1024);
+    const std::uint64_t elements = zstd ? grid.count() * grid.chunk_extent() : grid.elements;
+    bytes += (1 + snapshot.slots.size()) * (elements * dtype_size(snapshot.dtype) + grid.count() * (kLeafRowBytes + 80 * zstd) + 1024 + 3072 * zstd);
   }
   return bytes + std::uint64_t{16384} * snapshot.mesh.world();
 }
@@ -72,14 +77,14 @@ std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, const std::vecto
       if (piece.leaves.count == 0) continue;
       const ParameterMeta& meta = snapshot.parameters[piece.parameter];
       const std::string name = slot.empty() ? meta.name : meta.name + "." + slot;
-      plan.push_back({{piece.parameter, slot}, {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves}});
+      plan.push_back({{piece.parameter, slot}, {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves, snapshot.codec}});
     }
   }
   return plan;
 }
 
 Status write_component(Fs& fs, const std::string& tmp_dir, const char* component, const std::vector<PlannedPiece>& plan,
-                       TensorSource& source, RankReceipt& receipt) {
+                       TensorSource& source, unsigned threads, RankReceipt& receipt) {
   if (plan.empty()) return ok_status();
   std::vector<ShardPiece> pieces;
   for (const PlannedPiece& planned : plan) pieces.push_back(planned.piece);
@@ -87,7 +92,8 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
                          write_shard(fs, tmp_dir, shard_path(component, receipt.rank), pieces,
                                      [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) {
                                        return source.leaf(plan[piece].ref, leaf, scratch);
-                                     }));
+                                     },
+                                     {threads}));
   const auto file = static_cast<std::uint32_t>(receipt.files.size());
   receipt.files.push_back(std::move(written.file));
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -118,7 +124,8 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   return tmp_dir;
 }
 
-Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source) {
+Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source,
+                               unsigned threads) {
   if (rank >= snapshot.mesh.world()) return invalid("rank " + std::to_string(rank) + " is outside the mesh of " + std::to_string(snapshot.mesh.world()));
   RankReceipt receipt;
   receipt.rank = rank;
@@ -126,14 +133,14 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   const std::vector<OwnedPiece> owned = owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp);
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, threads, receipt));
   if (derived) {
     TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
     receipt.files.push_back(std::move(file));
   }
   if (!receipt.files.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kModel)));
   const std::vector<PlannedPiece> slots = plan_pieces(snapshot, owned, snapshot.slots);
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, threads, receipt));
   if (!slots.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kOptimizer)));
   return receipt;
 }

@@ -21,6 +21,7 @@ struct Snapshot {
   std::vector<std::uint32_t> stage_cuts;
   std::uint64_t leaf_elements = kDefaultLeafElements;
   DType dtype = DType::kF32;                  ///< of parameters and slots
+  Codec codec = Codec::kRaw;                  ///< of parameters and slots; not in the id
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
   std::uint64_t optimizer_step = 0;
   LrSchedule lr;
@@ -56,8 +57,9 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
 
 /// Writes the shard files of `rank` (its owned leaves of parameters and slots, read from `source` one leaf at a time),
 /// makes them durable and syncs the folders in which it created files. A rank that owns nothing writes nothing, but rank 0
-/// always writes the derived member model/model.h5.
-Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source);
+/// always writes the derived member model/model.h5. `threads` hash, encode and write; `source` is asked from the calling thread only.
+Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source,
+                               unsigned threads = 1);
 
 struct Published {
   std::string path;      ///< final folder

@@ -159,7 +159,7 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
   if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() && chosen(b.manifest, options.scope).empty())
     return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint("`titan-ckpt inspect " + options.a + " --tensors '*'` lists their names");
   if (report.state_equal) {
-    report.equal_tensors = chosen(a.manifest, options.scope).size();
+    report.equal_tensors = options.scope.only.empty() ? tensor_count(a.manifest) : chosen(a.manifest, options.scope).size();
     return report;
   }
   diff_state(a, b, report);

@@ -39,15 +39,26 @@ Status take(const Manifest& manifest, const char* component, Result<T> value, st
 
 }  // namespace
 
-std::vector<TensorRow> tensor_rows(const Manifest& manifest) {
-  std::vector<TensorRow> model, optimizer;
-  for (std::uint32_t index = 0; index < manifest.parameters.size(); ++index) {
-    const ParameterRecord& record = manifest.parameters[index];
-    if (record.model) model.push_back(row_of(manifest, {index, ""}, *record.model));
-    for (const SlotTensor& slot : record.slots) optimizer.push_back(row_of(manifest, {index, slot.name}, slot.tensor));
-  }
-  model.insert(model.end(), std::make_move_iterator(optimizer.begin()), std::make_move_iterator(optimizer.end()));
-  return model;
+std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit) {
+  std::vector<TensorRow> rows;
+  rows.reserve(std::min(limit, tensor_count(manifest)));
+  const auto each = [&](auto take) {
+    for (std::uint32_t index = 0; index < manifest.parameters.size() && rows.size() < limit; ++index) take(index, manifest.parameters[index]);
+  };
+  each([&](std::uint32_t index, const ParameterRecord& record) {
+    if (record.model) rows.push_back(row_of(manifest, {index, ""}, *record.model));
+  });
+  each([&](std::uint32_t index, const ParameterRecord& record) {
+    for (const SlotTensor& slot : record.slots)
+      if (rows.size() < limit) rows.push_back(row_of(manifest, {index, slot.name}, slot.tensor));
+  });
+  return rows;
+}
+
+std::size_t tensor_count(const Manifest& manifest) {
+  std::size_t count = 0;
+  for (const ParameterRecord& record : manifest.parameters) count += record.slots.size() + (record.model ? 1 : 0);
+  return count;
 }
 
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob) {
@@ -74,12 +85,12 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   InspectReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, spec));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open(fs, report.path));
-  report.manifest = reader.manifest();
+  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, open(fs, report.path));
   report.foreign = reader.foreign();
-  TITAN_RETURN_IF_ERROR(take(report.manifest, "lr_scheduler", reader.lr_schedule(), report.lr));
-  TITAN_RETURN_IF_ERROR(take(report.manifest, "dataloader", reader.data_position(), report.data));
-  TITAN_RETURN_IF_ERROR(take(report.manifest, "train_state", reader.train_state(), report.train));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "lr_scheduler", reader.lr_schedule(), report.lr));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "dataloader", reader.data_position(), report.data));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "train_state", reader.train_state(), report.train));
+  report.manifest = std::move(reader).take_manifest();
   return report;
 }
 

@@ -25,8 +25,10 @@ struct TensorRow {
   bool operator==(const TensorRow&) const = default;
 };
 
-/// All stored tensors: the model's in model order, then the optimizer's.
-std::vector<TensorRow> tensor_rows(const Manifest& manifest);
+/// All stored tensors: the model's in model order, then the optimizer's; at most `limit` of them.
+std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit = SIZE_MAX);
+/// How many stored tensors there are.
+std::size_t tensor_count(const Manifest& manifest);
 /// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
 

@@ -77,6 +77,15 @@ bool any_goes(const std::vector<PruneVerdict>& verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(), [](const PruneVerdict& verdict) { return verdict.goes; });
 }
 
+/// Why nothing goes while `newest` is as it is.
+Status waiting_for(const StepEntry& newest) {
+  const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
+  Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") + (damaged ? "is invalid" : "cannot be judged"));
+  if (!damaged) return status.with_hint("use a version of titan-ckpt that reads " + newest.path);
+  status.code = Code::kCorrupt;  // a step without a manifest is damage too
+  return status.with_hint("let the run save once, or move " + newest.path + " away");
+}
+
 class Prune {
  public:
   Prune(Fs& fs, const PruneOptions& options) : fs_(fs), options_(options) {}
@@ -91,7 +100,7 @@ class Prune {
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
     TITAN_RETURN_IF_ERROR(decide());
     describe();
-    if (!options_.dry_run) TITAN_RETURN_IF_ERROR(carry_out());
+    if (!options_.dry_run && report_.waits.ok()) TITAN_RETURN_IF_ERROR(carry_out());
     return std::move(report_);
   }
 
@@ -100,9 +109,7 @@ class Prune {
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
-      if (retention_must_wait(scan_) && !options_.rules.empty())
-        report_.waits = scan_.steps.front().validity.wrapped("nothing is deleted: the newest step is invalid")
-                            .with_hint("let the run save once, or move " + scan_.steps.front().path + " away");
+      if (retention_must_wait(scan_) && !options_.rules.empty()) report_.waits = waiting_for(scan_.steps.front());
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
         report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify` names the places");
@@ -136,8 +143,8 @@ class Prune {
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
       report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
     }
-    for (const std::string& name : scan_.leftovers) all.add(fs_, join_path(report_.folder, name));
-    report_.leftovers = scan_.leftovers;
+    if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
+    for (const std::string& name : report_.leftovers) all.add(fs_, join_path(report_.folder, name));
     report_.bytes_gone = all.bytes();
     report_.bytes_freed = all.freed();
   }

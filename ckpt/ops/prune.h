@@ -48,7 +48,8 @@ struct PruneReport {
   std::uint64_t bytes_gone = 0;           ///< of all files of the steps that go and of leftovers
   std::uint64_t bytes_freed = 0;          ///< of those that have no name elsewhere
   std::optional<std::uint64_t> verified;  ///< the full step that stays and whose every byte was checked, when any step goes
-  /// Not ok: nothing goes because the newest step, or every full one, is damaged (kCorrupt) or cannot be judged.
+  /// Not ok: nothing goes, not even leftovers, because the newest step or every full one is damaged (kCorrupt), or because the
+  /// newest cannot be judged (kIncompatible, kFailed).
   Status waits;
   std::vector<std::string> failures;      ///< what could not be deleted
 };

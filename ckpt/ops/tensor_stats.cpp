@@ -50,21 +50,25 @@ template <typename Vector>
 TITAN_INLINE void load(Vector& v, const void* p) {
   std::memcpy(&v, p, sizeof v);
 }
-TITAN_INLINE void load_wide(Double4& v, const float* p) {
-  Float4 narrow;
-  std::memcpy(&narrow, p, sizeof narrow);
-  v = __builtin_convertvector(narrow, Double4);
+template <typename Real>
+TITAN_INLINE void load_wide(Double4& v, const std::byte* p) {
+  if constexpr (std::is_same_v<Real, float>) {
+    Float4 narrow;
+    load(narrow, p);
+    v = __builtin_convertvector(narrow, Double4);
+  } else {
+    load(v, p);
+  }
 }
-TITAN_INLINE void load_wide(Double4& v, const double* p) { std::memcpy(&v, p, sizeof v); }
 
 // True when every element is finite: x - x is 0 then, and NaN otherwise.
 template <typename Real>
-TITAN_INLINE bool all_finite(const Real* block) {
+TITAN_INLINE bool all_finite(const std::byte* block) {
   using Vector = typename Pack<Real>::Vector;
   constexpr std::size_t kSize = sizeof(Vector) / sizeof(Real);
   Vector sum{}, x;
   for (std::size_t i = 0; i < kBlock; i += kSize) {
-    load(x, block + i);
+    load(x, block + i * sizeof(Real));
     sum += x - x;
   }
   Real total = 0;
@@ -74,7 +78,7 @@ TITAN_INLINE bool all_finite(const Real* block) {
 
 // A whole block of finite elements.
 template <typename Real>
-TITAN_INLINE void add_block(Lanes<Real>& lanes, const Real* block) {
+TITAN_INLINE void add_block(Lanes<Real>& lanes, const std::byte* block) {
   using Vector = typename Pack<Real>::Vector;
   using Mask = typename Pack<Real>::Mask;
   constexpr std::size_t kSize = sizeof(Vector) / sizeof(Real), kReals = kLanes / kSize, kDoubles = kLanes / 4;
@@ -88,13 +92,13 @@ TITAN_INLINE void add_block(Lanes<Real>& lanes, const Real* block) {
   const auto shift = static_cast<double>(lanes.shift);
   for (std::size_t i = 0; i < kBlock; i += kLanes) {
     for (std::size_t v = 0; v < kReals; ++v) {
-      load(x, block + i + v * kSize);
+      load(x, block + (i + v * kSize) * sizeof(Real));
       low[v] = x < low[v] ? x : low[v];
       high[v] = x > high[v] ? x : high[v];
       zeros[v] -= x == 0;
     }
     for (std::size_t v = 0; v < kDoubles; ++v) {
-      load_wide(d, block + i + 4 * v);
+      load_wide<Real>(d, block + (i + 4 * v) * sizeof(Real));
       d -= shift;
       sum[v] += d;
       squares[v] += d * d;
@@ -142,7 +146,8 @@ bool start(Lanes<Real>& lanes, const Real* block, std::size_t count) {
 template <typename Real>
 TITAN_INLINE void add(Lanes<Real>& lanes, const Real* block, std::size_t count) {
   const bool some = lanes.any || start(lanes, block, count);
-  if (some && count == kBlock && all_finite(block)) add_block(lanes, block);
+  const auto* bytes = reinterpret_cast<const std::byte*>(block);
+  if (some && count == kBlock && all_finite<Real>(bytes)) add_block(lanes, bytes);
   else add_slowly(lanes, block, count);
 }
 
@@ -200,7 +205,12 @@ TITAN_INLINE TensorStats accumulate(std::span<const std::byte> bytes, Widen wide
   for (std::size_t at = 0; at < elements; at += kBlock) {
     const std::size_t count = std::min(kBlock, elements - at);
     if constexpr (std::is_same_v<Stored, Real>) {
-      std::memcpy(block, bytes.data() + at * sizeof(Real), count * sizeof(Real));
+      const std::byte* in_place = bytes.data() + at * sizeof(Real);
+      if (count == kBlock && lanes.any && all_finite<Real>(in_place)) {
+        add_block(lanes, in_place);
+        continue;
+      }
+      std::memcpy(block, in_place, count * sizeof(Real));
     } else {
       std::memcpy(stored, bytes.data() + at * sizeof(Stored), count * sizeof(Stored));
       for (std::size_t i = 0; i < kBlock; ++i) block[i] = widen(stored[i]);

@@ -132,7 +132,9 @@ class Planner {
       file.leaves += to - from;
       file.bytes += (grid.begin(to) - grid.begin(from)) * dtype_size(tensor->dtype);
       ++plan_.ranges;
-      if (codec != piece.codec) (codec == Codec::kRaw ? plan_.to_decode : plan_.to_encode) += to - from;
+      if (codec == piece.codec) continue;
+      (codec == Codec::kRaw ? plan_.to_decode : plan_.to_encode) += to - from;
+      if (codec == Codec::kZstd) file.to_encode += to - from;
     }
   }
 

@@ -43,6 +43,7 @@ struct ReshardFile {
   std::vector<ReshardPiece> pieces;
   std::uint64_t leaves = 0;
   std::uint64_t bytes = 0;       ///< raw
+  std::uint64_t to_encode = 0;   ///< leaves
 };
 
 struct ReshardPlan {

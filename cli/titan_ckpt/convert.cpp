@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/titan_ckpt/toml_rows.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/stop.h"
@@ -34,6 +35,10 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.force = command.has("force");
   options.dry_run = command.has("dry-run");
   options.untie = command.has("untie");
+  options.lr_from_config = command.has("lr-from-config");
+  if (const auto path = command.value("config")) {
+    TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+  }
   if (const auto skip = command.values.find("skip"); skip != command.values.end()) options.skip = skip->second;
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
   if (const auto size = command.value("max-shard-size")) {

@@ -20,8 +20,10 @@ struct Runner {
 
 constexpr Runner kRunners[] = {
     {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
-    {"reshard", run_reshard}, {"convert", run_convert},
+    {"lr", run_lr}, {"strip", run_strip},
+    {"reshard", run_reshard},
     {"prune", run_prune}, {"completion", run_completion},
+    {"convert", run_convert},
 };
 
 ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {

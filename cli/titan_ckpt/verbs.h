@@ -35,10 +35,12 @@ Answer run_inspect(const Request& request);
 Answer run_verify(const Request& request);
 Answer run_diff(const Request& request);
 Answer run_cat(const Request& request);
-Answer run_convert(const Request& request);
+Answer run_lr(const Request& request);
+Answer run_strip(const Request& request);
 Answer run_reshard(const Request& request);
 Answer run_prune(const Request& request);
 Answer run_completion(const Request& request);
+Answer run_convert(const Request& request);
 
 }  // namespace titan::cli
 

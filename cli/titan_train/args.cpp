@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/ui/completion.h"
 #include "libtrain/config/key_table.h"
 
 namespace titan::train_cli {
@@ -39,16 +40,23 @@ const ui::Program& program() {
     flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
     return flags;
   }();
+  static const std::vector<ui::Flag> eval_flags = {
+      {"tokens", "FILE", "integers [B,T] as .npy, or raw ids cut into rows by --seq-len"},
+      {"seq-len", "T", "tokens of a row"},
+      {"token-dtype", "uint16|uint32", "of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
+      {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
+  };
   static const ui::Program table = {
       "titan-train",
       "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for bit",
       {
           {"run", {"CONFIG"}, "train, and resume where the run stopped", run_flags, Built::kYes},
           {"config", {"CONFIG"}, "print the resolved configuration with the origin of every value", config_flags, Built::kYes},
-          {"plan", {"CONFIG"}, "say what a run would do", run_flags, Built::kNotYet},
-          {"eval", {"CKPT"}, "loss of a checkpoint on a token file", {}, Built::kNotYet},
+          {"plan", {"CONFIG"}, "say what a run would do, without ranks or tensors, writing nothing", run_flags, Built::kYes},
+          {"eval", {"CKPT"}, "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file", eval_flags, Built::kYes},
+          ui::completion_verb(),
       },
-      {{"json", "", "machine-readable output (config)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
+      {{"json", "", "machine-readable output (config, plan, eval)"}, {"color", "auto|always|never", "colour of the output (default: auto)"}}};
   return table;
 }
 

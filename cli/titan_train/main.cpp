@@ -21,5 +21,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (command.verb == "config") return train_cli::config_verb(*arguments);
+  if (command.verb == "eval") return train_cli::eval_verb(*arguments);
+  if (command.verb == "plan") return train_cli::plan_verb(*arguments);
+  if (command.verb == "completion") return train_cli::completion_verb(*arguments);
   return train_cli::run_verb(*arguments, words);
 }

@@ -7,6 +7,7 @@
 #include "cli/ui/output.h"
 #include "cli/ui/terminal.h"
 #include "cli/ui/version.h"
+#include "converters/import.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/launch/launch_env.h"
@@ -61,12 +62,12 @@ std::optional<std::string> environment(const char* name) {
 
 }  // namespace
 
-Result<int> parse_nproc(const ui::Command& command) {
+Result<int> parse_nproc(const ui::Command& command, int most) {
   const std::string text = command.value("nproc").value_or("1");
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > 4096)
-    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to 4096");
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1 || count > most)
+    return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to " + std::to_string(most));
   return count;
 }
 
@@ -81,8 +82,10 @@ Result<ui::ColorChoice> parse_color(const ui::Command& command) {
 ckpt::WeightOpener weight_opener() {
   return [](const std::string& path) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
-    TITAN_ASSIGN_OR_RETURN(const std::string folder, ckpt::resolve_checkpoint(fs, path));
-    return ckpt::open_weights(fs, folder);
+    const bool foreign = convert::detect_format(fs, path) != nullptr;
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, foreign ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
+    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
+    return ckpt::weights_of(std::move(reader));
   };
 }
 

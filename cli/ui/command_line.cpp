@@ -100,8 +100,9 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
     const std::string& missing = verb.positionals[command.positionals.size()];
     return with_help_hint(ckpt::invalid(in_ticks(verb.name) + " needs " + missing), program, verb.name);
   }
-  if (command.positionals.size() > verb.positionals.size()) {
-    const std::string& surplus = command.positionals[verb.positionals.size()];
+  const std::size_t most = verb.positionals.size() + verb.more.size();
+  if (command.positionals.size() > most) {
+    const std::string& surplus = command.positionals[most];
     return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)), program, verb.name);
   }
   return ckpt::ok_status();

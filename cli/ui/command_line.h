@@ -29,6 +29,7 @@ struct Verb {
   std::vector<Flag> flags;
   Built built = Built::kYes;
   bool overrides = false;         ///< takes --section.key=value
+  std::vector<std::string> more = {};    ///< placeholders that may follow the required ones
 };
 
 struct Program {

@@ -11,10 +11,10 @@ std::string value_cases(const std::vector<Flag>& flags, const std::string& inden
     if (flag.value.empty()) continue;
     const Wanted wanted = wanted_by(flag.value);
     text += indent + joined(spellings(flag), "|") + ") ";
-    // Without words of its own `complete -o default` offers files, which is wrong for numbers: one empty choice offers nothing.
-    if (!wanted.choices.empty()) text += "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")) ";
-    else if (!wanted.file) text += "compopt +o default +o bashdefault 2>/dev/null ";
-    text += wanted.choices.empty() && wanted.file ? "return ;;\n" : "; return ;;\n";
+    // Where nothing is offered `complete -o default` offers files, which is wrong for numbers.
+    if (!wanted.choices.empty()) text += "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")); ";
+    else if (!wanted.file) text += "compopt +o default +o bashdefault 2>/dev/null; ";
+    text += "return ;;\n";
   }
   return text;
 }

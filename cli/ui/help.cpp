@@ -16,6 +16,7 @@ void add_rows(Table& table, const std::vector<Flag>& flags) {
 std::string usage(const Verb& verb) {
   std::string text = verb.name;
   for (const std::string& positional : verb.positionals) text += " " + positional;
+  for (const std::string& positional : verb.more) text += " [" + positional + "]";
   return text;
 }
 

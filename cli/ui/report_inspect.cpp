@@ -138,10 +138,9 @@ std::string statistics(const InspectReport& report, const InspectView& view, con
 }
 
 std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
-  std::vector<TensorRow> rows = ckpt::tensor_rows(report.manifest);
-  const std::size_t all = rows.size();
-  if (view.tensors) rows = ckpt::matching_rows(rows, *view.tensors);
-  const std::size_t shown = view.tensors ? rows.size() : std::min(rows.size(), kTopTensors);
+  const std::vector<TensorRow> rows = view.tensors ? ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors)
+                                                   : ckpt::tensor_rows(report.manifest, kTopTensors);
+  const std::size_t all = ckpt::tensor_count(report.manifest), shown = rows.size();
   Table table({{"tensor"}, {"dtype"}, {"shape"}, {"size", Align::kRight}, {"leaves", Align::kRight}, {"stage", Align::kRight}, {"digest"}});
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];

@@ -28,7 +28,9 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
     table.row({std::to_string(step.step), format_bytes(step.bytes, style.exact_bytes), verdict(step, report.dry_run), escape(step.why)});
   std::string out = table.empty() ? "no checkpoints in " + escape(report.folder) + "\n" : table.render(style.palette);
   const auto goes = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.goes; });
+  const auto deleted = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.deleted; });
   if (goes == 0 && report.leftovers.empty()) return out + "nothing to delete\n";
+  if (!report.failures.empty()) return out + "deleted " + std::to_string(deleted) + " of " + count_of(static_cast<std::size_t>(goes), " step", " steps") + "\n";
   out += report.dry_run ? "would delete " : "deleted ";
   out += count_of(static_cast<std::size_t>(goes), " step", " steps");
   if (!report.leftovers.empty()) out += " and " + count_of(report.leftovers.size(), " leftover", " leftovers") + " of unfinished saves or deletions";

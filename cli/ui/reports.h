@@ -50,7 +50,6 @@ std::string cat_json(const ckpt::CatReport& report);
 
 std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
 std::string convert_json(const convert::ConversionReport& report);
-
 std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
 std::string reshard_json(const ckpt::ReshardReport& report);
 

@@ -185,6 +185,12 @@ Status AppendFile::flush() {
 }
 
 Status AppendFile::append(std::span<const std::byte> bytes) {
+  if (bytes.size() >= kBuffer) {
+    TITAN_RETURN_IF_ERROR(flush());
+    TITAN_RETURN_IF_ERROR(file_->pwrite(flushed_, bytes));
+    flushed_ += bytes.size();
+    return {};
+  }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   return buffer_.size() < kBuffer ? Status{} : flush();
 }

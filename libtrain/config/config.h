@@ -23,7 +23,8 @@ struct Config {
     std::string tokenizer = "byte";
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
-    std::optional<bool> tied_embeddings;
+    std::optional<std::string> rope_scaling;
+    std::optional<bool> tied_embeddings, qkv_bias;
   } model;
 
   struct Optimizer {

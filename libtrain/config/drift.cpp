@@ -54,6 +54,9 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"model.norm_eps", toml_float(dims.norm_eps)},
       {"model.rope_theta", toml_float(dims.rope_theta)},
       {"model.tied_embeddings", dims.tied ? "true" : "false"},
+      // Checkpoints from before these two keys existed have no row for them.
+      {"model.qkv_bias", dims.qkv_bias ? "true" : kNotSet},
+      {"model.rope_scaling", dims.rope_scaling ? toml_string(rope_scaling_text(*dims.rope_scaling)) : kNotSet},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},

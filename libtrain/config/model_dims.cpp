@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "libtrain/config/run_plan.h"
 
@@ -20,7 +22,50 @@ constexpr Flavor kFlavors[] = {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
+/// Shortest digits, without the ".0" that makes a TOML float of a whole number.
+std::string digits(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+/// A whole text as a finite number; nothing when it is none.
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 }  // namespace
+
+Result<RopeScaling> parse_rope_scaling(const std::string& text) {
+  const std::string kind = text.substr(0, text.find(':'));
+  for (const char* later : {"linear", "dynamic", "yarn", "longrope"}) {
+    if (kind == later) return ckpt::unsupported("model.rope_scaling '" + text + "': '" + kind + "' is not supported yet; only llama3 is");
+  }
+  std::vector<double> numbers;
+  bool readable = kind == "llama3";
+  for (std::size_t at = kind.size(); readable && at < text.size();) {
+    const std::size_t end = std::min(text.find(':', at + 1), text.size());
+    const std::optional<double> number = parse_number(std::string_view(text).substr(at + 1, end - at - 1));
+    readable = number.has_value();
+    numbers.push_back(number.value_or(0));
+    at = end;
+  }
+  constexpr double kMaxLength = 1e12;
+  readable = readable && numbers.size() == 4 && numbers[3] >= 1 && numbers[3] <= kMaxLength && numbers[3] == std::floor(numbers[3]);
+  if (!readable)
+    return ckpt::invalid("model.rope_scaling '" + text + "': expected llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS")
+        .with_hint("Llama 3.1 has \"llama3:8:1:4:8192\", Llama 3.2 \"llama3:32:1:4:8192\"");
+  if (!(numbers[0] >= 1 && numbers[1] > 0 && numbers[2] > numbers[1]))
+    return ckpt::invalid("model.rope_scaling '" + text + "': the factor is at least 1, and 0 < low < high frequency factor");
+  return RopeScaling{numbers[0], numbers[1], numbers[2], static_cast<std::int64_t>(numbers[3])};
+}
+
+std::string rope_scaling_text(const RopeScaling& scaling) {
+  return "llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" + digits(scaling.high_freq_factor) + ":" +
+         std::to_string(scaling.original_max_position_embeddings);
+}
 
 std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier) {
   const std::int64_t width = static_cast<std::int64_t>(static_cast<double>(8 * dim / 3) * multiplier);
@@ -42,6 +87,10 @@ Result<ModelDims> model_dims(const Config& config) {
   dims.norm_eps = model.norm_eps.value_or(1e-5);
   dims.rope_theta = model.rope_theta.value_or(500000);
   dims.tied = model.tied_embeddings.value_or(false);
+  dims.qkv_bias = model.qkv_bias.value_or(false);
+  if (model.rope_scaling) {
+    TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, parse_rope_scaling(*model.rope_scaling));
+  }
 
   if (!model.head_dim && dims.dim % dims.n_heads != 0)
     return ckpt::invalid("model.dim " + text(dims.dim) + " is not a multiple of model.n_heads " + text(dims.n_heads))
@@ -66,9 +115,13 @@ std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims) {
   list.push_back({"tok_embeddings.weight", {vocab, dim}});
   for (std::int64_t i = 0; i < dims.n_layers; ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";
-    list.push_back({layer + "attention.wq.weight", {q, dim}});
-    list.push_back({layer + "attention.wk.weight", {kv, dim}});
-    list.push_back({layer + "attention.wv.weight", {kv, dim}});
+    const auto project = [&](const char* name, std::uint64_t rows) {
+      list.push_back({layer + "attention." + name + ".weight", {rows, dim}});
+      if (dims.qkv_bias) list.push_back({layer + "attention." + name + ".bias", {rows}});
+    };
+    project("wq", q);
+    project("wk", kv);
+    project("wv", kv);
     list.push_back({layer + "attention.wo.weight", {dim, q}});
     list.push_back({layer + "feed_forward.w1.weight", {ffn, dim}});
     list.push_back({layer + "feed_forward.w2.weight", {dim, ffn}});

@@ -159,6 +159,8 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
   model.norm_eps = dims.norm_eps;
   model.rope_theta = dims.rope_theta;
   model.tied_embeddings = dims.tied;
+  model.qkv_bias = dims.qkv_bias;
+  if (dims.rope_scaling) model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);

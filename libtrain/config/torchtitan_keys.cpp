@@ -34,9 +34,7 @@ std::vector<Key> torchtitan_keys() {
       only("job.custom_config_module", kLogging, {word("torchtitan.config")}, "Python configuration module"),
       idle("job.use_for_integration_test", kLogging, "torchtitan's own tests"),
 
-      only("model.rope_scaling", kCurve, {}, "scaling of RoPE frequencies"),
-      only("model.rope_scaling.*", kCurve, {}, "scaling of RoPE frequencies"),
-      only("model.qkv_bias", kCurve, {}, "bias of the query, key and value projections"),
+      only("model.rope_scaling.*", kCurve, {}, "scaling of RoPE frequencies", "model.rope_scaling is one string: \"llama3:8:1:4:8192\""),
       only("model.hf_assets_path", kCurve, {}, "folder of a Hugging Face tokenizer",
            "remove it: model.tokenizer = \"byte\" is the only tokenizer"),
       only("model.converters", kCurve, {}, "model converters (float8, mx)"),

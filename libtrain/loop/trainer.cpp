@@ -61,6 +61,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.parameters = run_.plan.parameters;
   snap.mesh = run_.plan.mesh;
   snap.stage_cuts = run_.plan.stage_cuts;
+  snap.codec = run_.config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   snap.optimizer_step = run_.optimizer_step;
   snap.lr = run_.lr;
   snap.data = run_.data;

@@ -5,8 +5,23 @@
 #include <ATen/ATen.h>
 
 namespace titan::train {
+namespace {
 
-at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta) {
+// In fp32 as torchtitan and transformers compute it.
+float scaled_frequency(float frequency, const RopeScaling& scaling) {
+  const auto factor = static_cast<float>(scaling.factor);
+  const auto low = static_cast<float>(scaling.low_freq_factor), high = static_cast<float>(scaling.high_freq_factor);
+  const auto original = static_cast<float>(scaling.original_max_position_embeddings);
+  const float wavelength = 1.0f / frequency * 6.2831853071795864769f;
+  if (wavelength > original / low) return frequency / factor;
+  if (wavelength < original / high) return frequency;
+  const float smooth = (original / wavelength - low) / (high - low);
+  return (1.0f - smooth) * frequency / factor + smooth * frequency;
+}
+
+}  // namespace
+
+at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling) {
   const std::int64_t half = head_dim / 2;
   at::Tensor table = at::empty({max_seq_len, half, 2}, at::kFloat);
   float* out = table.data_ptr<float>();
@@ -14,7 +29,8 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
     for (std::int64_t j = 0; j < half; ++j) {
       // Frequencies and angles round to fp32 where torchtitan's do: at t = 8192 an exact angle differs by 1e-4.
       const float exponent = static_cast<float>(2 * j) / static_cast<float>(head_dim);
-      const float frequency = 1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+      float frequency = 1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
+      if (scaling) frequency = scaled_frequency(frequency, *scaling);
       const double angle = static_cast<float>(t) * frequency;
       *out++ = static_cast<float>(std::cos(angle));
       *out++ = static_cast<float>(std::sin(angle));
@@ -31,10 +47,12 @@ at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table) {
 }
 
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope) {
-  const auto heads = [&](const at::Tensor& weight) { return at::linear(x_BTD, weight).unflatten(2, {-1, head_dim}); };
-  const at::Tensor q_BHTK = apply_rope(heads(w.wq), rope).transpose(1, 2);
-  const at::Tensor k_BGTK = apply_rope(heads(w.wk), rope).transpose(1, 2);
-  const at::Tensor v_BGTK = heads(w.wv).transpose(1, 2);
+  const auto heads = [&](const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+    return at::linear(x_BTD, weight, bias).unflatten(2, {-1, head_dim});
+  };
+  const at::Tensor q_BHTK = apply_rope(heads(w.wq, w.q_bias), rope).transpose(1, 2);
+  const at::Tensor k_BGTK = apply_rope(heads(w.wk, w.k_bias), rope).transpose(1, 2);
+  const at::Tensor v_BGTK = heads(w.wv, w.v_bias).transpose(1, 2);
   const at::Tensor out_BHTK =
       at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
                                        /*scale=*/std::nullopt, /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));

@@ -91,6 +91,8 @@ InitRule init_rule(const ModelDims& dims, std::string_view name) {
   if (ends_with(name, "norm.weight")) return {InitKind::kOnes, 0};
   if (!name.starts_with("layers.")) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
 
+  for (const char* suffix : {".wq.bias", ".wk.bias", ".wv.bias"})
+    if (ends_with(name, suffix)) return {InitKind::kZeros, 0};
   // trunc_normal_ cuts these at +-2 absolute, 100 standard deviations or more: a plain normal never gets there.
   const int layer = std::stoi(std::string(name.substr(7)));
   const double depth_std = 0.02 / std::sqrt(2.0 * (layer + 1));
@@ -102,8 +104,8 @@ InitRule init_rule(const ModelDims& dims, std::string_view name) {
 }
 
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out) {
-  if (rule.kind == InitKind::kOnes) {
-    for (float& x : out) x = 1;
+  if (rule.kind == InitKind::kZeros || rule.kind == InitKind::kOnes) {
+    for (float& x : out) x = rule.kind == InitKind::kOnes ? 1 : 0;
     return;
   }
   constexpr double kBelowMinus3Std = 1.3498980316300945e-3;

@@ -10,7 +10,7 @@
 
 namespace titan::train {
 
-enum class InitKind { kOnes, kNormal, kNormalWithin3Std };
+enum class InitKind { kZeros, kOnes, kNormal, kNormalWithin3Std };
 
 struct InitRule {
   InitKind kind = InitKind::kOnes;

@@ -44,12 +44,17 @@ Stage::Stage(const RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
     const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
     layers_.push_back({at("attention.wq"), at("attention.wk"), at("attention.wv"), at("attention.wo"), at("feed_forward.w1"),
                        at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")});
+    if (dims_.qkv_bias) {
+      layers_.back().q_bias = place(layer + "attention.wq.bias");
+      layers_.back().k_bias = place(layer + "attention.wk.bias");
+      layers_.back().v_bias = place(layer + "attention.wv.bias");
+    }
   }
   if (spec_.head) {
     norm_ = place("norm.weight");
     head_ = dims_.tied ? parameters_.size() - 1 : place("output.weight");
   }
-  rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta);
+  rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
 }
 
 void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
@@ -93,7 +98,12 @@ at::Tensor Stage::forward(const at::Tensor& input) const {
   at::Tensor x_BTD = input;
   if (spec_.embedding) x_BTD = at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
   for (const Layer& l : layers_) {
-    const AttentionWeights w{weight(l.wq), weight(l.wk), weight(l.wv), weight(l.wo)};
+    AttentionWeights w{weight(l.wq), weight(l.wk), weight(l.wv), weight(l.wo)};
+    if (dims_.qkv_bias) {
+      w.q_bias = weight(l.q_bias);
+      w.k_bias = weight(l.k_bias);
+      w.v_bias = weight(l.v_bias);
+    }
     x_BTD = x_BTD + attention(rms_norm(x_BTD, weight(l.attention_norm), dims_.norm_eps), w, dims_.head_dim, rope_);
     x_BTD = x_BTD + feed_forward(rms_norm(x_BTD, weight(l.ffn_norm), dims_.norm_eps), weight(l.w1), weight(l.w2), weight(l.w3));
   }

@@ -58,6 +58,7 @@ class Stage {
  private:
   struct Layer {  // places in parameters_
     std::size_t wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm;
+    std::size_t q_bias = 0, k_bias = 0, v_bias = 0;  // with dims.qkv_bias
   };
   std::size_t place(const std::string& name) const;
   const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }

@@ -39,6 +39,8 @@ struct Simulation {
 /// Event simulation with the given costs of forward and backward and a hop (latency between ranks, occupies neither).
 /// \error as lower_schedule, and kInvalid for costs that are not positive (hop: negative).
 ckpt::Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop);
+/// The same with a cost of its own for the forward of each stage; a backward costs `backward` times its forward.
+ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<double>& forward, double backward, double hop);
 
 /// "0F0,0SEND_F0,..." one line per rank, torchtitan's cells; for error messages and tests.
 std::string to_csv(const Action& action);

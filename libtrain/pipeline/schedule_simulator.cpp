@@ -15,7 +15,12 @@ using ckpt::Status;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 struct Costs {
-  double forward, backward, hop;
+  std::vector<double> forward, backward;  ///< per stage; one entry: of every stage
+  double hop;
+  double of(const Action& action) const {
+    const std::vector<double>& costs = action.kind == ActionKind::kForward ? forward : backward;
+    return costs.size() == 1 ? costs[0] : costs[action.stage];
+  }
 };
 
 struct Span {
@@ -80,8 +85,7 @@ class Timeline {
           const Action& action = table_[r][next[r]];
           double ready = next[r] == 0 ? 0 : spans_[r][next[r] - 1].finish;
           if (!inputs_ready(action, next, costs.hop, &ready)) break;
-          const double cost = action.kind == ActionKind::kForward ? costs.forward : costs.backward;
-          spans_[r][next[r]] = {ready, ready + cost};
+          spans_[r][next[r]] = {ready, ready + costs.of(action)};
         }
       }
     }
@@ -136,7 +140,7 @@ struct Event {
 Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
   Timeline timeline(compute);
   TITAN_RETURN_IF_ERROR(timeline.index());
-  TITAN_RETURN_IF_ERROR(timeline.run({1, 2, 0}));  // whole numbers, so that equal times compare equal
+  TITAN_RETURN_IF_ERROR(timeline.run({{1}, {2}, 0}));  // whole numbers, so that equal times compare equal
 
   std::vector<Event> events;
   for (std::uint32_t r = 0; r < compute.size(); ++r) {
@@ -166,22 +170,22 @@ Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
   return lowered;
 }
 
-Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop) {
-  if (!(forward > 0 && backward > 0 && hop >= 0) || !std::isfinite(forward + backward + hop))
-    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) + ", backward " +
-                         std::to_string(backward) + ", hop " + std::to_string(hop));
+namespace {
+
+Result<Simulation> simulate_costs(const ScheduleTable& compute, const Costs& costs) {
   Timeline timeline(compute);
   TITAN_RETURN_IF_ERROR(timeline.index());
-  TITAN_RETURN_IF_ERROR(timeline.run({forward, backward, hop}));
+  if (costs.forward.size() != 1 && costs.forward.size() != timeline.stages())
+    return ckpt::invalid("simulated costs of " + std::to_string(costs.forward.size()) + " stages for a schedule of " + std::to_string(timeline.stages()));
+  TITAN_RETURN_IF_ERROR(timeline.run(costs));
 
   Simulation result;
   double busy = 0;
   for (std::size_t r = 0; r < compute.size(); ++r) {
     std::uint32_t alive = 0, peak = 0;
     for (std::size_t i = 0; i < compute[r].size(); ++i) {
-      const bool is_forward = compute[r][i].kind == ActionKind::kForward;
-      busy += is_forward ? forward : backward;
-      alive += is_forward ? 1 : -1;
+      busy += costs.of(compute[r][i]);
+      alive += compute[r][i].kind == ActionKind::kForward ? 1 : -1;
       peak = std::max(peak, alive);
       result.makespan = std::max(result.makespan, timeline.span(r, i).finish);
     }
@@ -189,6 +193,30 @@ Result<Simulation> simulate(const ScheduleTable& compute, double forward, double
   }
   result.idle_share = 1 - busy / (static_cast<double>(compute.size()) * result.makespan);
   return result;
+}
+
+}  // namespace
+
+Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop) {
+  if (!(forward > 0 && backward > 0 && hop >= 0) || !std::isfinite(forward + backward + hop))
+    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) + ", backward " +
+                         std::to_string(backward) + ", hop " + std::to_string(hop));
+  return simulate_costs(compute, {{forward}, {backward}, hop});
+}
+
+Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<double>& forward, double backward, double hop) {
+  // A stage that only looks up the embedding costs nothing; not all can.
+  double sum = 0;
+  bool valid = backward > 0 && hop >= 0;
+  for (const double cost : forward) {
+    valid = valid && cost >= 0;
+    sum += cost;
+  }
+  if (!valid || !(sum > 0) || !std::isfinite(sum + backward + hop))
+    return ckpt::invalid("simulated costs of stages must not be negative, their sum and the cost of a backward positive and finite");
+  Costs costs{forward, forward, hop};
+  for (double& cost : costs.backward) cost *= backward;
+  return simulate_costs(compute, costs);
 }
 
 }  // namespace titan::train

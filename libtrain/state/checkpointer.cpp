@@ -1,6 +1,7 @@
 #include "libtrain/state/checkpointer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <chrono>
 #include <cstring>
@@ -87,6 +88,7 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   encoder.u64(snapshot.mesh.pp);
   encoder.u64(snapshot.mesh.dp);
   encoder.u64(snapshot.leaf_elements);
+  encoder.u64(static_cast<std::uint64_t>(snapshot.codec));
   encoder.list(snapshot.parameters.size());
   for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
     encoder.str(parameter.name);
@@ -138,7 +140,9 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
 
   // Every rank writes what it owns; nothing but receipts travels.
   OwnedSource source(optimizer, snapshot);
-  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source);
+  // While ranks save they do not compute, so that the threads of computing are free.
+  const auto threads = static_cast<unsigned>(at::get_num_threads());
+  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads);
   status = agree(io, receipt.status());
   if (!status.ok()) {
     if (world_.rank == 0) ckpt::abandon_save(fs_, tmp);

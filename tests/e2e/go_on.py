@@ -38,7 +38,7 @@ class Schedule(Runs):
                     {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 40, "lr_scheduler.decay_type": "cosine"})],
                     capture_output=True, text=True, timeout=60)
                 self.assertEqual(plan.returncode, 0, plan.stderr)
-                promised = {entry["step"]: entry["lr"] for entry in json.loads(plan.stdout)["lr"]["curve"]}
+                promised = {entry["step"]: entry["lr"] for entry in json.loads(plan.stdout)["curve"]}
                 self.train(*words, run=run, nproc=2, training__steps=40, lr_scheduler__decay_type="cosine")
                 stored = {entry["step"]: entry["lr"] for entry in harness.ckpt("lr", "show", f"{run}@40")["curve"]}
                 logged = {step: float(lr) for step, lr in self.lrs(run).items()}
@@ -82,6 +82,32 @@ class Schedule(Runs):
         _, err = self.train(*words, training__steps=20)
         self.assertNotIn("moments of zero", err)
         self.assertEqual(self.ckpt_json(20, "dataloader")["samples"], 14 * 8)
+
+
+class LrSet(Runs):
+    def test_a_run_with_the_printed_lines_resumes_the_rewritten_schedule_without_a_flag(self):
+        self.train(training__steps=20, lr_scheduler__decay_type="cosine")
+        source = self.run_dir / "checkpoint" / "step-00000020"
+        before = self.files(source)
+        for policy in POLICIES:
+            with self.subTest(policy=policy):
+                run = self.work / policy
+                rewritten = run / "checkpoint" / "step-00000020"
+                rewritten.parent.mkdir(parents=True)
+                shown = subprocess.run([harness.CKPT, "lr", "set", str(source), str(rewritten), "--steps", "40", "--policy", policy], capture_output=True, text=True)
+                self.assertEqual(shown.returncode, 0, shown.stderr)
+                self.assertIn("steps = 40", shown.stdout)
+                promised = {entry["step"]: entry["lr"] for entry in harness.ckpt("lr", "show", rewritten)["curve"]}
+                self.train(run=run, nproc=2, training__steps=40, lr_scheduler__decay_type="cosine")
+                self.assertEqual({step: float(lr) for step, lr in self.lrs(run).items()}, {step: promised[step] for step in range(21, 41)})
+                # The same change by permission gives the same curve.
+                other = self.work / f"{policy}-allowed"
+                shutil.copytree(self.run_dir, other)
+                self.train("--allow", "training.steps", f"--lr_scheduler.on_change={policy}", run=other, training__steps=40, lr_scheduler__decay_type="cosine")
+                self.assertEqual(harness.checkpoint_id(other, 40), harness.checkpoint_id(run, 40))
+                # Other values are drift again, on top of the rewritten list.
+                self.train(run=run, training__steps=50, lr_scheduler__decay_type="cosine", expect=13)
+        self.assertEqual(self.files(source), before)
 
 
 class Transfer(Runs):

@@ -70,6 +70,20 @@ class StartAndStop(unittest.TestCase):
         self.assertEqual([(a["dp"], a["pp"], a["first_step"], a["last_step"]) for a in attempts], [(2, 1, 1, 5), (3, 1, 6, 9), (2, 2, 10, 12)])
         self.assertEqual(document["step"], 12)
 
+    def test_compression_switched_on_and_off_between_resumes_changes_nothing(self):
+        self.train(training__steps=12)
+        lines, digest = harness.step_lines(self.run), harness.checkpoint_id(self.run, 12)
+        shutil.rmtree(self.run)
+        for nproc, stop, compression in ((2, 4, "zstd"), (1, 7, "none"), (3, 10, "zstd"), (4, None, "zstd")):
+            layout = {"parallelism__pipeline_parallel_degree": 2} if nproc == 4 else {}
+            until = {"expect": 75, "debug__stop_at_step": stop} if stop else {}
+            self.train(nproc, training__steps=12, checkpoint__compression=compression, **layout, **until)
+            manifest = json.loads((self.run / "checkpoint" / f"step-{stop or 12:08d}" / "manifest.json").read_text())
+            self.assertEqual(manifest["requires"], ["zstd"] if compression == "zstd" else [])
+        self.assertEqual(harness.step_lines(self.run), lines)
+        self.assertEqual(harness.checkpoint_id(self.run, 12), digest)
+        self.assertEqual(harness.ckpt("verify", self.run)["ok"], True)
+
     def test_an_epoch_ends_inside_a_step(self):
         # 4,000 bytes are 249 samples of 16 tokens; 32 steps of 8 samples pass the end of the first epoch.
         self.train(training__steps=34)

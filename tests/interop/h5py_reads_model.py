@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that h5py reads every parameter by name and full shape from model/model.h5, for several layouts, raw.
+"""Shows that h5py (with hdf5plugin) reads every parameter by name and full shape from model/model.h5, for several layouts, raw and zstd.
 
 usage: h5py_reads_model.py         (TITAN_BIN names the folder of titan-ckpt and titan-make-checkpoint)
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import h5py
+import hdf5plugin  # noqa: F401: registers zstd
 import numpy
 
 BIN = pathlib.Path(os.environ["TITAN_BIN"])
@@ -49,6 +50,18 @@ def check_layout(layout, work):
     subprocess.run([BIN / "titan-make-checkpoint", work / "made", *layout.split()], check=True, capture_output=True)
     (work / "made").rename(work / "moved")
     (step,) = (work / "moved").glob("step-*")
+    raw = check_step(f"{layout} raw", step, work)
+    # Compressed, and for another mesh than it was written by.
+    other = work / "compressed" / step.name
+    other.parent.mkdir()
+    mesh = ["--dp", "3", "--pp", "2", "--compression", "zstd"]
+    subprocess.run([BIN / "titan-ckpt", "reshard", step, other, *mesh], check=True, capture_output=True)
+    codecs = {piece[5] if len(piece) > 5 else 0 for p in json.loads((other / "manifest.json").read_text())["parameters"] for piece in p["model"]["pieces"]}
+    check(codecs == {1}, f"{layout}: codecs {codecs} after reshard --compression zstd")
+    return [raw, check_step(f"{layout} resharded zstd", other, work)] + check_missing(layout, step, work)
+
+
+def check_step(layout, step, work):
     manifest = json.loads((step / "manifest.json").read_text())
     tensors = {parameter["name"]: cat(step, parameter["name"], work) for parameter in manifest["parameters"]}
     with h5py.File(step / "model" / "model.h5", "r") as file:
@@ -59,6 +72,12 @@ def check_layout(layout, work):
             check(numpy.array_equal(found[()].astype("float32"), expected), f"{layout}: {name} differs from titan-ckpt cat")
             check(numpy.array_equal(found[3:11].astype("float32"), expected[3:11]), f"{layout}: {name}[3:11] differs")
             check(numpy.array_equal(found[..., 2:5].astype("float32"), expected[..., 2:5]), f"{layout}: {name}[..., 2:5] differs")
+    return len(tensors)
+
+
+def check_missing(layout, step, work):
+    manifest = json.loads((step / "manifest.json").read_text())
+    tensors = {parameter["name"]: cat(step, parameter["name"], work) for parameter in manifest["parameters"]}
     shards = [file["path"] for file in manifest["files"] if file["path"].startswith("model/shard-")]
     gone = manifest["files"].index(next(file for file in manifest["files"] if file["path"] == shards[-1]))
     (step / shards[-1]).unlink()
@@ -70,16 +89,16 @@ def check_layout(layout, work):
         check(numpy.array_equal(found[~away].astype("float32"), tensors[name][~away]), f"{layout}: {name}: other elements changed")
         missing += int(away.sum())
     check(missing > 0, f"{layout}: no element was missing")
-    return len(tensors), missing
+    return [missing]
 
 
 def main():
     tensors = 0
     for layout in LAYOUTS:
         with tempfile.TemporaryDirectory() as folder:
-            read_here, missing = check_layout(layout, pathlib.Path(folder))
-            tensors += read_here
-            print(f"{layout}: {read_here} tensors equal; {missing} elements NaN without the last shard")
+            raw, zstd, missing = check_layout(layout, pathlib.Path(folder))
+            tensors += raw + zstd
+            print(f"{layout}: {raw} tensors equal raw, {zstd} zstd; {missing} elements NaN without the last shard")
     print(f"h5py {h5py.version.version} (HDF5 {h5py.version.hdf5_version}): {tensors} tensors")
 
 

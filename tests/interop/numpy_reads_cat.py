@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows that numpy loads what `titan-ckpt cat -o` writes, with the values that h5py finds in the shards.
 
-usage: numpy_reads_cat.py RUN     (every step of RUN; TITAN_BIN names the folder of titan-ckpt)
+usage: numpy_reads_cat.py RUN...     (every step of each RUN; TITAN_BIN names the folder of titan-ckpt)
 """
 import json
 import os
@@ -11,13 +11,14 @@ import sys
 import tempfile
 
 import h5py
+import hdf5plugin  # noqa: F401: lets h5py read compressed shards
 import numpy
 
 
 def main():
     program = str(pathlib.Path(os.environ["TITAN_BIN"]) / "titan-ckpt")
     compared = 0
-    for step in sorted(pathlib.Path(sys.argv[1]).glob("step-*")):
+    for step in [step for run in sys.argv[1:] for step in sorted(pathlib.Path(run).glob("step-*"))]:
         manifest = json.loads((step / "manifest.json").read_text())
         for parameter in manifest["parameters"]:
             stored = {parameter["name"]: parameter["model"], **{f"{parameter['name']}.{slot}": s for slot, s in parameter.get("slots", {}).items()}}
@@ -35,7 +36,7 @@ def main():
                     sys.exit(f"error: {step.name} {name}: numpy reads other values than h5py")
                 compared += 1
     if compared == 0:
-        sys.exit(f"error: no tensor in {sys.argv[1]}")
+        sys.exit(f"error: no tensor in {sys.argv[1:]}")
     print(f"{compared} tensors equal")
 
 

@@ -30,6 +30,8 @@ def parse_args():
         p.add_argument("--" + name, type=int, required=True)
     p.add_argument("--norm-eps", type=float, default=1e-5)
     p.add_argument("--rope-theta", type=float, default=500000.0)
+    p.add_argument("--rope-scaling", help="llama3:FACTOR:LOW:HIGH:ORIGINAL")
+    p.add_argument("--qkv-bias", action="store_true")
     p.add_argument("--tied", action="store_true")
     p.add_argument("--lr", type=float, default=8e-4)
     p.add_argument("--beta1", type=float, default=0.9)
@@ -54,6 +56,10 @@ def parameter_shapes(a):
         shapes[layer + "attention.wq.weight"] = (a.n_heads * a.head_dim, a.dim)
         shapes[layer + "attention.wk.weight"] = (a.n_kv_heads * a.head_dim, a.dim)
         shapes[layer + "attention.wv.weight"] = (a.n_kv_heads * a.head_dim, a.dim)
+        if a.qkv_bias:
+            shapes[layer + "attention.wq.bias"] = (a.n_heads * a.head_dim,)
+            shapes[layer + "attention.wk.bias"] = (a.n_kv_heads * a.head_dim,)
+            shapes[layer + "attention.wv.bias"] = (a.n_kv_heads * a.head_dim,)
         shapes[layer + "attention.wo.weight"] = (a.dim, a.n_heads * a.head_dim)
         shapes[layer + "feed_forward.w1.weight"] = (a.ffn_dim, a.dim)
         shapes[layer + "feed_forward.w2.weight"] = (a.dim, a.ffn_dim)
@@ -82,8 +88,18 @@ def load_weights(path, shapes):
     return weights
 
 
-def rope_frequencies(head_dim, length, theta):
+def scaled(freqs, scaling):
+    """Llama 3.1's scaling, written as "llama3:factor:low:high:original"."""
+    factor, low, high, original = map(float, scaling.split(":")[1:])
+    wavelength = 2 * math.pi / freqs
+    smooth = ((original / wavelength - low) / (high - low)).clamp(0, 1)  # 0 slow, 1 fast
+    return (1 - smooth) * freqs / factor + smooth * freqs
+
+
+def rope_frequencies(head_dim, length, theta, scaling=None):
     freqs = 1.0 / (theta ** (torch.arange(0, head_dim, 2).float() / head_dim))
+    if scaling:
+        freqs = scaled(freqs, scaling)
     angles = torch.outer(torch.arange(length).float(), freqs)
     return torch.polar(torch.ones_like(angles), angles)  # [T, head_dim / 2]
 
@@ -97,11 +113,15 @@ def normalise(x, weight, eps):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
 
 
+def project(x, w, name, heads, head_dim):
+    return F.linear(x, w[name + ".weight"], w.get(name + ".bias")).view(*x.shape[:2], heads, head_dim)
+
+
 def attend(x, w, layer, a, freqs):
     batch, length, _ = x.shape
-    q = (x @ w[layer + "wq.weight"].T).view(batch, length, a.n_heads, a.head_dim)
-    k = (x @ w[layer + "wk.weight"].T).view(batch, length, a.n_kv_heads, a.head_dim)
-    v = (x @ w[layer + "wv.weight"].T).view(batch, length, a.n_kv_heads, a.head_dim)
+    q = project(x, w, layer + "wq", a.n_heads, a.head_dim)
+    k = project(x, w, layer + "wk", a.n_kv_heads, a.head_dim)
+    v = project(x, w, layer + "wv", a.n_kv_heads, a.head_dim)
     q, k = rotate(q, freqs), rotate(k, freqs)
     # Query head h reads key/value head h // (heads per group).
     repeat = a.n_heads // a.n_kv_heads
@@ -158,7 +178,7 @@ def main():
     torch.set_num_threads(a.threads)
     batches = torch.from_numpy(np.load(a.tokens).astype(np.int64))
     weights = load_weights(a.weights, parameter_shapes(a))
-    freqs = rope_frequencies(a.head_dim, batches.shape[2] - 1, a.rope_theta)
+    freqs = rope_frequencies(a.head_dim, batches.shape[2] - 1, a.rope_theta, a.rope_scaling)
     params = list(weights.values())
     optimizer = torch.optim.AdamW(params, lr=a.lr, betas=(a.beta1, a.beta2), eps=a.eps, weight_decay=a.weight_decay)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_factor(a, a.total_steps or len(batches)))

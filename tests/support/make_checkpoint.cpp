@@ -69,7 +69,7 @@ Status write_ranks(Fs& fs, const std::string& tmp, const Synthetic& options, con
   if (options.values == Values::kNormal) source = std::make_unique<BulkSource>(options, snapshot.parameters);
   else source = std::make_unique<SyntheticSource>(options, snapshot.parameters);
   for (std::uint32_t rank = first; rank < snapshot.mesh.world(); rank += stride) {
-    TITAN_ASSIGN_OR_RETURN(receipts[rank], write_rank(fs, tmp, snapshot, rank, *source));
+    TITAN_ASSIGN_OR_RETURN(receipts[rank], write_rank(fs, tmp, snapshot, rank, *source, options.threads));
   }
   return ok_status();
 }
@@ -117,6 +117,7 @@ Snapshot synthetic_snapshot(const Synthetic& options) {
   s.mesh = {options.pp, options.dp, 1};
   s.leaf_elements = options.leaf_elements;
   s.dtype = options.dtype;
+  s.codec = options.codec;
   s.optimizer_step = options.step;
   s.lr = schedule_from({options.peak_lr, 10, 100, std::nullopt, "cosine", 0.1});
   s.data.samples = options.step * 8;

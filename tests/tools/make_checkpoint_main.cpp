@@ -57,6 +57,8 @@ bool set(Synthetic& options, const std::string& name, const std::string& value) 
   else if (name == "vocab") options.vocab = number();
   else if (name == "layers") options.layers = static_cast<std::uint32_t>(number());
   else if (name == "dtype" && value == "bf16") options.dtype = DType::kBF16;
+  else if (name == "compression" && (value == "zstd" || value == "none")) options.codec = value == "zstd" ? Codec::kZstd : Codec::kRaw;
+  else if (name == "threads") options.threads = static_cast<unsigned>(number());
   else if (name == "lr") options.peak_lr = std::stod(value);
   else if (name == "created") options.created = value;
   else if (name == "change") options.changes.push_back(parse_change(value));

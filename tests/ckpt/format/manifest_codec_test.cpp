@@ -26,6 +26,36 @@ TEST(ManifestCodec, ReadsBackWhatItWrote) {
   EXPECT_EQ(encode_manifest(*decoded), encode_manifest(manifest));
 }
 
+TEST(ManifestCodec, WritesTheLowestMinorVersionAndNamesTheFeature) {
+  Manifest manifest = small_manifest();
+  manifest.minor = 7;  // as read from a newer writer
+  EXPECT_THAT(encode_manifest(manifest), HasSubstr("\"minor\":0}"));
+  EXPECT_THAT(encode_manifest(manifest), HasSubstr("\"requires\":[]"));
+  manifest.parameters[0].slots[1].tensor.pieces[0].codec = Codec::kZstd;
+  const std::string text = encode_manifest(manifest);
+  EXPECT_THAT(text, HasSubstr("\"minor\":1}"));
+  EXPECT_THAT(text, HasSubstr("\"requires\":[\"zstd\"]"));
+  const auto decoded = decode_manifest("m", text);
+  ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
+  manifest.minor = 1;
+  EXPECT_EQ(*decoded, manifest);
+}
+
+TEST(ManifestCodec, RefusesCompressedPiecesWithTooLargeChunks) {
+  Manifest manifest = small_manifest();
+  manifest.leaf_elements = kMaxChunkBytes / 4 + 1;
+  ParameterRecord& record = manifest.parameters[0];
+  record.meta.shape = {kMaxChunkBytes};
+  record.model->chunk = manifest.leaf_elements;
+  record.model->pieces = {record.model->pieces[0]};
+  record.model->pieces[0].codec = Codec::kZstd;
+  record.model->pieces[0].leaf_count = 4;
+  record.model->pieces[0].row = 0;
+  manifest.files[record.model->pieces[0].file].table_rows = 4;
+  manifest.files[record.model->pieces[0].file].bytes = std::uint64_t{1} << 40;
+  EXPECT_THAT(decode_manifest("m", encode_manifest(manifest)).status().message, HasSubstr("too large for compressed pieces"));
+}
+
 TEST(ManifestCodec, ReadsAManifestWithoutComponents) {
   Manifest manifest;
   const auto decoded = decode_manifest("m", encode_manifest(manifest));
@@ -106,10 +136,11 @@ constexpr Code kNewer = Code::kIncompatible;
 INSTANTIATE_TEST_SUITE_P(
     ManifestCodec, Malformed,
     ::testing::Values(
-        Edit{"UnknownFeature", "\"requires\":[]", "\"requires\":[\"zstd\"]", kNewer, "zstd"},
+        Edit{"UnknownFeature", "\"requires\":[]", "\"requires\":[\"zstd\",\"quantum\"]", kNewer, "quantum"},
         Edit{"UnknownOrder", "\"order\":\"row_major\"", "\"order\":\"column_major\"", kNewer, "column_major"},
         Edit{"UnknownOrderOfAParameter", "\"stage\":0,", "\"stage\":0,\"order\":\"column_major\",", kNewer, "column_major"},
-        Edit{"UnknownCodec", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,1]", kNewer, "codec 1"},
+        Edit{"UnknownCodec", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,2]", kNewer, "codec 2"},
+        Edit{"CompressedPieceWithoutItsFeature", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,1]", kBad, "'requires' does not name 'zstd'"},
         Edit{"UnknownRole", "\"role\":\"json\"", "\"role\":\"mirror\"", kNewer, "mirror"},
         Edit{"OtherFormatName", "\"titan-checkpoint\"", "\"titanic\"", kBad, "titanic"},
         Edit{"MajorZero", "\"major\":1", "\"major\":0", kBad, "version 0"},

@@ -93,6 +93,32 @@ TEST(ShardFile, UncoveredRangesTakeOverlapsAndEnds) {
   EXPECT_EQ(text({{2, 2}}, 4), "[0,2)[2,4)");
 }
 
+TEST(ShardFile, PlacesCompressedLeavesAsAStream) {
+  // Enough chunks that looking each of them up would take minutes.
+  std::vector<ShardPiece> many{{"w", DType::kF32, {16'000 * 1000, 1000}, {0, 16'000}, Codec::kZstd}, {"raw", DType::kF32, {70'000, 1000}, {0, 70}},
+                               {"b", DType::kBF16, {2'500, 1000}, {2, 1}, Codec::kZstd, {{700, 0}}}};
+  for (std::uint64_t i = 0; i < 16'000; ++i) many[0].stored.push_back(i % 7 ? StoredLeaf{3000 + i % 1000, 0} : StoredLeaf{4000, 3});
+  const auto skeleton = make_skeleton(many);
+  ASSERT_TRUE(skeleton.ok()) << skeleton.status().to_string();
+  std::uint64_t at = kStreamBegin;
+  std::vector<ByteRange> used;
+  for (std::size_t p = 0; p < many.size(); ++p) {
+    EXPECT_EQ(skeleton->offsets[p], at);
+    for (std::uint64_t leaf = many[p].leaves.first; leaf < many[p].leaves.end(); ++leaf) {
+      ASSERT_EQ(skeleton->leaf_offset(many, p, leaf), at);
+      at += many[p].stored_bytes(leaf);
+    }
+  }
+  EXPECT_EQ(skeleton->table_offset, at);
+  EXPECT_EQ(skeleton->table_rows, 16'071u);
+  const std::uint64_t stream_end = at + skeleton->table_rows * kLeafRowBytes;
+  for (const auto& extent : skeleton->metadata) {
+    EXPECT_TRUE(extent.offset + extent.bytes.size() <= kStreamBegin || extent.offset >= stream_end) << extent.offset;
+    EXPECT_LE(extent.offset + extent.bytes.size(), skeleton->file_bytes);
+  }
+  EXPECT_LT(skeleton->file_bytes - stream_end, std::uint64_t{16'071} * 80 + 8192) << "metadata per chunk";
+}
+
 TEST(ShardFile, RefusesPiecesThatCannotBe) {
   EXPECT_EQ(make_skeleton({}).status().code, Code::kInvalid);
   EXPECT_EQ(make_skeleton({{"a", DType::kF32, {10, 5}, {0, 0}}}).status().code, Code::kInvalid);

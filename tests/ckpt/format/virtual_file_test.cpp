@@ -63,6 +63,13 @@ TEST(VirtualFile, IsDeterministicAndAFunctionOfTheLayout) {
   EXPECT_NE(*make_virtual_file(other), *first);
 }
 
+TEST(VirtualFile, HoldsTheMappings) {
+  const auto made = make_virtual_file({{"w", DType::kF32, {7, 11}, 20, {{"shard-00000.h5", {0, 2}}, {"shard-00017.h5", {2, 2}}}}});
+  ASSERT_TRUE(made.ok());
+  const std::string_view text(reinterpret_cast<const char*>(made->data()), made->size());
+  for (const char* part : {"GCOL", "shard-00000.h5", "w@0", "shard-00017.h5", "w@2"}) EXPECT_NE(text.find(part), text.npos) << part;
+}
+
 TEST(VirtualFile, RefusesEqualNames) {
   const VirtualTensor tensor{"w", DType::kF32, {2}, 20, {{"shard-00000.h5", {0, 1}}}};
   const auto made = make_virtual_file({tensor, tensor});

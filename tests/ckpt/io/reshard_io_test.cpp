@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <random>
+#include <utility>
 
 #include "ckpt/io/publish.h"
 #include "ckpt/io/verifier.h"
@@ -85,24 +85,65 @@ TEST(ReshardIo, AnyChainKeepsEveryTensorAndTheId) {
     std::vector<ParameterMeta> parameters = random_model(random, layers);
     Snapshot snapshot = testing::make_snapshot(parameters, {1, 1 + static_cast<std::uint32_t>(random() % 5), 1}, 1 + random() % 40);
     snapshot.dtype = random() % 2 ? DType::kF32 : DType::kBF16;
+    snapshot.codec = random() % 2 ? Codec::kRaw : Codec::kZstd;
+    Codec codec = snapshot.codec;
     MemFs fs;
     const auto published = testing::save(fs, "/run", snapshot);
     ASSERT_TRUE(published.ok()) << published.status().to_string();
     const Manifest first = CheckpointReader::open(fs, published->path)->manifest();
     std::string path = published->path;
     for (int link = 0; link < 4; ++link) {
-      const ReshardTarget target{1 + static_cast<std::uint32_t>(random() % 9), 1 + static_cast<std::uint32_t>(random() % (layers + 2))};
-      SCOPED_TRACE(std::to_string(target.dp) + "x" + std::to_string(target.pp));
+      ReshardTarget target{1 + static_cast<std::uint32_t>(random() % 9), 1 + static_cast<std::uint32_t>(random() % (layers + 2))};
+      if (random() % 2 == 0) target.codec = random() % 2 ? Codec::kRaw : Codec::kZstd;
+      const Codec before = std::exchange(codec, target.codec.value_or(codec));
+      SCOPED_TRACE(std::to_string(*target.dp) + "x" + std::to_string(*target.pp) + (codec == Codec::kRaw ? " raw" : " zstd"));
       const std::string next = "/link" + std::to_string(link);
-      const auto outcome = reshard(fs, path, next, target, std::uint64_t{1} << (19 + random() % 4));
+      const auto outcome = reshard(fs, path, next, target, std::uint64_t{8} << (20 + random() % 4));
       ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
-      EXPECT_EQ(outcome->manifest.mesh, (Mesh{target.pp, target.dp, 1}));
-      EXPECT_EQ(outcome->counts.decoded, 0u);
-      EXPECT_EQ(outcome->counts.encoded, 0u);
+      EXPECT_EQ(outcome->manifest.mesh, (Mesh{*target.pp, *target.dp, 1}));
+      EXPECT_EQ(outcome->counts.decoded, before == Codec::kZstd && codec == Codec::kRaw ? outcome->counts.leaves : 0);
+      EXPECT_EQ(outcome->counts.encoded, before == Codec::kRaw && codec == Codec::kZstd ? outcome->counts.leaves : 0);
       expect_equal_state(fs, next, snapshot, first);
       path = next;
     }
   }
+}
+
+TEST(ReshardIo, AShortLastLeafAloneInItsPieceTravelsUndecoded) {
+  // 33 elements in leaves of 16: over 3 ranks the last leaf, one element, is a piece of its own.
+  MemFs fs;
+  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {33}}}, {1, 1, 1}, 16);
+  ASSERT_TRUE(testing::save(fs, "/run", snapshot).ok());
+  const Manifest first = CheckpointReader::open(fs, "/run/step-00000040")->manifest();
+  struct Link {
+    const char *from, *to;
+    ReshardTarget target;
+    std::uint64_t encoded, decoded;
+  };
+  const Link links[] = {
+      {"/run/step-00000040", "/zstd", {1, 1, "", Codec::kZstd}, 9, 0},
+      {"/zstd", "/cut", {3, 1}, 0, 0},
+      {"/cut", "/whole", {1, 1}, 0, 0},
+      {"/cut", "/raw", {3, 1, "", Codec::kRaw}, 0, 9},
+      {"/raw", "/again", {3, 1}, 0, 0},
+  };
+  for (const Link& link : links) {
+    SCOPED_TRACE(link.to);
+    const auto outcome = reshard(fs, link.from, link.to, link.target);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
+    EXPECT_EQ(outcome->counts.encoded, link.encoded);
+    EXPECT_EQ(outcome->counts.decoded, link.decoded);
+    if (link.target.dp == 3u) {
+      const std::vector<Piece>& pieces = outcome->manifest.parameters[0].model->pieces;
+      ASSERT_EQ(pieces.size(), 3u);
+      EXPECT_EQ(pieces[2].first_leaf, 2u);
+      EXPECT_EQ(pieces[2].leaf_count, 1u);
+    }
+    expect_equal_state(fs, link.to, snapshot, first);
+  }
+  const Manifest again = CheckpointReader::open(fs, "/again")->manifest();
+  for (const FileEntry& file : again.files)
+    EXPECT_EQ(testing::get_text(fs, "/raw/" + file.path), testing::get_text(fs, "/again/" + file.path)) << file.path;
 }
 
 Snapshot layered(std::uint64_t leaf_elements = 32) {

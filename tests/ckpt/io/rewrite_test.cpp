@@ -35,10 +35,10 @@ bool whole(Fs& fs, const std::string& path) {
 }
 
 // The simplest tool there is: every member of SRC carried, the manifest with another writer.
-Status copy_checkpoint(Fs& fs, const std::string& src, const std::string& dst, bool force = false) {
+Status copy_checkpoint(Fs& fs, const std::string& src, const std::string& dst, bool force = false, const char* writer = "copied") {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, src));
   Manifest manifest = reader.manifest();
-  manifest.writer = "copied";
+  manifest.writer = writer;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, src, dst, force));
   for (const FileEntry& file : manifest.files) TITAN_RETURN_IF_ERROR(rewrite->carry(file.path).status());
   return rewrite->publish(manifest);
@@ -153,28 +153,29 @@ TEST_P(Replacing, APinnedCheckpointIsNotReplaced) {
 TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
   for (const bool force : {false, true}) {
     std::uint64_t k = 1, old = 0, fresh = 0, none = 0;
+    MemFs memory;
+    make(memory, "/src");
     for (bool fired = true; fired; ++k) {
       SCOPED_TRACE("call " + std::to_string(k) + (force ? " --force" : ""));
-      MemFs memory;
-      make(memory, "/src");
+      ASSERT_TRUE(remove_tree(memory, "/out").ok());
       ASSERT_TRUE(memory.make_dir("/out").ok());
-      if (force) make(memory, "/out", 20);
+      ASSERT_TRUE(!force || copy_checkpoint(memory, kSrc, "/out/step-00000020").ok());
       const auto before = contents(memory, "/src");
       FailingFs inner(memory), fs(static_cast<Fs&>(inner));
       if (!GetParam()) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
       fs.arm({.k = k, .repeat = Repeat::kSticky, .error = ENOSPC});
-      const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000020", force);
+      const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000020", force, "fresh");
       fired = fs.fired();
       EXPECT_FALSE(fs.synced_after_failure());
       const bool untouched = contents(memory, "/src") == before;
       EXPECT_TRUE(untouched);
 
       const std::string writer = writer_of(memory, "/out/step-00000020");
-      if (writer == "copied") ++fresh;
+      if (writer == "fresh") ++fresh;
       else if (writer.starts_with("<")) ++none;
       else ++old;
       const bool there = !writer.starts_with("<");
-      EXPECT_TRUE(!status.ok() || writer == "copied") << writer;
+      EXPECT_TRUE(!status.ok() || writer == "fresh") << writer;
       EXPECT_EQ(there, whole(memory, "/out/step-00000020"));
       EXPECT_TRUE(there || !force || !GetParam()) << "an exchange leaves no gap";
 
@@ -196,11 +197,11 @@ TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
 
 TEST_P(Replacing, AFailedCallIsReportedAndLeavesNoTemporary) {
   std::uint64_t k = 1;
+  MemFs memory;
+  make(memory, "/src");
+  make(memory, "/out", 20);
   for (bool fired = true; fired; ++k) {
     SCOPED_TRACE("call " + std::to_string(k));
-    MemFs memory;
-    make(memory, "/src");
-    make(memory, "/out", 20);
     FailingFs inner(memory), fs(static_cast<Fs&>(inner));
     if (!GetParam()) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
     fs.arm({.k = k, .error = EIO});

@@ -9,6 +9,7 @@
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt {
@@ -73,6 +74,7 @@ TEST(Writer, AnyModelOnAnyMeshReadsBackAndHasTheIdOfOneRank) {
     for (const Mesh mesh : {Mesh{1, 1, 1}, Mesh{static_cast<std::uint32_t>(1 + random() % 3), static_cast<std::uint32_t>(1 + random() % 5), 1}}) {
       Snapshot snapshot = make_snapshot(model, mesh, leaf);
       snapshot.dtype = round % 4 == 1 ? DType::kBF16 : DType::kF32;
+      snapshot.codec = random() % 2 ? Codec::kZstd : Codec::kRaw;
       const std::string dir = "/runs/" + std::to_string(mesh.world()) + (id ? "b" : "a") + "/checkpoint";
       const auto published = testing::save(fs, dir, snapshot);
       ASSERT_TRUE(published.ok()) << published.status().to_string();
@@ -87,6 +89,50 @@ TEST(Writer, AnyModelOnAnyMeshReadsBackAndHasTheIdOfOneRank) {
       id = published->id;
     }
   }
+}
+
+TEST(Writer, CompressionChangesNeitherTheIdNorABit) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    testing::Synthetic options;
+    options.dtype = dtype;
+    options.dim = 64;
+    options.leaf_elements = 2000;
+    MemFs fs;
+    const auto raw = testing::make_checkpoint(fs, "/raw", options);
+    ASSERT_TRUE(raw.ok()) << raw.status().to_string();
+    options.codec = Codec::kZstd;
+    options.threads = 3;
+    options.dp = 3;
+    options.pp = 2;
+    const auto zstd = testing::make_checkpoint(fs, "/zstd", options);
+    ASSERT_TRUE(zstd.ok()) << zstd.status().to_string();
+    EXPECT_EQ(raw->id, zstd->id);
+    const auto report = verify_checkpoint(fs, zstd->path);
+    ASSERT_TRUE(report.ok());
+    EXPECT_TRUE(report->damage.empty());
+    auto a = CheckpointReader::open(fs, raw->path), b = CheckpointReader::open(fs, zstd->path);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_EQ(a->manifest().minor, 0u);
+    EXPECT_EQ(b->manifest().minor, 1u);
+    for (std::uint32_t i = 0; i < a->manifest().parameters.size(); ++i) {
+      for (const char* slot : {"", kExpAvg, kExpAvgSq}) {
+        const LeafGrid grid = a->manifest().parameters[i].meta.grid(2000);
+        std::vector<std::byte> left(grid.elements * dtype_size(dtype)), right(left.size());
+        ASSERT_TRUE(a->read({i, slot}, {0, grid.count()}, left).ok());
+        const Status status = b->read({i, slot}, {0, grid.count()}, right);
+        ASSERT_TRUE(status.ok()) << status.to_string();
+        EXPECT_TRUE(left == right) << a->manifest().stored_name({i, slot});
+      }
+    }
+  }
+}
+
+TEST(Writer, RefusesLeavesThatAreTooLargeToBeCompressed) {
+  MemFs fs;
+  Snapshot snapshot = make_snapshot({{"w", {kMaxChunkBytes}}}, {1, 1, 1}, kMaxChunkBytes / 4 + 1);
+  EXPECT_NE(begin_save(fs, "/run", snapshot, "a").status().code, Code::kInvalid);
+  snapshot.codec = Codec::kZstd;
+  EXPECT_EQ(begin_save(fs, "/run", snapshot, "b").status().code, Code::kInvalid);
 }
 
 TEST(Writer, SavesThroughThePosixFileSystem) {

@@ -45,6 +45,40 @@ TEST(ModelDims, ExplicitDimensionsWinOverTheFlavour) {
   EXPECT_EQ(dims_of("model.dim=512").ffn_dim, 1536);
 }
 
+TEST(ModelDims, BiasesAndScalingAreOffUnlessAskedFor) {
+  EXPECT_FALSE(dims_of("").qkv_bias);
+  EXPECT_FALSE(dims_of("").rope_scaling.has_value());
+  EXPECT_TRUE(dims_of("model.qkv_bias=true").qkv_bias);
+  EXPECT_EQ(dims_of("model.rope_scaling=llama3:32.0:1:4.0:8192").rope_scaling, (RopeScaling{32, 1, 4, 8192}));
+}
+
+TEST(ModelDims, RopeScalingHasOneText) {
+  for (const char* text : {"llama3:8:1:4:8192", "llama3:8.0:1.0:4.00:8192", "llama3:8e0:1:4:8192"})
+    EXPECT_EQ(rope_scaling_text(*parse_rope_scaling(text)), "llama3:8:1:4:8192") << text;
+  EXPECT_EQ(rope_scaling_text({2.5, 0.5, 4, 2048}), "llama3:2.5:0.5:4:2048");
+}
+
+TEST(ModelDims, RefusesRopeScalingThatCannotBeRead) {
+  for (const char* text : {"", "llama3", "llama3:", "llama3:8:1:4", "llama3:8:1:4:8192:", "llama3:8:1:4:8192:1", "llama3:8:1:4:8192.5", "llama3:8::4:8192",
+                           "llama3:8:1:4:nan", "llama3:0.5:1:4:8192", "llama3:8:4:4:8192", "llama3:8:0:4:8192", "llama3:8:1:4:1e300", "llama2:8:1:4:8192"}) {
+    const auto parsed = parse_rope_scaling(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.status().code, ckpt::Code::kInvalid) << text;
+  }
+  EXPECT_EQ(parse_rope_scaling("yarn:4").status().code, ckpt::Code::kUnsupported);
+}
+
+TEST(ModelDims, BiasesStandBehindTheirWeights) {
+  std::vector<std::string> names;
+  for (const ckpt::ParameterMeta& p : model_parameters(dims_of("model.n_layers=1 model.n_kv_heads=4 model.qkv_bias=true"))) names.push_back(p.name);
+  EXPECT_EQ(std::vector<std::string>(names.begin() + 1, names.begin() + 8),
+            (std::vector<std::string>{"layers.0.attention.wq.weight", "layers.0.attention.wq.bias", "layers.0.attention.wk.weight", "layers.0.attention.wk.bias",
+                                      "layers.0.attention.wv.weight", "layers.0.attention.wv.bias", "layers.0.attention.wo.weight"}));
+  const auto list = model_parameters(dims_of("model.n_kv_heads=4 model.qkv_bias=true"));
+  EXPECT_THAT(list[2].shape, ElementsAre(256u));
+  EXPECT_THAT(list[4].shape, ElementsAre(64u));
+}
+
 TEST(ModelDims, FfnWidthFollowsTorchtitansRule) {
   EXPECT_EQ(ffn_width(256, 256, 1.0), 768);
   EXPECT_EQ(ffn_width(4096, 1024, 1.3), 14336);

@@ -205,6 +205,23 @@ TEST(Lowering, RejectsMalformedTables) {
   }
 }
 
+TEST(Simulator, UnequalStagesWaitForTheSlowest) {
+  const auto table = make_schedule("1F1B", 3, 100).value();
+  const Simulation equal = simulate(table, {2.0, 2.0, 2.0}, 2, 0).value();
+  EXPECT_NEAR(equal.idle_share, simulated("1F1B", 3, 100, 1, 2, 0).idle_share, 1e-12);
+  EXPECT_EQ(equal.peak_in_flight, simulated("1F1B", 3, 100, 1, 2, 0).peak_in_flight);
+  // 100 micro-batches of the slowest stage (3 + 6), and the fill and drain of the two others.
+  EXPECT_NEAR(simulate(table, {1.0, 2.0, 3.0}, 2, 0).value().makespan, 100 * 9 + (1 + 2) * 3, 1e-9);
+  EXPECT_NEAR(simulate(table, {0.0, 2.0, 3.0}, 2, 0).value().makespan, 100 * 9 + 2 * 3, 1e-9);
+}
+
+TEST(Simulator, RejectsCostsOfStagesThatMeanNothing) {
+  const auto table = make_schedule("GPipe", 2, 2).value();
+  for (const std::vector<double>& costs : {std::vector<double>{1, 2, 3}, {1, -1}, {0, 0}, {1, std::nan("")}, {}})
+    EXPECT_EQ(simulate(table, costs, 2, 0).status().code, Code::kInvalid);
+  EXPECT_EQ(simulate(table, {1.0, 1.0}, 0, 0).status().code, Code::kInvalid);
+}
+
 TEST(Simulator, RejectsCostsThatMeanNothing) {
   const auto table = make_schedule("GPipe", 2, 2).value();
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();

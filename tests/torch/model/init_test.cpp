@@ -51,6 +51,7 @@ TEST(Init, FollowsTorchtitansRules) {
     EXPECT_NEAR(init_rule(dims, "layers.0." + std::string(name) + ".weight").std, 0.02 / std::sqrt(2.0), 1e-15) << name;
     EXPECT_NEAR(init_rule(dims, "layers.11." + std::string(name) + ".weight").std, 0.02 / std::sqrt(24.0), 1e-15) << name;
   }
+  EXPECT_EQ(init_rule(dims, "layers.3.attention.wk.bias"), (InitRule{InitKind::kZeros, 0}));
   EXPECT_EQ(init_rule(tiny_dims(true), "tok_embeddings.weight"), (InitRule{InitKind::kNormal, 0.02})) << "serves as head too";
   EXPECT_THROW(init_rule(dims, "layers.0.attention.bias"), std::invalid_argument);
 }

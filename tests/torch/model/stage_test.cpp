@@ -77,7 +77,9 @@ double loss_of(const Stage& stage, const RunPlan& plan) {
 TEST(Stage, GradientsAgreeWithFiniteDifferences) {
   use_one_thread();
   for (const bool tied : {false, true}) {
-    const RunPlan plan = make_plan(tiny_dims(tied), {}, 1);
+    ModelDims dims = tiny_dims(tied);
+    dims.qkv_bias = tied;
+    const RunPlan plan = make_plan(dims, {}, 1);
     Stage stage(plan, 0, kSeqLen);
     stage.init_weights(11);
     const at::Tensor tokens = tokens_of(plan, 1, 0);
@@ -141,6 +143,18 @@ TEST(Rope, RotatesAdjacentPairsByKnownAngles) {
   }
 }
 
+TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
+  // Head dim 8, theta 10000: frequencies 1, 0.1, 0.01, 0.001; wavelengths 6.3, 63, 628, 6283.
+  const RopeScaling scaling{.factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 1000};
+  const at::Tensor plain = at::angle(rope_table(2, 8, 10000))[1], scaled = at::angle(rope_table(2, 8, 10000, scaling))[1];
+  const std::vector<float> was = floats(plain), is = floats(scaled);
+  EXPECT_EQ(is[0], was[0]);  // below 1000 / 4
+  EXPECT_EQ(is[1], was[1]);
+  const double wavelength = 2 * std::acos(-1.0) / 0.01, smooth = (1000 / wavelength - 1) / 3;  // between
+  EXPECT_NEAR(is[2], (1 - smooth) * 0.01 / 8 + smooth * 0.01, 1e-8);
+  EXPECT_NEAR(is[3], 0.001 / 8, 1e-9);  // above 1000 / 1
+}
+
 TEST(Rope, ScoresDependOnDistanceOnly) {
   const at::Tensor table = rope_table(64, 8, 500000);
   const at::Tensor q = at::arange(8, at::kFloat).cos(), k = at::arange(8, at::kFloat).sin();
@@ -176,6 +190,20 @@ TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
   const auto repeat = [](const at::Tensor& w) { return w.view({2, 6, 24}).repeat_interleave(2, 0).view({24, 24}); };
   const at::Tensor wk4 = repeat(wk), wv4 = repeat(wv);
   EXPECT_TRUE(at::allclose(attention(x, {wq, wk, wv, wo}, 6, rope), attention(x, {wq, wk4, wv4, wo}, 6, rope), 1e-5, 1e-6));
+}
+
+TEST(Attention, BiasesAreAddedBeforeTheRotation) {
+  const at::Tensor x = at::arange(2 * 9 * 24, at::kFloat).sin().view({2, 9, 24}), rope = rope_table(9, 6, 10000);
+  const auto weight = [](std::int64_t rows, double phase) { return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2; };
+  const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
+  const at::Tensor q = at::arange(24, at::kFloat).sin(), k = at::arange(12, at::kFloat).cos(), v = at::arange(12, at::kFloat).sin();
+  // A further input that is always 1 carries the bias in a wider weight.
+  const at::Tensor one = at::ones({2, 9, 1});
+  const auto wide = [](const at::Tensor& w, const at::Tensor& bias) { return at::cat({w, bias.unsqueeze(1)}, 1); };
+  const at::Tensor wide_q = wide(wq, q), wide_k = wide(wk, k), wide_v = wide(wv, v);
+  const at::Tensor with = attention(x, {wq, wk, wv, wo, q, k, v}, 6, rope);
+  EXPECT_TRUE(at::allclose(with, attention(at::cat({x, one}, 2), {wide_q, wide_k, wide_v, wo}, 6, rope), 1e-5, 1e-5));
+  EXPECT_FALSE(at::allclose(with, attention(x, {wq, wk, wv, wo}, 6, rope), 1e-2, 1e-2));
 }
 
 TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {

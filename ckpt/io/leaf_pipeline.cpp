@@ -1,0 +1,166 @@
+#include "ckpt/io/leaf_pipeline.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "ckpt/io/turnstile.h"
+
+namespace titan::ckpt {
+namespace {
+
+std::uint64_t longest_leaf(const std::vector<ShardPiece>& pieces) {
+  std::uint64_t longest = 0;
+  for (const ShardPiece& piece : pieces) longest = std::max(longest, piece.raw_bytes(piece.leaves.first));
+  return longest;
+}
+
+std::uint64_t count_leaves(const std::vector<ShardPiece>& pieces) {
+  std::uint64_t count = 0;
+  for (const ShardPiece& piece : pieces) count += piece.leaves.count;
+  return count;
+}
+
+Result<std::span<const std::byte>> fetch_checked(const ShardPiece& piece, const std::string& path, const LeafProvider& fetch, std::size_t p,
+                                                 std::uint64_t leaf, std::span<std::byte> scratch) {
+  const std::uint64_t bytes = piece.raw_bytes(leaf);
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch(p, leaf, scratch.first(bytes)));
+  if (raw.size() != bytes) {
+    return failed("leaf " + std::to_string(leaf) + " of '" + piece.tensor + "' for " + path + " has " + std::to_string(raw.size()) + " bytes, expected " +
+                  std::to_string(bytes));
+  }
+  return raw;
+}
+
+class Ring {
+ public:
+  Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile) : store_(store), turnstile_(turnstile), slots_(threads + 1) {
+    for (Slot& slot : slots_) {
+      slot.scratch.resize(leaf_bytes);
+      free_.push_back(&slot);
+    }
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Ring() { join(); }
+
+  // A slot's scratch to fetch into; empty after an error.
+  std::span<std::byte> next_scratch() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
+    return status_.ok() ? std::span<std::byte>(free_.front()->scratch) : std::span<std::byte>();
+  }
+
+  // Hands the leaf in the present slot to the threads; it is copied unless it was fetched into the scratch.
+  void push(FetchedLeaf leaf) {
+    Slot* slot = free_front();
+    if (leaf.raw.data() != slot->scratch.data()) {
+      std::memcpy(slot->scratch.data(), leaf.raw.data(), leaf.raw.size());
+      leaf.raw = std::span<const std::byte>(slot->scratch).first(leaf.raw.size());
+    }
+    slot->leaf = leaf;
+    const std::lock_guard lock(mutex_);
+    free_.pop_front();
+    ready_.push_back(slot);
+    changed_.notify_all();
+  }
+
+  void fail(const Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (status_.ok()) status_ = status;
+      changed_.notify_all();
+    }
+    turnstile_.stop();
+  }
+
+  Status finish() {
+    join();
+    return status_;
+  }
+
+ private:
+  struct Slot {
+    std::vector<std::byte> scratch;
+    FetchedLeaf leaf;
+  };
+
+  Slot* free_front() {
+    const std::lock_guard lock(mutex_);
+    return free_.front();
+  }
+
+  void work() {
+    LeafEncoder encoder;
+    for (;;) {
+      Slot* slot = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !ready_.empty() || closed_ || !status_.ok(); });
+        if (!status_.ok() || ready_.empty()) return;
+        slot = ready_.front();
+        ready_.pop_front();
+      }
+      if (Status status = store_(slot->leaf, encoder); !status.ok()) return fail(status);
+      const std::lock_guard lock(mutex_);
+      free_.push_back(slot);
+      changed_.notify_all();
+    }
+  }
+
+  void join() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  const LeafStore& store_;
+  Turnstile& turnstile_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Slot> slots_;
+  std::deque<Slot*> free_, ready_;
+  Status status_;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store,
+                         unsigned threads, Turnstile& turnstile) {
+  const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(threads, count_leaves(pieces)));
+  std::uint64_t sequence = 0;
+  if (workers <= 1) {
+    LeafEncoder encoder;
+    std::vector<std::byte> scratch(longest_leaf(pieces));
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
+        TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch_checked(pieces[p], path, fetch, p, i, scratch));
+        TITAN_RETURN_IF_ERROR(store({p, i, sequence++, raw}, encoder));
+      }
+    }
+    return ok_status();
+  }
+  Ring ring(store, workers, longest_leaf(pieces), turnstile);
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
+      const std::span<std::byte> scratch = ring.next_scratch();
+      if (scratch.empty()) return ring.finish();
+      const auto raw = fetch_checked(pieces[p], path, fetch, p, i, scratch);
+      if (!raw.ok()) {
+        ring.fail(raw.status());
+        return ring.finish();
+      }
+      ring.push({p, i, sequence++, *raw});
+    }
+  }
+  return ring.finish();
+}
+
+}  // namespace titan::ckpt

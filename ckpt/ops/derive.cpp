@@ -1,0 +1,56 @@
+#include "ckpt/ops/derive.h"
+
+#include <algorithm>
+
+#include "ckpt/format/layout.h"
+
+namespace titan::ckpt {
+
+Manifest derived_manifest(const CheckpointReader& source, const RewriteOptions& options) {
+  Manifest manifest = source.manifest();
+  manifest.derived_from = DerivedFrom{manifest.id, manifest.step, source.path()};
+  manifest.writer = options.writer;
+  manifest.created = options.created;
+  return manifest;
+}
+
+void replace_json(Manifest& manifest, const char* component, const std::string& text) {
+  const Digest digest = digest_of(std::string_view(text));
+  for (FileEntry& file : manifest.files) {
+    if (file.path != json_path(component)) continue;
+    file.bytes = text.size();
+    file.whole = digest;
+  }
+  for (ComponentEntry& entry : manifest.components) {
+    if (entry.name != component) continue;
+    entry.bytes = entry.stored_bytes = text.size();
+    entry.digest = digest;
+  }
+}
+
+Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr) {
+  DataPosition data;
+  std::uint64_t tokens = 0;
+  if (manifest.component(kDataloader)) {
+    TITAN_ASSIGN_OR_RETURN(data, source.data_position());
+  }
+  if (manifest.component(kTrainState)) {
+    TITAN_ASSIGN_OR_RETURN(const TrainState train, source.train_state());
+    tokens = train.tokens;
+  }
+  manifest.id = checkpoint_id(manifest, lr, data, tokens);
+  return ok_status();
+}
+
+Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh,
+                                               const CancelToken& cancel) {
+  std::vector<CarriedFile> files;
+  for (const FileEntry& file : manifest.files) {
+    if (std::find(fresh.begin(), fresh.end(), file.path) != fresh.end()) continue;
+    TITAN_ASSIGN_OR_RETURN(Carried carried, rewrite.carry(file.path, cancel));
+    files.push_back({file.path, file.bytes, carried.method, std::move(carried.reason)});
+  }
+  return files;
+}
+
+}  // namespace titan::ckpt

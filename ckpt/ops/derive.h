@@ -1,0 +1,37 @@
+#pragma once
+// What the tools that make a checkpoint from another have in common: the derived manifest and the carried members.
+#include <string>
+#include <vector>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/rewrite.h"
+
+namespace titan::ckpt {
+
+/// Where from and where to, and who does it.
+struct RewriteOptions {
+  std::string src;              ///< CKPT, RUN@step or RUN@latest
+  std::string dst;              ///< a folder that is not there yet
+  bool force = false;           ///< DST may be a checkpoint: it is replaced
+  std::string writer, created;  ///< of the new manifest: program, version, git hash; RFC 3339 UTC
+  CancelToken cancel;
+};
+
+/// How one member of SRC came into DST.
+struct CarriedFile {
+  std::string member;
+  std::uint64_t bytes = 0;
+  CarryMethod method = CarryMethod::kLink;
+  std::string reason;           ///< why it is no hard link
+};
+
+/// The manifest of `source` with `derived_from`, writer and time of the new one; its id is still the source's.
+Manifest derived_manifest(const CheckpointReader& source, const RewriteOptions& options);
+/// Puts `text` in as the member of the JSON component `component`, which is there.
+void replace_json(Manifest& manifest, const char* component, const std::string& text);
+/// Sets the id of `manifest` from `lr` and what else the checkpoint of `source` holds of it. Absent components are left out.
+Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr);
+/// Carries the members of `manifest` whose paths are not in `fresh`, in order.
+Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh, const CancelToken& cancel);
+
+}  // namespace titan::ckpt

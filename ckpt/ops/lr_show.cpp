@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <charconv>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_folder.h"
+#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_parts.h"
+#include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
+
+namespace titan::ckpt {
+
+std::uint64_t stored_training_steps(const Manifest& manifest) {
+  const std::string text = setting(manifest.config, kTrainingSteps);
+  std::uint64_t steps = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
+  return error == std::errc{} && end == text.data() + text.size() ? steps : 0;
+}
+
+std::vector<std::string> changed_rows(const LrSettings& before, const LrSettings& after) {
+  std::vector<std::string> changed;
+  const Settings old_rows = lr_rows(before), new_rows = lr_rows(after);
+  for (std::size_t i = 0; i < old_rows.size(); ++i) {
+    if (old_rows[i].second != new_rows[i].second)
+      changed.push_back(old_rows[i].first + ": " + old_rows[i].second + " -> " + new_rows[i].second);
+  }
+  return changed;
+}
+
+Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrSchedule* schedule) {
+  TITAN_ASSIGN_OR_RETURN(const std::string path, resolve_checkpoint(fs, spec));
+  TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+  if (!reader.manifest().component(kLrScheduler)) {
+    Status status = incompatible(path + " has no LR schedule: its component lr_scheduler was left out");
+    if (const auto& from = reader.manifest().derived_from) status.hint = "it was made from " + from->path + " (step " + std::to_string(from->step) + ")";
+    return status;
+  }
+  TITAN_ASSIGN_OR_RETURN(*schedule, reader.lr_schedule());
+  if (schedule->phases.empty()) return corrupt(path + ": the LR schedule has no phase");
+  return reader;
+}
+
+LrPreview preview_lr(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy, bool rewarm_from_zero,
+                     std::uint64_t training_steps) {
+  LrPreview preview;
+  preview.policy = policy;
+  preview.step = step;
+  preview.applied = step == 0 ? 0 : lr_at(so_far.phases, step);
+  preview.next_before = lr_at(so_far.phases, step + 1);
+  preview.last = std::max({curve_end(so_far.phases), training_steps, step + 1});
+  Result<PolicyResult> result = apply_policy(so_far, step, next, policy, rewarm_from_zero);
+  if (!result.ok()) {
+    preview.refused = result.status();
+    return preview;
+  }
+  preview.after = std::move(result->schedule);
+  preview.warnings = std::move(result->warnings);
+  preview.next_after = lr_at(preview.after.phases, step + 1);
+  preview.last = std::max({preview.last, curve_end(preview.after.phases), next.total_steps});
+  return preview;
+}
+
+Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::optional<LrConfig>& config) {
+  LrShowReport report;
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open_with_schedule(fs, checkpoint, &report.schedule));
+  report.path = reader.path();
+  report.step = reader.manifest().step;
+  report.training_steps = stored_training_steps(reader.manifest());
+  report.last = std::max({curve_end(report.schedule.phases), report.training_steps, report.step + 1});
+  report.config = config;
+  if (!config) return report;
+  report.last = std::max(report.last, config->training_steps);
+  report.changed = changed_rows(report.schedule.accepted, config->settings);
+  if (report.changed.empty()) return report;
+  for (const LrPolicy policy : kLrPolicies)
+    report.previews.push_back(preview_lr(report.schedule, report.step, config->settings, policy, config->rewarm_from_zero, config->training_steps));
+  return report;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,122 @@
+#include "ckpt/ops/lr.h"
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+#include "ckpt/format/layout.h"
+#include "cli/titan_ckpt/lr_config.h"
+#include "cli/titan_ckpt/verbs.h"
+#include "cli/ui/report_lr.h"
+#include "cli/ui/stop.h"
+#include "cli/ui/units.h"
+#include "cli/ui/version.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Status;
+
+template <typename T>
+Status read_number(const ui::Command& command, const char* flag, std::optional<T>* value) {
+  const std::optional<std::string> text = command.value(flag);
+  if (!text) return ckpt::ok_status();
+  T number{};
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc{} || end != text->data() + text->size())
+    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text + "`, expected a number" + (std::is_integral_v<T> ? " without a fraction" : ""));
+  *value = number;
+  return ckpt::ok_status();
+}
+
+/// A flag of one half of the verb does nothing in the other.
+Status check_flags(const ui::Command& command, std::initializer_list<const char*> known) {
+  for (const auto& [name, values] : command.values) {
+    if (name == "json" || name == "color" || name == "bytes") continue;
+    if (std::none_of(known.begin(), known.end(), [&](const char* one) { return name == one; }))
+      return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + name + "`").with_hint("`titan-ckpt lr --help` shows the arguments of both");
+  }
+  return ckpt::ok_status();
+}
+
+Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
+  TITAN_RETURN_IF_ERROR(check_flags(command, {"steps", "policy", "peak", "warmup", "decay-ratio", "decay-type", "min-factor", "rewarm-from", "dry-run", "force"}));
+  options->src = command.positionals[1];
+  options->dst = command.positionals[2];
+  options->force = command.has("force");
+  options->writer = ui::version_line("titan-ckpt") + " lr set";
+  options->created = ui::format_utc(std::time(nullptr));
+  options->cancel = ui::stop_on_signals();
+  for (const char* needed : {"steps", "policy"})
+    if (!command.has(needed)) return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`").with_hint("`titan-ckpt lr --help` shows its arguments");
+  TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
+  std::optional<std::uint64_t> steps;
+  TITAN_RETURN_IF_ERROR(read_number(command, "steps", &steps));
+  options->steps = *steps;
+  TITAN_RETURN_IF_ERROR(read_number(command, "peak", &options->peak));
+  TITAN_RETURN_IF_ERROR(read_number(command, "warmup", &options->warmup));
+  TITAN_RETURN_IF_ERROR(read_number(command, "min-factor", &options->min_factor));
+  options->decay_type = command.value("decay-type");
+  if (command.value("decay-ratio") == "none") {
+    options->decay_ratio.emplace();
+  } else {
+    std::optional<double> ratio;
+    TITAN_RETURN_IF_ERROR(read_number(command, "decay-ratio", &ratio));
+    if (ratio) options->decay_ratio = ratio;
+  }
+  if (const auto from = command.value("rewarm-from")) {
+    if (*from != "zero" && *from != "present") return ckpt::invalid("`--rewarm-from` is `" + *from + "`, expected zero or present");
+    if (options->policy != ckpt::LrPolicy::kRewarm) return ckpt::invalid("`--rewarm-from` goes with the policy rewarm only");
+    options->rewarm_from_zero = *from == "zero";
+  }
+  return ckpt::ok_status();
+}
+
+Answer run_show(const Request& request) {
+  const ui::Command& command = request.command;
+  if (const Status status = check_flags(command, {"config"}); !status.ok()) return {.error = status};
+  if (command.positionals.size() > 2) return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
+  std::optional<ckpt::LrConfig> config;
+  if (const auto path = command.value("config")) {
+    ckpt::Result<ckpt::LrConfig> read = read_lr_config(request.fs, *path);
+    if (!read.ok()) return {.error = read.status()};
+    config = std::move(*read);
+  }
+  const ckpt::Result<ckpt::LrShowReport> report = ckpt::lr_show(request.fs, command.positionals[1], config);
+  if (!report.ok()) return {.error = report.status()};
+  Answer answer;
+  if (request.json) answer.text = ui::lr_show_json(*report, &answer.error);
+  else answer.text = ui::lr_show_text(*report, request.style, ui::terminal_width());
+  return answer;
+}
+
+Answer run_set(const Request& request) {
+  if (request.command.positionals.size() < 3)
+    return {.error = ckpt::invalid("`lr set` needs DST").with_hint("`titan-ckpt lr --help` shows its arguments")};
+  ckpt::LrSetOptions options;
+  if (const Status status = read_options(request.command, &options); !status.ok()) return {.error = status};
+  ckpt::Result<ckpt::LrSetReport> report = ckpt::plan_lr_set(request.fs, options);
+  if (!report.ok()) return {.error = report.status()};
+  Answer answer;
+  if (!request.json) answer.text = ui::lr_preview_text(*report, request.style, ui::terminal_width());
+  if (!request.command.has("dry-run")) answer.error = ckpt::write_lr_set(request.fs, options, *report);
+  if (!answer.error.ok()) return answer;
+  if (request.json) answer.text = ui::lr_set_json(*report, &answer.error);
+  else answer.text += ui::lr_written_text(*report, request.style);
+  answer.notes = report->warnings;
+  if (report->hidden)
+    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " + ckpt::step_folder(report->preview.step) + ": name " + report->dst +
+                           " on the command line to start from it");
+  return answer;
+}
+
+}  // namespace
+
+Answer run_lr(const Request& request) {
+  const std::string& which = request.command.positionals[0];
+  if (which == "show") return run_show(request);
+  if (which == "set") return run_set(request);
+  return {.error = ckpt::invalid("`lr " + which + "`: expected `lr show` or `lr set`").with_hint("`titan-ckpt lr --help` shows the arguments of both")};
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,99 @@
+// The learning rate in `plan`: the curve drawn, and its steps in numbers.
+#include <algorithm>
+#include <map>
+
+#include "ckpt/plan/lr_policy.h"
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/titan_train/plan_report.h"
+#include "cli/ui/curve.h"
+#include "cli/ui/table.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::train_cli {
+namespace {
+
+using ckpt::LrPhase;
+using ui::Align;
+using ui::Palette;
+using ui::Role;
+
+constexpr std::size_t kRows = 10, kSmallRows = 6;
+
+std::string indented(const std::string& text) {
+  std::string out = "  ";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) out += "  ";
+  }
+  return out;
+}
+
+/// The steps of `lr` that say where it bends, between the first and the last step that would be trained.
+std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* before, std::uint64_t first, std::uint64_t last, const Palette& palette) {
+  std::map<std::uint64_t, std::string> steps;
+  const auto mark = [&](std::uint64_t step, const std::string& what) {
+    std::string& text = steps[step];
+    text += (text.empty() ? "" : ", ") + what;
+  };
+  mark(first, "first step");
+  for (std::size_t i = 0; i < lr.size(); ++i) {
+    const bool covered = i + 1 < lr.size() && lr[i + 1].first <= lr[i].first;  // it never applies
+    if (!covered && lr[i].first > first && lr[i].first <= last) mark(lr[i].first, std::string(ckpt::phase_kind_name(lr[i].kind)) + " from here");
+  }
+  mark(last, "last step");
+  ui::Table table({{"step", Align::kRight}, {"learning rate", Align::kRight}, {before ? "before" : "", Align::kRight}, {}});
+  for (const auto& [step, what] : steps)
+    table.row({std::to_string(step), ui::format_rounded(ckpt::lr_at(lr, step), 6), before ? ui::format_rounded(ckpt::lr_at(*before, step), 6) : "", {what, Role::kDim}});
+  return table.render(palette, "  ");
+}
+
+ui::Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::size_t rows) {
+  const train::Forecast& f = report.forecast;
+  ui::Curve curve;
+  curve.last = std::max(f.last_step, f.first_step);
+  curve.height = rows;
+  curve.width = 74;
+  if (const train::StoredRun* stored = report.stored()) {
+    curve.resume = f.first_step;
+    curve.old_phases = stored->lr.phases;
+    if (lr != stored->lr.phases) curve.new_phases = lr;
+    if (!curve.old_phases.empty()) curve.last = std::max(curve.last, ckpt::curve_end(curve.old_phases));
+    if (curve.old_phases.empty()) curve.old_phases = lr;
+  } else {
+    curve.old_phases = lr;
+  }
+  return curve;
+}
+
+/// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
+std::string choices(const PlanReport& report, const Palette& palette) {
+  const train::StoredRun& stored = *report.stored();
+  const std::vector<train::PolicyPreview>& previews = report.start->continuation.previews;
+  const std::vector<std::string> lines = train::preview_lines(previews, stored.lr, stored.state.step);
+  std::string out;
+  for (std::size_t i = 0; i < previews.size(); ++i) {
+    out += "  " + ui::escape(lines[i]) + "\n";
+    if (!previews[i].refused.ok()) continue;
+    out += indented(ui::curve_text(curve_of(previews[i].result.schedule.phases, report, kSmallRows), palette));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
+  const train::Forecast& f = report.forecast;
+  std::string out = "\n" + palette.paint(Role::kName, "learning rate") + "\n";
+  const train::StoredRun* stored = report.stored();
+  if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty()) return out + choices(report, palette);
+  if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
+  const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
+  if (changed)
+    for (const std::string& line : train::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
+      if (line.starts_with(report.start->continuation.policy + " ")) out += "  " + ui::escape(line) + "\n";
+  out += indented(ui::curve_text(curve_of(report.lr.phases, report, kRows), palette));
+  return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);
+}
+
+}  // namespace titan::train_cli

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/titan_train/plan_report.h"
+#include "cli/titan_train/verbs.h"
+#include "cli/ui/errors.h"
+#include "cli/ui/output.h"
+#include "libtrain/config/loader.h"
+#include "libtrain/config/run_plan.h"
+#include "libtrain/launch/launch_env.h"
+
+namespace titan::train_cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+using train::Config;
+
+struct Ranks {
+  std::uint32_t count = 1;
+  std::string from;
+};
+
+/// As `run` counts them; without --nproc and launcher the mesh that the keys describe.
+Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
+  constexpr int kMost = 1'000'000;
+  TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
+  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "--nproc"};
+  TITAN_ASSIGN_OR_RETURN(const auto env, train::read_launch_env([](const char* name) {
+                           const char* value = std::getenv(name);
+                           return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+                         }));
+  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "the launcher"};
+  const Config::Parallelism& p = config.parallelism;
+  const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
+                         static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
+  if (product > kMost) return ckpt::invalid("the mesh keys ask for more than " + std::to_string(kMost) + " ranks");
+  if (product == 1) return Ranks{1, "the default of --nproc"};
+  const auto count = static_cast<std::uint32_t>(product);
+  return Ranks{count, "the mesh keys (run needs --nproc " + std::to_string(count) + ")"};
+}
+
+Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
+  const Config& config = loaded.config;
+  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, config));
+  TITAN_ASSIGN_OR_RETURN(train::RunPlan plan, train::make_run_plan(config, ranks.count));
+  report.ranks_from = ranks.from;
+  report.config_file = arguments.command.positionals[0];
+  report.run_folder = config.job.dump_folder;
+  report.configured_steps = static_cast<std::uint64_t>(config.training.steps);
+  report.lr = ckpt::schedule_from(plan.lr);
+
+  auto start = train::preview_start(ckpt::posix_fs(), {config, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
+  std::uint64_t step = 0, tokens = 0;
+  if (start.ok()) {
+    plan = start->plan;
+    step = start->decision.mode == train::StartMode::kResume ? start->decision.step : 0;
+    tokens = start->stored ? start->stored->state.tokens : 0;
+    report.lr = start->lr;
+    report.refused = start->verdict;
+    report.start = std::move(*start);
+  } else {
+    report.refused = start.status();  // what does not hang on the start is still worth showing
+  }
+
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens));
+  train::Forecast& f = report.forecast;
+  f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  if (!report.start) return ckpt::ok_status();
+  f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
+  const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
+  if (report.start->data.samples_per_epoch > 0)
+    report.data = train::forecast_data(report.start->data, report.start->validation_samples, steps * static_cast<std::uint64_t>(plan.batch.global));
+  return ckpt::ok_status();
+}
+
+/// What the report has shown in full is not said again.
+Status in_short(Status status, const PlanReport& report) {
+  if (report.start && !report.start->continuation.changes.empty()) status.causes.clear();
+  return status;
+}
+
+}  // namespace
+
+int plan_verb(const Arguments& arguments) {
+  const bool json = arguments.command.has("json");
+  const auto color = parse_color(arguments.command);
+  const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
+  if (!color.ok()) return fail(color.status());
+  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  if (!loaded.ok()) return fail(loaded.status());
+  PlanReport report;
+  Status status = make_report(arguments, *loaded, report);
+  if (!status.ok()) return fail(status);
+  ui::deliver(1, json ? plan_json(report) : plan_text(report, ui::Palette{ui::color_of_process(1, *color)}), &status);
+  if (!status.ok()) return fail(status);
+  return report.refused.ok() ? 0 : fail(json ? report.refused : in_short(report.refused, report));
+}
+
+}  // namespace titan::train_cli

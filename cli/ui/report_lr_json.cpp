@@ -1,0 +1,148 @@
+// `lr show` and `lr set` as JSON. A curve has every step: what a run logs is compared with it.
+#include <algorithm>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/ui/report_lr.h"
+
+namespace titan::ui {
+namespace {
+
+using ckpt::LrPreview;
+
+constexpr std::uint64_t kMostSteps = 100'000'000;
+
+ckpt::Status check_steps(std::uint64_t last) {
+  if (last <= kMostSteps) return ckpt::ok_status();
+  return ckpt::invalid("the curve has " + std::to_string(last) + " steps, --json lists at most " + std::to_string(kMostSteps));
+}
+
+void curve_json(JsonOut& json, const char* key, const std::vector<ckpt::LrPhase>& phases, std::uint64_t last) {
+  json.begin_array(key);
+  for (std::uint64_t n = 1; n <= last; ++n) {
+    json.begin_object();
+    json.count("step", n);
+    json.real("lr", ckpt::lr_at(phases, n));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases) {
+  json.begin_array("phases");
+  for (const ckpt::LrPhase& phase : phases) {
+    json.begin_object();
+    json.count("first", phase.first);
+    json.text("kind", ckpt::phase_kind_name(phase.kind));
+    json.real("start", phase.start);
+    json.real("end", phase.end);
+    json.real("origin", phase.origin);
+    json.real("length", phase.length);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void settings_json(JsonOut& json, const char* key, const ckpt::LrSettings& settings) {
+  json.begin_object(key);
+  json.real("peak", settings.peak);
+  json.count("warmup_steps", settings.warmup_steps);
+  json.count("total_steps", settings.total_steps);
+  if (settings.decay_ratio) json.real("decay_ratio", *settings.decay_ratio);
+  else json.null("decay_ratio");
+  json.text("decay_type", settings.decay_type);
+  json.real("min_lr_factor", settings.min_lr_factor);
+  json.end_object();
+}
+
+void texts_json(JsonOut& json, const char* key, const std::vector<std::string>& texts) {
+  json.begin_array(key);
+  for (const std::string& text : texts) json.text(text);
+  json.end_array();
+}
+
+void preview_json(JsonOut& json, const LrPreview& p) {
+  json.text("policy", ckpt::policy_name(p.policy));
+  json.count("next_step", p.step + 1);
+  json.real("applied", p.applied);
+  json.real("next_before", p.next_before);
+  json.real("next_after", p.next_after);
+  texts_json(json, "warnings", p.warnings);
+  phases_json(json, p.after.phases);
+  curve_json(json, "curve", p.after.phases, p.last);
+}
+
+}  // namespace
+
+std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status) {
+  std::uint64_t last = report.last;
+  for (const LrPreview& p : report.previews) last = std::max(last, p.last);
+  if (*status = check_steps(last); !status->ok()) return {};
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.lr-show/1");
+  json.path("path", report.path);
+  json.count("step", report.step);
+  json.count("training_steps", report.training_steps);
+  phases_json(json, report.schedule.phases);
+  settings_json(json, "accepted", report.schedule.accepted);
+  curve_json(json, "curve", report.schedule.phases, report.last);
+  if (report.config) {
+    json.begin_object("config");
+    json.path("path", report.config->path);
+    settings_json(json, "settings", report.config->settings);
+    texts_json(json, "changed", report.changed);
+    json.begin_array("policies");
+    for (const LrPreview& p : report.previews) {
+      json.begin_object();
+      if (p.refused.ok()) {
+        preview_json(json, p);
+      } else {
+        json.text("policy", ckpt::policy_name(p.policy));
+        json.text("refused", p.refused.message);
+        texts_json(json, "causes", p.refused.causes);
+      }
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_object();
+  return json.line();
+}
+
+std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
+  if (*status = check_steps(report.preview.last); !status->ok()) return {};
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.lr-set/1");
+  json.path("source", report.src);
+  json.path("destination", report.dst);
+  json.flag("written", report.written);
+  json.count("step", report.preview.step);
+  json.text("source_id", report.old_id.hex());
+  json.text("id", report.new_id.hex());
+  json.flag("found_by_resume", !report.hidden);
+  texts_json(json, "changed", report.changed);
+  preview_json(json, report.preview);
+  settings_json(json, "accepted", report.preview.after.accepted);
+  json.text("toml", report.toml);
+  json.text("note", report.note);
+  carried_json(json, report.files);
+  json.end_object();
+  return json.line();
+}
+
+void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
+  json.begin_array("files");
+  for (const ckpt::CarriedFile& file : files) {
+    json.begin_object();
+    json.path("path", file.member);
+    json.count("bytes", file.bytes);
+    json.text("method", ckpt::carry_name(file.method));
+    json.text("reason", file.reason);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace titan::ui

@@ -1,0 +1,81 @@
+#include "cli/ui/report_strip.h"
+
+#include "cli/ui/report_lr.h"
+#include "cli/ui/table.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
+
+namespace titan::ui {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + escape(name);
+  return text.empty() ? "nothing" : text;
+}
+
+std::string rounding(const ckpt::StripReport& report) {
+  const ckpt::RoundingError& error = report.error;
+  std::string text = format_count(error.rounded) + (error.rounded == 1 ? " element" : " elements") + " changed";
+  if (!report.worst_tensor.empty())
+    text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(report.worst_tensor) + " at element " + format_count(error.at);
+  if (error.overflowed > 0) text += "; " + format_count(error.overflowed) + " became infinite";
+  return text;
+}
+
+}  // namespace
+
+std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) {
+  Table table({{}, {}});
+  const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
+  row("source", escape(report.src) + " (step " + std::to_string(report.step) + ", id " + report.old_id.hex() + ")");
+  row("keeps", joined(report.kept) + "; parameters " + format_bytes(report.model_bytes, style.exact_bytes));
+  row("drops", joined(report.dropped) + (report.dropped.empty() ? "" : "; " + format_bytes(report.dropped_bytes, style.exact_bytes)));
+  if (report.dtype) {
+    row("converts", "to " + std::string(ckpt::dtype_name(*report.dtype)) + ", rounding to nearest, ties to even");
+    if (report.written) row("rounding", rounding(report));
+  }
+  if (!report.full_from.empty()) row("resume", "refused from now on: no " + joined(report.dropped) + "; the full checkpoint is " + escape(report.full_from));
+  std::string out = table.render(style.palette) + "\n";
+  if (!report.written) return out + "nothing written: --dry-run\n";
+  out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";
+  if (!report.rewritten.empty())
+    out += "  " + std::to_string(report.rewritten.size()) + (report.rewritten.size() == 1 ? " file" : " files") + " written anew\n";
+  return out + carried_text(report.files, style);
+}
+
+std::string strip_json(const ckpt::StripReport& report) {
+  JsonOut json;
+  json.begin_object();
+  json.text("schema", "titan.strip/1");
+  json.path("source", report.src);
+  json.path("destination", report.dst);
+  json.flag("written", report.written);
+  json.count("step", report.step);
+  json.text("source_id", report.old_id.hex());
+  if (report.new_id == ckpt::Digest{}) json.null("id");
+  else json.text("id", report.new_id.hex());
+  for (const auto& [key, names] : {std::pair("kept", &report.kept), std::pair("dropped", &report.dropped), std::pair("rewritten", &report.rewritten)}) {
+    json.begin_array(key);
+    for (const std::string& name : *names) json.text(name);
+    json.end_array();
+  }
+  json.count("dropped_bytes", report.dropped_bytes);
+  if (report.dtype) {
+    json.begin_object("conversion");
+    json.text("dtype", ckpt::dtype_name(*report.dtype));
+    json.text("rounding", "nearest, ties to even");
+    json.count("changed", report.error.rounded);
+    json.count("overflowed", report.error.overflowed);
+    json.real("largest_error", report.error.largest);
+    json.text("tensor", report.worst_tensor);
+    json.count("element", report.error.at);
+    json.end_object();
+  }
+  json.path("full_checkpoint", report.full_from);
+  carried_json(json, report.files);
+  json.end_object();
+  return json.line();
+}
+
+}  // namespace titan::ui

@@ -1,0 +1,38 @@
+#pragma once
+// A DCP directory as a foreign checkpoint.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converters/dcp/reader.h"
+#include "converters/format.h"
+
+namespace titan::convert::dcp {
+
+class DcpCheckpoint final : public ForeignCheckpoint {
+ public:
+  explicit DcpCheckpoint(std::unique_ptr<DcpReader> reader);
+  const std::string& path() const override { return reader_->path(); }
+  /// By name; without those of an element type that we lack.
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
+  Result<ImportPlan> plan(const ImportOptions& options) const override;
+  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const override { return reader_->verify(progress); }
+
+  const DcpReader& reader() const { return *reader_; }
+  /// Names of the tensors that tensors() lacks, with their element types.
+  const std::vector<std::pair<std::string, std::string>>& others() const { return others_; }
+
+ private:
+  std::unique_ptr<DcpReader> reader_;
+  std::vector<ForeignTensor> tensors_;
+  std::vector<const TensorEntry*> entries_;  // of each tensor
+  std::vector<std::pair<std::string, std::string>> others_;
+};
+
+/// \error see ForeignCheckpoint::plan
+Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options);
+/// \error see Format::create
+Result<std::unique_ptr<ForeignWriter>> create_dcp(const CheckpointReader& source, const ExportOptions& options);
+
+}  // namespace titan::convert::dcp

@@ -1,0 +1,213 @@
+// plan_dcp_import: which tensor becomes what, and with torchtitan's configuration a run that can go on.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/names.h"
+#include "converters/dcp/resume.h"
+#include "converters/dcp/torchtitan.h"
+#include "converters/glob.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+using Kind = DcpKey::Kind;
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+}
+
+class Planner {
+ public:
+  Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
+
+  Result<ImportPlan> run() {
+    TITAN_RETURN_IF_ERROR(sort_in_others());
+    for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
+    if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
+    if (newer_ && !slots_.empty()) {
+      return ckpt::unsupported(source_.path() + " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
+          .with_hint("take the model alone: --skip 'optimizer.*'");
+    }
+    list_parameters();
+    if (options_.config) TITAN_RETURN_IF_ERROR(check_model());
+    TITAN_RETURN_IF_ERROR(take_slots());
+    if (!left_over_.empty()) {
+      return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_)).with_hint("leave them out with --skip GLOB");
+    }
+    TITAN_RETURN_IF_ERROR(take_step());
+    if (options_.config) {
+      TITAN_RETURN_IF_ERROR(take_run());
+    } else {
+      plan_.notes.push_back("tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot go on from this "
+                            "without lr_scheduler, dataloader and train_state (give --config torchtitan.toml)");
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  TensorReport report(std::size_t source, Fate fate, std::string to) const {
+    const ForeignTensor& tensor = source_.tensors()[source];
+    return {.from = tensor.name, .to = std::move(to), .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
+  }
+
+  // Tensors of element types that a checkpoint of ours cannot hold.
+  Status sort_in_others() {
+    for (const auto& [name, dtype] : source_.others()) {
+      if (follows_from_config(name)) {
+        plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
+      } else if (!matches_any(options_.skip, name)) {
+        return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip GLOB");
+      }
+    }
+    return {};
+  }
+
+  Status sort_in(std::size_t i) {
+    const std::string& name = source_.tensors()[i].name;
+    if (matches_any(options_.skip, name)) {
+      plan_.report.push_back(report(i, Fate::kSkipped, ""));
+      return {};
+    }
+    if (follows_from_config(name)) {
+      plan_.report.push_back(report(i, Fate::kDropped, ""));
+      return {};
+    }
+    const DcpKey key = parse_key(name);
+    bool added = true;
+    if (key.kind == Kind::kParameter) {
+      newer_ = newer_ || key.newer;
+      added = parameters_.try_emplace(key.parameter, i).second;
+    } else if (key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq)) {
+      added = slots_[key.parameter].try_emplace(key.field, i).second;
+    } else if (key.kind == Kind::kStep) {
+      added = steps_.try_emplace(key.parameter, i).second;
+    } else if (key.kind != Kind::kTrainState && key.kind != Kind::kScheduler && key.kind != Kind::kGroup) {
+      left_over_.push_back(name);
+    } else {
+      plan_.report.push_back(report(i, Fate::kDropped, ""));  // a number: read as a value
+    }
+    if (!added) return ckpt::corrupt(source_.path() + ": two tensors stand for " + key.parameter);
+    return {};
+  }
+
+  void list_parameters() {
+    std::vector<std::pair<ModelOrder, std::size_t>> order;
+    for (const auto& [name, source] : parameters_) order.emplace_back(model_order(name), source);
+    std::ranges::sort(order);
+    for (const auto& [place, source] : order) {
+      const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
+      plan_.parameters.push_back({place.name, source_.tensors()[source].shape, 0});
+      plan_.tensors.push_back({{index, ""}, source, 0});
+      plan_.report.push_back(report(source, Fate::kWritten, place.name));
+    }
+  }
+
+  Status check_model() {
+    std::map<std::string, std::vector<std::uint64_t>> shapes;
+    for (const ckpt::ParameterMeta& parameter : plan_.parameters) shapes[parameter.name] = parameter.shape;
+    TITAN_ASSIGN_OR_RETURN(const ModelConfig model, model_of(source_.path(), shapes, *options_.config));
+    const std::vector<ckpt::ParameterMeta> expected = model_parameters(model);
+    for (const ckpt::ParameterMeta& parameter : expected) {
+      const auto found = shapes.find(parameter.name);
+      if (found == shapes.end()) return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing");
+      if (found->second != parameter.shape) return ckpt::corrupt(source_.path() + ": tensor '" + parameter.name + "' has another shape than the rest of the model makes it");
+      shapes.erase(found);
+    }
+    for (const auto& [name, shape] : shapes) left_over_.push_back(name);
+    plan_.config = model_settings(model);
+    return {};
+  }
+
+  Status take_slots() {
+    if (slots_.empty() && steps_.empty()) return {};
+    std::vector<std::string> missing;
+    for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) {
+      const ckpt::ParameterMeta& parameter = plan_.parameters[p];
+      for (const char* slot : {ckpt::kExpAvg, ckpt::kExpAvgSq}) {
+        const auto& own = slots_[parameter.name];
+        const auto at = own.find(slot);
+        if (at == own.end()) {
+          missing.push_back("optimizer.state." + parameter.name + "." + slot);
+          continue;
+        }
+        if (source_.tensors()[at->second].shape != parameter.shape) return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name + "' has another shape than its parameter");
+        plan_.tensors.push_back({{p, slot}, at->second, 0});
+        plan_.report.push_back(report(at->second, Fate::kWritten, parameter.name + "." + slot));
+      }
+      slots_.erase(parameter.name);
+      const auto step = steps_.find(parameter.name);
+      if (step == steps_.end()) {
+        missing.push_back("optimizer.state." + parameter.name + ".step");
+        continue;
+      }
+      const std::string& name = source_.tensors()[step->second].name;
+      TITAN_ASSIGN_OR_RETURN(const Value value, source_.reader().value(name));
+      if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53) return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
+      plan_.optimizer_steps.push_back(static_cast<std::uint64_t>(value.number()));
+      plan_.report.push_back(report(step->second, Fate::kWritten, parameter.name + ".step"));
+      steps_.erase(step);
+    }
+    for (const auto& [name, own] : slots_)
+      for (const auto& [slot, source] : own) left_over_.push_back(source_.tensors()[source].name);
+    for (const auto& [name, source] : steps_) left_over_.push_back(source_.tensors()[source].name);
+    if (missing.empty()) return {};
+    return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing)).with_hint("take the model alone: --skip 'optimizer.*'");
+  }
+
+  // The step stands in train_state; a checkpoint of the model alone has it in its folder's name only.
+  Status take_step() {
+    const Result<Value> step = source_.reader().value("train_state.step");
+    if (step.ok()) {
+      if (step->kind != Value::Kind::kInt || step->integer < 0) return ckpt::corrupt(source_.path() + ": train_state.step is " + step->to_string());
+      plan_.step = static_cast<std::uint64_t>(step->integer);
+      return {};
+    }
+    if (step.status().code != ckpt::Code::kNotFound) return step.status();
+    const std::string base = source_.path().substr(source_.path().find_last_of('/') + 1);
+    constexpr std::string_view kPrefix = "step-";
+    const std::string digits = base.starts_with(kPrefix) ? base.substr(kPrefix.size()) : "";
+    if (!digits.empty() && digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+      plan_.step = std::stoull(digits);
+    } else {
+      plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
+    }
+    return {};
+  }
+
+  Status take_run() {
+    if (plan_.optimizer_steps.empty()) {
+      plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
+      return {};
+    }
+    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
+    TITAN_ASSIGN_OR_RETURN(const ResumedRun run, check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
+    plan_.lr = run.lr;
+    plan_.train = run.train;
+    plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
+    plan_.config = plan_.train->accepted;
+    plan_.notes.push_back("the data position cannot be translated (torchtitan's iterator is pickled): it is absent, the first run needs --allow training.dataset and begins at sample 0");
+    return {};
+  }
+
+  const DcpCheckpoint& source_;
+  const ImportOptions& options_;
+  ImportPlan plan_;
+  bool newer_ = false;
+  std::map<std::string, std::size_t> parameters_, steps_;
+  std::map<std::string, std::map<std::string, std::size_t>> slots_;
+  std::vector<std::string> left_over_;
+};
+
+}  // namespace
+
+Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options) { return Planner(source, options).run(); }
+
+}  // namespace titan::convert::dcp

@@ -1,0 +1,109 @@
+#include "converters/dcp/resume.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_schedule.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+constexpr double kTolerance = 1e-12;
+
+bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b)); }
+
+class Checker {
+ public:
+  Checker(const DcpReader& source, const TorchtitanConfig& config) : source_(source), config_(config) {}
+
+  Result<ResumedRun> run(const std::vector<ckpt::ParameterMeta>& parameters, const std::vector<std::uint64_t>& steps) {
+    if (config_.optimizer != "AdamW") return ckpt::incompatible("optimizer.name is \"" + config_.optimizer + "\" in the configuration; only AdamW can go on");
+    ResumedRun out;
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, count("train_state.step"));
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t tokens, count("train_state.ntokens_seen"));
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t epoch, count("lr_scheduler.last_epoch"));
+    TITAN_ASSIGN_OR_RETURN(out.world, count("dataloader.world_size"));
+    if (epoch != step) return differ("lr_scheduler.last_epoch", std::to_string(epoch), "train_state.step", std::to_string(step));
+    for (std::size_t p = 0; p < steps.size(); ++p)
+      if (steps[p] != step) return differ("optimizer.state." + parameters[p].name + ".step", std::to_string(steps[p]), "train_state.step", std::to_string(step));
+    out.lr = ckpt::schedule_from(config_.lr);
+    next_ = ckpt::lr_at(out.lr.phases, step + 1);
+    TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", config_.lr.peak, "optimizer.lr of the configuration"));
+    const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
+    TITAN_RETURN_IF_ERROR(check_list("lr_scheduler._last_lr", next_, next_name));
+    for (const ckpt::ParameterMeta& parameter : parameters) TITAN_RETURN_IF_ERROR(check_group("optimizer.param_groups." + parameter.name + ".", next_name));
+    if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens)) return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
+    out.train.step = step;
+    out.train.seed = config_.seed.value_or(0);
+    return out;
+  }
+
+ private:
+  Result<Value> need(const std::string& name) const {
+    Result<Value> value = source_.value(name);
+    if (!value.ok() && value.status().code == ckpt::Code::kNotFound) {
+      return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it").with_hint("leave out --config to take the tensors alone");
+    }
+    return value;
+  }
+  Result<std::uint64_t> count(const std::string& name) const {
+    TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
+    if (value.kind != Value::Kind::kInt || value.integer < 0) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+    return static_cast<std::uint64_t>(value.integer);
+  }
+  Status differ(const std::string& name, const std::string& found, const std::string& other, const std::string& expected) const {
+    return ckpt::incompatible(source_.path() + ": " + name + " is " + found + ", but " + other + " is " + expected)
+        .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
+  }
+  Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const {
+    if (!value.is_number()) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+    return near(value.number(), expected) ? Status{} : differ(name, value.to_string(), other, ckpt::toml_float(expected));
+  }
+  // torchtitan 0.3.0 stores last_epoch alone.
+  Status check_list(const std::string& name, double expected, const std::string& other) const {
+    const Result<Value> value = source_.value(name);
+    if (!value.ok()) return value.status().code == ckpt::Code::kNotFound ? Status{} : value.status();
+    if (value->kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value->to_string());
+    for (const Value& part : value->parts) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
+    return {};
+  }
+  Status check_group(const std::string& prefix, const std::string& next_name) const {
+    struct Row {
+      const char* field;
+      double expected;
+      std::string other;
+    };
+    const Row rows[] = {{"lr", next_, next_name},
+                        {"eps", config_.eps, "optimizer.eps of the configuration"},
+                        {"weight_decay", config_.weight_decay, "optimizer.weight_decay of the configuration"}};
+    for (const Row& row : rows) {
+      TITAN_ASSIGN_OR_RETURN(const Value value, need(prefix + row.field));
+      TITAN_RETURN_IF_ERROR(check_number(prefix + row.field, value, row.expected, row.other));
+    }
+    const Result<Value> initial = source_.value(prefix + "initial_lr");
+    if (initial.ok()) TITAN_RETURN_IF_ERROR(check_number(prefix + "initial_lr", *initial, config_.lr.peak, "optimizer.lr of the configuration"));
+    TITAN_ASSIGN_OR_RETURN(const Value betas, need(prefix + "betas"));
+    if (betas.parts.size() != 2) return ckpt::corrupt(source_.path() + ": " + prefix + "betas is " + betas.to_string());
+    TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[0], config_.beta1, "optimizer.beta1 of the configuration"));
+    TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[1], config_.beta2, "optimizer.beta2 of the configuration"));
+    for (const char* field : {"amsgrad", "maximize"}) {
+      const Result<Value> flag = source_.value(prefix + field);
+      if (flag.ok() && (flag->kind != Value::Kind::kBool || flag->integer != 0)) return ckpt::incompatible(source_.path() + ": " + prefix + field + " is " + flag->to_string() + "; such an AdamW cannot go on here");
+    }
+    return {};
+  }
+
+  const DcpReader& source_;
+  const TorchtitanConfig& config_;
+  double next_ = 0;
+};
+
+}  // namespace
+
+Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters, const std::vector<std::uint64_t>& optimizer_steps,
+                                const TorchtitanConfig& config) {
+  return Checker(source, config).run(parameters, optimizer_steps);
+}
+
+}  // namespace titan::convert::dcp

@@ -1,0 +1,56 @@
+#include "libtrain/config/stored_dims.h"
+
+#include <algorithm>
+
+#include "libtrain/config/key_table.h"
+#include "libtrain/config/toml_reader.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kNeeded[] = {"model.dim",     "model.n_layers",   "model.n_heads",  "model.n_kv_heads", "model.head_dim",
+                                   "model.ffn_dim", "model.vocab_size", "model.norm_eps", "model.rope_theta"};
+constexpr const char* kOptional[] = {"model.tied_embeddings", "model.qkv_bias", "model.rope_scaling"};
+
+}  // namespace
+
+Result<ModelDims> stored_dims(const ckpt::Settings& model_config, const std::string& path) {
+  Config config;
+  std::vector<std::string> missing;
+  const auto take = [&](const char* name) -> Result<bool> {
+    const auto row = std::ranges::find(model_config, name, &ckpt::Settings::value_type::first);
+    if (row == model_config.end()) return false;
+    const Status status = set_value(*find_key(name), parse_override_value(row->second), config);
+    if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
+    return true;
+  };
+  for (const char* name : kNeeded) {
+    TITAN_ASSIGN_OR_RETURN(const bool there, take(name));
+    if (!there) missing.push_back(name);
+  }
+  for (const char* name : kOptional) {
+    TITAN_ASSIGN_OR_RETURN(const bool there, take(name));
+    (void)there;
+  }
+  if (!missing.empty()) {
+    std::string names;
+    for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+    return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + names);
+  }
+  auto dims = model_dims(config);
+  if (!dims.ok()) return ckpt::incompatible(path + ": the stored model is impossible: " + dims.status().message);
+  return dims;
+}
+
+RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {
+  RunPlan plan;
+  plan.dims = dims;
+  plan.mesh = {1, 1, 1};
+  plan.batch = {.micro = 1, .global = 1, .count = 1, .seq_len = seq_len};
+  plan.schedule = "1F1B";
+  plan.parameters = model_parameters(dims);
+  plan.stage_share = {1};
+  return plan;
+}
+
+}  // namespace titan::train

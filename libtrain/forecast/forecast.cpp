@@ -1,0 +1,135 @@
+#include "libtrain/forecast/forecast.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "libtrain/pipeline/schedule.h"
+
+namespace titan::train {
+namespace {
+
+constexpr double kBackward = 2;           // forwards that a backward costs
+constexpr std::uint64_t kSimulated = 1'000'000;  // actions; longer steps are extrapolated
+
+std::string decimals(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+struct PipelineForecast {
+  Bubble bubble;
+  std::vector<std::uint32_t> in_flight;
+};
+
+/// Simulates `count` micro-batches. A step too long for that is cut to one whose fill and drain are whole: each further
+/// micro-batch takes the time of the slowest stage.
+Result<PipelineForecast> forecast_pipeline(const RunPlan& plan, std::uint32_t count) {
+  const std::uint32_t stages = plan.mesh.pp;
+  const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > 2 * stages;
+  const std::uint32_t simulated = cut ? 2 * stages : count;
+  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, make_schedule(plan.schedule, stages, simulated));
+  const std::vector<double> equal(stages, 1.0);
+
+  PipelineForecast forecast;
+  const auto idle = [&](const std::vector<double>& costs, double* share) -> Status {
+    TITAN_ASSIGN_OR_RETURN(const Simulation simulation, simulate(table, costs, kBackward, 0));
+    const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(costs);
+    const double makespan = simulation.makespan + (count - simulated) * per_micro_batch;
+    *share = 1 - count * (1 + kBackward) * std::accumulate(costs.begin(), costs.end(), 0.0) / (stages * makespan);
+    *share = std::max(*share, 0.0);  // rounding
+    forecast.in_flight = simulation.peak_in_flight;
+    return ckpt::ok_status();
+  };
+  TITAN_RETURN_IF_ERROR(idle(equal, &forecast.bubble.equal));
+  TITAN_RETURN_IF_ERROR(idle(plan.stage_share, &forecast.bubble.with_costs));
+  if (cut && plan.schedule == "GPipe") std::ranges::fill(forecast.in_flight, count);
+  return forecast;
+}
+
+SaveForecast forecast_saves(const Config& config, const Forecast& forecast) {
+  const Config::Checkpoint& checkpoint = config.checkpoint;
+  SaveForecast saves;
+  saves.enabled = checkpoint.enable;
+  saves.model_bytes = 4 * forecast.parameters;
+  saves.optimizer_bytes = 8 * forecast.parameters;
+  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
+  if (!checkpoint.enable || forecast.first_step > forecast.last_step) return saves;
+  const std::uint64_t first = forecast.first_step, last = forecast.last_step;
+  saves.count = last / saves.interval - (first - 1) / saves.interval + (last % saves.interval != 0 ? 1 : 0);
+  if (checkpoint.enable_first_step_checkpoint && first == 1 && last > 1 && saves.interval != 1) ++saves.count;
+  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, saves.kept + 1);
+  return saves;
+}
+
+void warn_about_balance(Forecast& forecast) {
+  const std::vector<double>& share = forecast.plan.stage_share;
+  const auto stages = static_cast<double>(share.size());
+  const auto worst = std::ranges::max_element(share);
+  if (*worst * stages <= 1.25) return;
+  const auto stage = static_cast<std::size_t>(worst - share.begin());
+  const StageParts& parts = forecast.stages[stage].parts;
+  std::string text = "stage " + std::to_string(stage) + " costs " + decimals(*worst * stages, 2) + " times the average: at most " +
+                     decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
+  if (parts.head && parts.first_layer == parts.end_layer) text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
+  forecast.warnings.push_back(text);
+}
+
+}  // namespace
+
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before) {
+  Forecast forecast;
+  forecast.plan = plan;
+  forecast.warnings = plan.warnings;
+  forecast.first_step = start_step + 1;
+  forecast.last_step = static_cast<std::uint64_t>(config.training.steps);
+  if (config.debug.stop_at_step) forecast.last_step = std::min(forecast.last_step, static_cast<std::uint64_t>(*config.debug.stop_at_step));
+  const std::uint64_t steps = forecast.last_step > start_step ? forecast.last_step - start_step : 0;
+  forecast.tokens_per_step = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
+  forecast.tokens_before = tokens_before;
+  forecast.tokens_after = tokens_before + steps * forecast.tokens_per_step;
+
+  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+  for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
+    const Node block = dp_block(count, plan.mesh.dp, rank);
+    forecast.rank_micro_batches.push_back(block.hi - block.lo);
+  }
+  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline, forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
+  forecast.bubble = pipeline.bubble;
+  for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) {
+    StageForecast& row = forecast.stages.emplace_back();
+    row.parts = stage_parts(plan, stage);
+    row.cost_share = plan.stage_share[stage];
+    row.in_flight = pipeline.in_flight[stage];
+    row.memory = stage_memory(plan, stage, row.in_flight);
+    for (const ckpt::ParameterMeta& parameter : plan.parameters)
+      if (parameter.stage == stage) row.parameters += ckpt::element_count(parameter.shape);
+    forecast.parameters += row.parameters;
+  }
+  forecast.saves = forecast_saves(config, forecast);
+  warn_about_balance(forecast);
+  if (!config.checkpoint.enable) forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
+  return forecast;
+}
+
+DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t held_back, std::uint64_t samples) {
+  DataForecast forecast;
+  forecast.kind = position.kind;
+  forecast.files = position.files.size();
+  for (const ckpt::DataFile& file : position.files) forecast.bytes += file.bytes;
+  forecast.samples_per_epoch = position.samples_per_epoch;
+  forecast.held_back = held_back;
+  forecast.first_sample = position.samples;
+  forecast.end_sample = position.samples + samples;
+  const auto epoch = [&](std::uint64_t sample) {
+    return static_cast<double>(position.first_epoch) +
+           static_cast<double>(sample - position.epoch_base) / static_cast<double>(position.samples_per_epoch);
+  };
+  forecast.first_epoch = epoch(forecast.first_sample);
+  forecast.end_epoch = epoch(forecast.end_sample);
+  return forecast;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,65 @@
+#pragma once
+// What a run would do, from its plan alone: stages with cost and memory, the pipeline's bubble, batches, data, saves. Pure;
+// `titan-train plan` prints it.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/model/schedule.h"
+#include "libtrain/config/config.h"
+#include "libtrain/config/run_plan.h"
+#include "libtrain/forecast/memory.h"
+
+namespace titan::train {
+
+struct StageForecast {
+  StageParts parts;
+  std::uint64_t parameters = 0;      ///< elements; a tied head counts where the embedding is
+  double cost_share = 0;             ///< of a step's matrix products
+  std::uint32_t in_flight = 0;       ///< micro-batches between forward and backward, at most
+  StageMemory memory;                ///< per rank
+};
+
+/// Idle time of the pipeline over that of all its ranks, with a backward of two forwards and no time between ranks.
+struct Bubble {
+  double equal = 0;                  ///< if all stages cost the same: the schedule's own
+  double with_costs = 0;             ///< with the costs of these stages
+};
+
+struct SaveForecast {
+  bool enabled = true;
+  std::uint64_t model_bytes = 0, optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
+  std::uint64_t count = 0;           ///< until the last step
+  std::uint64_t interval = 0, kept = 0;                ///< kept 0: all
+  std::uint64_t peak_count = 0;      ///< there at once, the one being written included
+};
+
+struct DataForecast {
+  std::string kind;                  ///< "text", "tokens"
+  std::uint64_t files = 0, bytes = 0, samples_per_epoch = 0, held_back = 0;
+  std::uint64_t first_sample = 0, end_sample = 0;      ///< positions before the first and after the last step
+  double first_epoch = 0, end_epoch = 0;               ///< the same in epochs
+  double repeats() const { return end_epoch; }         ///< how often a sample was seen by then, on average
+};
+
+struct Forecast {
+  RunPlan plan;
+  std::uint64_t parameters = 0;
+  std::uint64_t first_step = 1, last_step = 0;
+  std::vector<StageForecast> stages;
+  Bubble bubble;
+  std::vector<std::uint32_t> rank_micro_batches;       ///< per data-parallel rank
+  std::uint64_t tokens_per_step = 0, tokens_before = 0, tokens_after = 0;
+  SaveForecast saves;
+  std::vector<std::string> warnings;                   ///< the plan's and those of the forecast
+};
+
+/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then.
+/// \error kInvalid: a schedule that does not fit.
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before);
+
+/// Forecasts the data: `position` at the start, `held_back` validation samples, `samples` to be consumed.
+DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t held_back, std::uint64_t samples);
+
+}  // namespace titan::train

@@ -1,0 +1,109 @@
+#include "libtrain/forecast/memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <vector>
+
+#include "ckpt/plan/partition.h"
+
+namespace titan::train {
+namespace {
+
+constexpr std::uint32_t kCounted = 1 << 16;
+
+std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+/// Elements of the data-parallel rank that owns most of the stage.
+std::uint64_t largest_share(const RunPlan& plan, std::uint32_t stage) {
+  std::vector<std::uint64_t> sizes;
+  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
+    if (parameter.stage != stage) continue;
+    const ckpt::LeafGrid grid = parameter.grid(ckpt::kDefaultLeafElements);
+    for (std::uint64_t leaf = 0; leaf < grid.count(); ++leaf) sizes.push_back(grid.length(leaf));
+  }
+  std::uint64_t most = 0;
+  for (const ckpt::LeafRange& range : ckpt::partition_leaves(sizes, plan.mesh.dp)) {
+    std::uint64_t owned = 0;
+    for (std::uint64_t leaf = range.first; leaf < range.end(); ++leaf) owned += sizes[leaf];
+    most = std::max(most, owned);
+  }
+  return most;
+}
+
+}  // namespace
+
+// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test compares
+// them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32 copies under bf16.
+std::uint64_t layer_activation_bytes(const ModelDims& dims, bool bf16) {
+  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim), kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
+  const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
+  return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
+}
+
+std::uint64_t head_activation_bytes(const ModelDims& dims, bool bf16) {
+  constexpr std::uint64_t kTargetAndStatistic = 12;
+  return (bf16 ? 10 : 12) * size(dims.dim) + 4 * size(dims.vocab_size) + kTargetAndStatistic;
+}
+
+// Beside the log-probabilities that stay: the logits, under bf16 in both dtypes.
+std::uint64_t logits_bytes(const ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
+
+std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
+  // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
+  if (block.hi - block.lo > kCounted) return static_cast<std::uint32_t>(std::bit_width(block.hi - block.lo)) + 1;
+  std::set<Node> alive;
+  std::size_t peak = 0;
+  for (std::uint32_t micro_batch = block.lo; micro_batch < block.hi; ++micro_batch) {
+    peak = std::max(peak, alive.size() + 1);
+    Node node{micro_batch, micro_batch + 1};
+    for (Node above = parent(count, node); above != node && block.contains(above); above = parent(count, node)) {
+      const Node sibling = node == above.left() ? above.right() : above.left();
+      if (alive.erase(sibling) == 0) break;
+      node = above;
+    }
+    alive.insert(node);
+  }
+  return static_cast<std::uint32_t>(peak);
+}
+
+StageParts stage_parts(const RunPlan& plan, std::uint32_t stage) {
+  // Groups: 0 embedding, 1..L layers, L+1 head.
+  const std::int64_t head_group = plan.dims.n_layers + 1;
+  const std::int64_t begin = stage == 0 ? 0 : plan.stage_cuts.at(stage - 1);
+  const std::int64_t end = stage < plan.stage_cuts.size() ? plan.stage_cuts[stage] : head_group + 1;
+  return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
+}
+
+StageMemory stage_memory(const RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
+  const StageParts parts = stage_parts(plan, stage);
+  const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
+  std::uint64_t elements = 0;
+  for (const ckpt::ParameterMeta& parameter : plan.parameters)
+    if (parameter.stage == stage) elements += ckpt::element_count(parameter.shape);
+  const bool tied_head = plan.dims.tied && parts.head;
+
+  StageMemory memory;
+  memory.weights = 4 * elements;
+  if (tied_head && !parts.embedding) memory.weights += 4 * table;
+  // The embedding is looked up in fp32; every other parameter has a bf16 copy, and so has a tied head.
+  if (plan.bf16) memory.weights += 2 * (elements - (parts.embedding ? table : 0) + (tied_head ? table : 0));
+
+  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+  std::uint32_t sums = 0;
+  for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
+    sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
+  memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
+
+  memory.optimizer = 8 * largest_share(plan, stage);
+
+  const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len), hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
+  std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
+  per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
+  per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
+  memory.activations = tokens * (per_token * in_flight + (parts.head ? logits_bytes(plan.dims, plan.bf16) : 0));
+  return memory;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,42 @@
+#pragma once
+// The memory of a rank while it trains, term by term. Weights and optimizer state are exact; gradients and activations are
+// estimates of what this trainer's own functions hold at their peak. Buffers of communication, the allocator's slack and
+// the libraries themselves come on top.
+#include <cstdint>
+
+#include "libtrain/config/run_plan.h"
+#include "libtrain/pipeline/tree.h"
+
+namespace titan::train {
+
+struct StageMemory {
+  std::uint64_t weights = 0;      ///< fp32 parameters, bf16 copies, the head's copy of a tied embedding
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree at its widest
+  std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
+  std::uint64_t activations = 0;  ///< of the micro-batches in flight, and the logits
+  std::uint64_t total() const { return weights + gradients + optimizer + activations; }
+  bool operator==(const StageMemory&) const = default;
+};
+
+/// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
+std::uint64_t layer_activation_bytes(const ModelDims& dims, bool bf16);
+/// Bytes per token that final norm, head and loss keep.
+std::uint64_t head_activation_bytes(const ModelDims& dims, bool bf16);
+/// Bytes per token on top while the loss or its gradient is computed.
+std::uint64_t logits_bytes(const ModelDims& dims, bool bf16);
+
+/// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over 0..count-1.
+std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
+
+/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.
+StageMemory stage_memory(const RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
+
+/// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
+struct StageParts {
+  std::int64_t first_layer = 0, end_layer = 0;
+  bool embedding = false, head = false;
+  bool operator==(const StageParts&) const = default;
+};
+StageParts stage_parts(const RunPlan& plan, std::uint32_t stage);
+
+}  // namespace titan::train

@@ -1,0 +1,298 @@
+#include "ckpt/ops/prune.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/run_lock.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Steps = std::vector<std::uint64_t>;
+
+StepEntry entry(std::uint64_t step, bool valid = true, bool full = true, bool pinned = false) {
+  StepEntry made;
+  made.step = step;
+  made.path = "/run/checkpoint/" + step_name(step);
+  made.validity = valid ? ok_status() : corrupt("broken");
+  made.full = valid && full;
+  made.pinned = pinned;
+  return made;
+}
+
+RunScan scan_of(std::vector<StepEntry> steps) {
+  RunScan scan;
+  scan.steps = std::move(steps);
+  return scan;
+}
+
+Steps gone(const RunScan& scan, const PruneRules& rules) {
+  const std::vector<PruneVerdict> verdicts = plan_prune(scan, rules);
+  Steps steps;
+  for (std::size_t i = 0; i < scan.steps.size(); ++i)
+    if (verdicts[i].goes) steps.push_back(scan.steps[i].step);
+  return steps;
+}
+
+TEST(PlanPrune, KeepsWhatAnyRuleKeeps) {
+  const RunScan scan = scan_of({entry(60), entry(50), entry(40), entry(30), entry(20), entry(10), entry(0)});
+  EXPECT_EQ(gone(scan, {}), Steps{}) << "no rule";
+  EXPECT_EQ(gone(scan, {.keep_last = 2}), (Steps{40, 30, 20, 10}));
+  EXPECT_EQ(gone(scan, {.keep_last = 1, .keep_every = 20}), (Steps{50, 30, 10}));
+  EXPECT_EQ(gone(scan, {.keep = {30}}), (Steps{50, 40, 20, 10})) << "the newest full one stays by itself";
+  EXPECT_EQ(gone(scan, {.keep_last = 99}), Steps{});
+}
+
+TEST(PlanPrune, NeverTakesPinnedInvalidOrPartialSteps) {
+  const RunScan scan = scan_of({entry(60, true, false), entry(50), entry(40, false), entry(30, true, true, true), entry(20, true, false), entry(10)});
+  EXPECT_EQ(gone(scan, {.keep_last = 1}), (Steps{10}));
+  const std::vector<PruneVerdict> verdicts = plan_prune(scan, {.keep_last = 1});
+  EXPECT_EQ(verdicts[0].why, "not a full checkpoint, never deleted");
+  EXPECT_EQ(verdicts[1].why, "the last one");
+  EXPECT_THAT(verdicts[2].why, HasSubstr("broken"));
+  EXPECT_EQ(verdicts[3].why, "pinned by .keep");
+}
+
+TEST(PlanPrune, WaitsWhileTheNewestStepIsInvalid) {
+  const RunScan scan = scan_of({entry(60, false), entry(50), entry(40), entry(30)});
+  EXPECT_EQ(gone(scan, {.keep_last = 1}), Steps{});
+}
+
+TEST(PlanPrune, TakesWhatTheTrainersRetentionTakes) {
+  const std::uint64_t seed = 20261122;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 500; ++round) {
+    RunScan scan;
+    for (std::uint64_t step = random() % 12; step-- > 0;) scan.steps.push_back(entry(step * 10, random() % 4 > 0, random() % 4 > 0, random() % 5 == 0));
+    const std::uint64_t keep = 1 + random() % 4;
+    Steps expected;
+    if (!retention_must_wait(scan))
+      for (const std::size_t i : select_expired(scan, keep)) expected.push_back(scan.steps[i].step);
+    ASSERT_EQ(gone(scan, {.keep_last = keep}), expected) << "round " << round;
+  }
+}
+
+class PruneRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::uint64_t step : {10, 20, 30, 40}) ASSERT_TRUE(testing::make_checkpoint(fs_, kDir, {.step = step}).ok());
+  }
+  Steps left() {
+    Steps steps;
+    const auto scan = scan_run(fs_, kDir);
+    for (const StepEntry& step : scan->steps)
+      if (step.validity.ok()) steps.push_back(step.step);
+    return steps;
+  }
+  void damage(std::uint64_t step, const std::string& member) {
+    const std::string path = std::string(kDir) + "/" + step_name(step) + "/" + member;
+    std::string text = testing::get_text(fs_, path);
+    text[text.size() / 2] ^= 1;
+    ASSERT_TRUE(fs_.remove_file(path).ok());
+    ASSERT_TRUE(testing::put_text(fs_, path, text).ok());
+  }
+  static constexpr const char* kDir = "/run/checkpoint";
+  testing::MemFs fs_;
+  PruneOptions options_{.run = "/run", .rules = {.keep_last = 2}};
+};
+
+TEST_F(PruneRun, DeletesAndCountsTheBytes) {
+  const std::uint64_t before = fs_.free_bytes("/").value();
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(left(), ElementsAre(40, 30));
+  EXPECT_EQ(report->verified, 40u);
+  EXPECT_TRUE(report->failures.empty());
+  ASSERT_EQ(report->steps.size(), 4u);
+  EXPECT_TRUE(report->steps[3].deleted);
+  EXPECT_EQ(report->bytes_gone, report->steps[2].bytes + report->steps[3].bytes);
+  EXPECT_EQ(report->bytes_freed, report->bytes_gone);
+  EXPECT_GE(fs_.free_bytes("/").value(), before);
+  EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
+}
+
+TEST_F(PruneRun, ADryRunSaysTheSameAndTouchesNothing) {
+  options_.dry_run = true;
+  const std::vector<std::string> before = testing::tree(fs_, "/run");
+  const auto plan = prune_run(fs_, options_);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(testing::tree(fs_, "/run"), before) << "not even a lock";
+  options_.dry_run = false;
+  const auto done = prune_run(fs_, options_);
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(plan->bytes_freed, done->bytes_freed);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(plan->steps[i].goes, done->steps[i].deleted);
+}
+
+TEST_F(PruneRun, ProvesTheNewestFullStepAndKeepsTheNextWhenItIsDamaged) {
+  damage(40, "model/shard-00000.h5");  // same size: only its digests tell
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->waits.code, Code::kCorrupt);
+  EXPECT_THAT(report->waits.to_string(), HasSubstr("damaged in 1 place"));
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10)) << "the newest step is damaged: nothing may go";
+}
+
+/// Drops the optimizer of a step: what is left is valid, but not full.
+void make_partial(Fs& fs, const std::string& path, std::uint64_t step) {
+  Manifest manifest = CheckpointReader::open(fs, path)->manifest();
+  std::erase_if(manifest.components, [](const ComponentEntry& component) { return component.name == kOptimizer; });
+  std::erase_if(manifest.files, [](const FileEntry& file) { return file.path.starts_with("optimizer/"); });
+  for (ParameterRecord& record : manifest.parameters) record.slots.clear(), record.optimizer_step = 0;
+  const Snapshot snapshot = testing::synthetic_snapshot({.step = step});
+  manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
+  ASSERT_TRUE(fs.remove_file(path + "/manifest.json").ok());
+  ASSERT_TRUE(testing::put_text(fs, path + "/manifest.json", encode_manifest(manifest)).ok());
+}
+
+TEST_F(PruneRun, KeepsTheNextOlderStepWhenTheNewestFullOneTurnsOutDamaged) {
+  make_partial(fs_, std::string(kDir) + "/step-00000040", 40);
+  damage(30, "optimizer/shard-00000.h5");
+  options_.rules = {.keep = {30}};
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(report->waits.ok());
+  EXPECT_EQ(report->verified, 20u);
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20));
+  EXPECT_THAT(report->steps[1].why, HasSubstr("damaged in 1 place"));
+  EXPECT_EQ(report->steps[2].why, "the newest full checkpoint; verified");
+}
+
+TEST_F(PruneRun, DeletesNothingWhenEveryFullStepIsDamaged) {
+  make_partial(fs_, std::string(kDir) + "/step-00000040", 40);
+  for (const std::uint64_t step : {10, 20, 30}) damage(step, "optimizer/shard-00000.h5");
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok());
+  // 10 would be kept as the last valid one without being read.
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+  EXPECT_FALSE(report->verified);
+}
+
+TEST_F(PruneRun, RefusesUnderALiveRun) {
+  const auto lock = RunLock::take(fs_, "/run", this_process());
+  ASSERT_TRUE(lock.ok());
+  for (const char* run : {"/run", "/run/checkpoint"}) {
+    options_.run = run;
+    EXPECT_EQ(prune_run(fs_, options_).status().code, Code::kLocked) << run;
+  }
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+TEST_F(PruneRun, RefusesAStepOfKeepThatIsNotThere) {
+  options_.rules.keep = {20, 25};
+  const auto report = prune_run(fs_, options_);
+  EXPECT_EQ(report.status().code, Code::kNotFound);
+  EXPECT_THAT(report.status().message, HasSubstr("no step 25"));
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+TEST_F(PruneRun, CollectsWhatDeadRunsLeft) {
+  ASSERT_TRUE(testing::put_text(fs_, "/run/checkpoint/step-00000050.tmp-dead/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, "/run/checkpoint/.trash-step-00000005-dead/y", "123").ok());
+  options_.rules = {};
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(report->leftovers, ElementsAre(".trash-step-00000005-dead", "step-00000050.tmp-dead"));
+  EXPECT_EQ(report->bytes_freed, 8u);
+  EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+TEST_F(PruneRun, StopsBetweenTwoSteps) {
+  CancelSource source;
+  options_.cancel = CancelToken(source);
+  options_.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (done == total) (void)source.request(StopReason::kInterrupt);
+  };
+  EXPECT_EQ(prune_run(fs_, options_).status().code, Code::kInterrupted);
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+TEST(PruneLinks, BytesAreFreedWithTheLastName) {
+  testing::TempDir dir;
+  Fs& fs = posix_fs();
+  const std::string run = dir / "checkpoint";
+  for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(fs, run, {.step = step}).ok());
+  const std::string shard = run + "/step-00000010/model/shard-00000.h5";
+  ASSERT_EQ(std::system(("ln " + shard + " " + (dir / "elsewhere.h5")).c_str()), 0);
+  const std::uint64_t size = fs.stat(shard)->size;
+  const auto report = prune_run(fs, {.run = dir.path(), .rules = {.keep_last = 1}, .dry_run = true});
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->bytes_gone - report->bytes_freed, size);
+  // Both names in steps that go: then it is freed.
+  ASSERT_EQ(std::system(("mv " + (dir / "elsewhere.h5") + " " + run + "/step-00000020/extra.h5").c_str()), 0);
+  const auto both = prune_run(fs, {.run = dir.path(), .rules = {.keep_last = 1}, .dry_run = true});
+  ASSERT_TRUE(both.ok());
+  EXPECT_EQ(both->bytes_gone, both->bytes_freed + size) << "two names, one file";
+  EXPECT_EQ(both->bytes_freed, report->bytes_freed + size);
+}
+
+// The k-th call fails, for every k: the newest full step stays valid, no half-deleted folder looks like a step, and a second
+// run finishes the work.
+class PruneFaults : public ::testing::TestWithParam<testing::Repeat> {};
+
+TEST_P(PruneFaults, EveryFailingCallLeavesAUsableRun) {
+  int rounds = 0;
+  for (std::uint64_t k = 1;; ++k) {
+    testing::MemFs memory;
+    for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step, .layers = 1}).ok());
+    ASSERT_TRUE(testing::put_text(memory, "/run/checkpoint/step-00000040.tmp-dead/x", "12345").ok());
+    testing::FailingFs fs(memory);
+    fs.arm({.k = k, .repeat = GetParam()});
+    const auto report = prune_run(fs, {.run = "/run", .rules = {.keep_last = 1}});
+    const bool fired = fs.fired();
+    fs.disarm();
+    const auto scan = scan_run(memory, "/run/checkpoint");
+    ASSERT_TRUE(scan.ok());
+    ASSERT_FALSE(scan->steps.empty()) << "k " << k;
+    EXPECT_EQ(scan->steps.front().step, 30u) << "k " << k;
+    for (const StepEntry& step : scan->steps) EXPECT_TRUE(step.validity.ok()) << "k " << k << ": " << step.validity.message;
+    const auto again = prune_run(memory, {.run = "/run", .rules = {.keep_last = 1}});
+    ASSERT_TRUE(again.ok()) << "k " << k << ": " << again.status().to_string();
+    EXPECT_EQ(testing::tree(memory, "/run/checkpoint"), [&] {
+      std::vector<std::string> expected{"step-00000030/"};
+      for (const std::string& name : testing::tree(memory, "/run/checkpoint/step-00000030")) expected.push_back("step-00000030/" + name);
+      expected.insert(expected.begin(), "latest");
+      return expected;
+    }()) << "k " << k;
+    ++rounds;
+    if (!fired) {
+      ASSERT_TRUE(report.ok());
+      break;
+    }
+  }
+  EXPECT_GT(rounds, 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Repeats, PruneFaults, ::testing::Values(testing::Repeat::kOnce, testing::Repeat::kSticky),
+                         [](const auto& info) { return info.param == testing::Repeat::kOnce ? "Once" : "Sticky"; });
+
+TEST(RunDirOf, FindsTheFolderWhoseLockKeepsWritersApart) {
+  testing::MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/a/checkpoint").ok());
+  ASSERT_TRUE(make_dirs(fs, "/b/saves").ok());
+  EXPECT_EQ(run_dir_of(fs, "/a/checkpoint"), "/a");
+  EXPECT_EQ(run_dir_of(fs, "/a/checkpoint//"), "/a");
+  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b/saves");
+  ASSERT_TRUE(testing::put_text(fs, "/b/run.lock", "").ok());
+  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b");
+  ASSERT_TRUE(testing::put_text(fs, "/b/saves/run.lock", "").ok());
+  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b/saves");
+  EXPECT_EQ(run_dir_of(fs, "checkpoint"), ".");
+}
+
+}  // namespace
+}  // namespace titan::ckpt

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""dcp_torch.py: PyTorch's own torch.distributed.checkpoint against titan-ckpt, in both directions. Needs torch 2.11.
+
+1. torch writes: one process (awkward shapes, dtypes, transposed and sliced tensors, every kind of value), and two processes with
+   DTensor (rows, columns, both, uneven, replicated, a rank without elements) and FSDP2 with AdamW. titan-dcp-dump reads them in
+   pieces that cross shards: every tensor equals what torch had, bit by bit.
+2. titan-ckpt writes: `convert --to dcp` of a checkpoint; `torch.distributed.checkpoint.load` takes it key by key, and the parameters
+   and optimizer state equal what `titan-ckpt cat` says. A flipped bit is found by our verification.
+TITAN_BIN names the folder of the programs.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import torch.multiprocessing as multiprocessing
+
+BIN = pathlib.Path(os.environ.get("TITAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build" / "bin"))
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(f"error: {message}")
+
+
+def raw(tensor):
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+def dump(folder, piece):
+    """Return {name: (dtype, shape, bytes)}, {name: text of a value}, [damage]."""
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run([BIN / "titan-dcp-dump", folder, out, str(piece)], capture_output=True, text=True)
+        check(done.returncode == 0, f"titan-dcp-dump {folder}: {done.stderr}")
+        tensors, values, damage = {}, {}, []
+        lines = (pathlib.Path(out) / "index.txt").read_text().splitlines()
+        check(lines[-1].startswith("end "), "the dump is cut off")
+        for line in lines[:-1]:
+            first, rest = line.split(" ", 1)
+            if first == "value":
+                name, text = rest.split(" ", 1)
+                values[name] = text
+            elif first == "damage":
+                damage.append(rest)
+            else:
+                dtype, shape, name = rest.split(" ", 2)
+                dims = [] if shape == "scalar" else [int(d) for d in shape.split(",")]
+                tensors[name] = (dtype, dims, (pathlib.Path(out) / f"{first}.bin").read_bytes())
+        return tensors, values, damage
+
+
+def compare(folder, expected, what):
+    for piece in (7, 1000, 1 << 20):
+        tensors, _, damage = dump(folder, piece)
+        check(damage == [], f"{what}: damage in a whole directory: {damage}")
+        check(tensors.keys() == expected.keys(), f"{what}: other keys: {sorted(tensors.keys() ^ expected.keys())}")
+        for name, tensor in expected.items():
+            dtype, shape, data = tensors[name]
+            check((f"torch.{dtype}", shape) == (str(tensor.dtype), list(tensor.shape)), f"{what}: {name} is {dtype} {shape}")
+            check(data == raw(tensor), f"{what}: {name} has other bytes (pieces of {piece})")
+    print(f"{what}: {len(expected)} tensors equal")
+
+
+def one_process(work):
+    generator = torch.Generator().manual_seed(1)
+    big = torch.randn(37, 41, generator=generator)
+    state = {
+        "weight": big,
+        "transposed": torch.randn(5, 9, generator=generator).t(),
+        "view": big[3:20, 5:30],
+        "parameter": torch.nn.Parameter(torch.randn(4, 3, generator=generator)),
+        "bf16": torch.randn(11, 3, generator=generator).to(torch.bfloat16),
+        "f16": torch.randn(3, 2, 5, 7, generator=generator).to(torch.float16),
+        "f64": torch.randn(1, generator=generator, dtype=torch.float64),
+        "i64": torch.arange(10),
+        "i32": torch.arange(6, dtype=torch.int32).reshape(2, 3),
+        "i16": torch.arange(4, dtype=torch.int16),
+        "u8": torch.arange(200, dtype=torch.uint8),
+        "bool": torch.tensor([True, False, True]),
+        "c64": torch.randn(3, generator=generator, dtype=torch.complex64),
+        "u16": torch.arange(5, dtype=torch.int32).to(torch.uint16),
+        "f8": torch.randn(8, generator=generator).to(torch.float8_e4m3fn),
+        "scalar": torch.tensor(2.5),
+        "empty": torch.zeros(0, 4),
+    }
+    values = {"int": 5, "negative": -70000, "long": 2**40, "float": 0.1, "text": "ä", "none": None, "flag": True, "tuple": (0.9, 0.95),
+              "list": [1e-3], "four": (1, 2, 3, 4), "bytes": b"ab\xff", "nested": {"a": 1, "b": {"c": [1, [2]]}}}
+    folder = work / "one"
+    dcp.save({**state, **values}, checkpoint_id=folder)
+    compare(folder, state, "one process")
+    read = dump(folder, 1000)[1]
+    expected = {"int": "5", "negative": "-70000", "long": str(2**40), "float": "0.1", "text": "'ä'", "none": "None", "flag": "True",
+                "tuple": "(0.9, 0.95)", "list": "[0.001]", "four": "(1, 2, 3, 4)", "bytes": "bytes of 3", "nested.a": "1", "nested.b.c": "[1, [2]]"}
+    check(read == expected, f"values: {read}")
+    print(f"one process: {len(expected)} values equal")
+
+
+def sharded_rank(rank, port, folder):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK="0")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (2,))
+    full = full_tensors()
+    state = {"rows": distribute_tensor(full["rows"], mesh, [Shard(0)]),
+             "columns": distribute_tensor(full["columns"], mesh, [Shard(1)]),
+             "middle": distribute_tensor(full["middle"], mesh, [Shard(1)]),
+             "one_row": distribute_tensor(full["one_row"], mesh, [Shard(0)]),   # the second rank has nothing
+             "copies": distribute_tensor(full["copies"], mesh, [Replicate()])}
+    dcp.save(state, checkpoint_id=folder / "dtensor")
+
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict
+    from torch.distributed.fsdp import fully_shard
+    torch.manual_seed(5)
+    model = torch.nn.Sequential(torch.nn.Linear(13, 7), torch.nn.Linear(7, 131, bias=False))
+    for layer in (*model, model):
+        fully_shard(layer, mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for _ in range(3):
+        model(torch.randn(4, 13)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    flat = StateDictOptions(flatten_optimizer_state_dict=True)
+    state = {**get_model_state_dict(model), "optimizer": get_optimizer_state_dict(model, optimizer, options=flat)}
+    dcp.save(state, checkpoint_id=folder / "fsdp")
+    whole = StateDictOptions(full_state_dict=True, cpu_offload=True, flatten_optimizer_state_dict=True)
+    from torch.distributed.checkpoint.state_dict import get_state_dict
+    weights, moments = get_state_dict(model, optimizer, options=whole)
+    if rank == 0:
+        tensors = {**weights, **{f"optimizer.{k}": v for k, v in moments.items() if isinstance(v, torch.Tensor)}}
+        torch.save(tensors, folder / "fsdp.pt")
+    dist.destroy_process_group()
+
+
+def full_tensors():
+    generator = torch.Generator().manual_seed(2)
+    return {"rows": torch.randn(131, 9, generator=generator), "columns": torch.randn(6, 31, generator=generator), "middle": torch.randn(4, 5, 3, generator=generator),
+            "one_row": torch.randn(1, 8, generator=generator), "copies": torch.randn(7, generator=generator).to(torch.bfloat16)}
+
+
+def two_processes(work):
+    with __import__("socket").socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    multiprocessing.spawn(sharded_rank, args=(port, work), nprocs=2)
+    compare(work / "dtensor", full_tensors(), "two processes, DTensor")
+    compare(work / "fsdp", torch.load(work / "fsdp.pt"), "two processes, FSDP2 with AdamW")
+
+
+def flipped_bit(work):
+    folder = work / "one"
+    file = folder / "__0_0.distcp"
+    data = bytearray(file.read_bytes())
+    pattern = raw(torch.arange(10))
+    data[data.index(pattern) + 17] ^= 4
+    file.write_bytes(data)
+    loaded = {"i64": torch.zeros(10, dtype=torch.int64)}
+    dcp.load(loaded, checkpoint_id=folder)
+    check(not torch.equal(loaded["i64"], torch.arange(10)), "the flipped bit is nowhere")
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run([BIN / "titan-dcp-dump", folder, out, "1000000"], capture_output=True, text=True)
+    check(done.returncode == 12 and "item i64" in done.stderr and "does not match its CRC" in done.stderr, f"reading: {done.returncode} {done.stderr}")
+    done = subprocess.run([BIN / "titan-ckpt", "verify", folder], capture_output=True, text=True)
+    check(done.returncode == 1 and "i64" in done.stdout, f"verify: {done.returncode} {done.stdout} {done.stderr}")
+    print("a flipped bit: torch loads it, titan-ckpt names it")
+
+
+def cat(checkpoint, name):
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run([BIN / "titan-ckpt", "cat", checkpoint, name, "-o", f"{out}/x.npy"], check=True, capture_output=True)
+        return torch.from_numpy(numpy.load(f"{out}/x.npy"))
+
+
+def ours(work):
+    subprocess.run([BIN / "titan-make-checkpoint", work / "run", "--step", "10", "--dp", "2", "--pp", "2"], check=True, capture_output=True)
+    source = work / "run" / "step-00000010"
+    config = work / "titan.toml"
+    config.write_text("[optimizer]\nbeta1 = 0.9\nbeta2 = 0.95\neps = 1e-8\nweight_decay = 0.1\n")
+    folder = work / "step-10"
+    done = subprocess.run([BIN / "titan-ckpt", "convert", source, folder, "--to", "dcp", "--config", config], capture_output=True, text=True)
+    check(done.returncode == 0, f"convert: {done.stderr}")
+    metadata = dcp.FileSystemReader(folder).read_metadata()
+    state = {}
+    for key, entry in metadata.state_dict_metadata.items():
+        if type(entry).__name__ == "TensorStorageMetadata":
+            state[key] = torch.zeros(entry.size, dtype=entry.properties.dtype)
+        else:
+            state[key] = None
+    # Nested, as a trainer would ask for them: torch has to unflatten by planner_data.
+    nested = {}
+    for key, value in state.items():
+        place, path = nested, metadata.planner_data[key]
+        for part in path[:-1]:
+            place = place.setdefault(part, {})
+        place[path[-1]] = value
+    dcp.load(nested, checkpoint_id=folder)
+    count = 0
+    for key in state:
+        place = nested
+        for part in metadata.planner_data[key]:
+            place = place[part]
+        if not isinstance(place, torch.Tensor):
+            continue
+        if key.endswith(".step"):
+            check(place.item() == 10, f"{key} is {place}")
+            continue
+        name = key.removeprefix("optimizer.state.")
+        check(torch.equal(place, cat(source, name)), f"{key} differs")
+        count += 1
+    groups = nested["optimizer"]
+    check(groups["param_groups.norm.weight.betas"] == (0.9, 0.95), "betas")
+    check(nested["lr_scheduler"]["last_epoch"] == 10 and nested["train_state"]["step"] == 10, "step")
+    check(nested["lr_scheduler"]["_last_lr"] == [groups["param_groups.norm.weight.lr"]], "lr")
+    print(f"ours: dcp.load gives {len(state)} keys, {count} tensors equal")
+    tensors, _, damage = dump(folder, 1000)
+    check(damage == [] and len(tensors) > count, "our own reading of it")
+    done = subprocess.run([BIN / "titan-ckpt", "diff", source, folder], capture_output=True, text=True)
+    check(done.returncode == 0, f"diff: {done.returncode} {done.stdout} {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        one_process(work)
+        two_processes(work)
+        ours(work)
+        flipped_bit(work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+#include "libtrain/forecast/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "libtrain/config/config.h"
+
+namespace titan::train {
+namespace {
+
+Config small_config() {
+  Config config;
+  config.model.dim = 64;
+  config.model.n_layers = 6;
+  config.model.n_heads = 4;
+  config.model.ffn_dim = 100;
+  config.model.vocab_size = 256;
+  config.training.local_batch_size = 2;
+  config.training.global_batch_size = 16;
+  config.training.seq_len = 32;
+  config.training.mixed_precision_param = "float32";
+  return config;
+}
+
+RunPlan plan_of(const Config& config, std::uint32_t world) {
+  auto plan = make_run_plan(config, world);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return *plan;
+}
+
+std::uint64_t elements(const RunPlan& plan, std::uint32_t stage) {
+  std::uint64_t sum = 0;
+  for (const ckpt::ParameterMeta& p : plan.parameters)
+    if (p.stage == stage) sum += ckpt::element_count(p.shape);
+  return sum;
+}
+
+TEST(Memory, WeightsAndOptimizerOfOneRankAreExact) {
+  const RunPlan plan = plan_of(small_config(), 1);
+  const StageMemory memory = stage_memory(plan, 0, 1);
+  EXPECT_EQ(memory.weights, 4 * elements(plan, 0));
+  EXPECT_EQ(memory.optimizer, 8 * elements(plan, 0));
+}
+
+TEST(Memory, Bfloat16AddsCopiesOfAllButTheEmbedding) {
+  Config config = small_config();
+  config.training.mixed_precision_param = "bfloat16";
+  const RunPlan plan = plan_of(config, 1);
+  EXPECT_EQ(stage_memory(plan, 0, 1).weights, 4 * elements(plan, 0) + 2 * (elements(plan, 0) - 256 * 64));
+}
+
+TEST(Memory, TiedHeadOnAnotherStageHoldsACopyAndAGradient) {
+  Config config = small_config();
+  config.model.tied_embeddings = true;
+  config.parallelism.pipeline_parallel_degree = 2;
+  const RunPlan plan = plan_of(config, 2);
+  const std::uint64_t table = 256 * 64;
+  EXPECT_EQ(stage_memory(plan, 0, 1).weights, 4 * elements(plan, 0));
+  EXPECT_EQ(stage_memory(plan, 1, 1).weights, 4 * (elements(plan, 1) + table));
+  const std::uint32_t sums = peak_gradient_sums(8, {0, 8});
+  EXPECT_EQ(stage_memory(plan, 0, 1).gradients, 4 * elements(plan, 0) * sums);
+  EXPECT_EQ(stage_memory(plan, 1, 1).gradients, 4 * (elements(plan, 1) + table) * sums);
+}
+
+TEST(Memory, OptimizerStateIsDividedAmongDataParallelRanks) {
+  Config config = small_config();
+  config.model.dim = 512;  // several leaves
+  config.model.vocab_size = 4096;
+  const std::uint64_t alone = stage_memory(plan_of(config, 1), 0, 1).optimizer;
+  const std::uint64_t quarter = stage_memory(plan_of(config, 4), 0, 1).optimizer;
+  EXPECT_GE(4 * quarter, alone);
+  EXPECT_LT(4 * quarter, alone + 4 * 8 * ckpt::kDefaultLeafElements);  // whole leaves
+}
+
+TEST(Memory, GradientSumsAreThoseAliveInTheTree) {
+  // Of 0..n-1: while the last micro-batch of a half is added, every finished half above it waits.
+  const struct {
+    std::uint32_t count;
+    Node block;
+    std::uint32_t peak;
+  } cases[] = {{1, {0, 1}, 1}, {2, {0, 2}, 2}, {4, {0, 4}, 3}, {8, {0, 8}, 4}, {8, {0, 4}, 3}, {8, {5, 6}, 1}, {3, {0, 3}, 3}, {6, {2, 4}, 2}, {1024, {0, 1024}, 11}};
+  for (const auto& c : cases) EXPECT_EQ(peak_gradient_sums(c.count, c.block), c.peak) << c.count << " [" << c.block.lo << ", " << c.block.hi << ")";
+}
+
+TEST(Memory, LongBlocksAreBoundedNotCounted) {
+  const std::uint32_t counted = peak_gradient_sums(1 << 16, {0, 1 << 16}), bound = peak_gradient_sums(1 << 17, {0, 1 << 17});
+  EXPECT_EQ(counted, 17u);
+  EXPECT_GE(bound, 18u);
+  EXPECT_LE(bound, 20u);
+}
+
+TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
+  Config config = small_config();
+  config.parallelism.pipeline_parallel_degree = 4;
+  const RunPlan plan = plan_of(config, 4);
+  const std::uint64_t tokens = 2 * 32;
+  for (std::uint32_t stage = 0; stage < 4; ++stage) {
+    const StageParts parts = stage_parts(plan, stage);
+    const std::uint64_t one = stage_memory(plan, stage, 1).activations, three = stage_memory(plan, stage, 3).activations;
+    const std::uint64_t logits = parts.head ? tokens * logits_bytes(plan.dims, false) : 0;
+    EXPECT_EQ(three - logits, 3 * (one - logits)) << stage;
+    EXPECT_GE(one, tokens * static_cast<std::uint64_t>(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, false));
+  }
+}
+
+TEST(Memory, StagePartsCoverTheModelInOrder) {
+  for (const std::int64_t pp : {1, 2, 3, 5, 8}) {
+    Config config = small_config();
+    config.parallelism.pipeline_parallel_degree = pp;
+    const RunPlan plan = plan_of(config, static_cast<std::uint32_t>(pp));
+    std::int64_t next = 0;
+    for (std::uint32_t stage = 0; stage < pp; ++stage) {
+      const StageParts parts = stage_parts(plan, stage);
+      EXPECT_EQ(parts.first_layer, next);
+      next = parts.end_layer;
+      EXPECT_EQ(parts.embedding, stage == 0);
+      EXPECT_EQ(parts.head, stage + 1 == pp);
+    }
+    EXPECT_EQ(next, 6);
+  }
+}
+
+}  // namespace
+}  // namespace titan::train
