@@ -1,5 +1,6 @@
 #include "converters/convert.h"
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::convert {
@@ -12,6 +13,12 @@ Result<const Format*> source_format(Fs& fs, const std::string& path, const std::
   if (name == kTitan) return static_cast<const Format*>(nullptr);
   if (!name.empty()) return find_format(name);
   return detect_format(fs, path);
+}
+
+Status no_checkpoint(const std::string& path) {
+  std::string known = "Titan's checkpoints";
+  for (const Format* format : formats()) known += std::string(", ") + format->title();
+  return ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one");
 }
 
 Result<const Format*> target_format(const Format* from, const std::string& name) {
@@ -45,6 +52,7 @@ Result<CheckpointReader> open_source(Fs& fs, const Format* format, const std::st
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, options.source));
   TITAN_ASSIGN_OR_RETURN(const Format* from, source_format(fs, path, options.from));
+  if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   if (to == nullptr) return import_from(fs, *from, path, options);
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader source, open_source(fs, from, path, options));

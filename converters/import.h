@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "ckpt/ops/list.h"
 #include "ckpt/ops/verify.h"
 #include "converters/format.h"
 
@@ -37,6 +38,9 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+/// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be one such
+/// checkpoint, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
+Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
 /// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 

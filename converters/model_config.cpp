@@ -27,18 +27,8 @@ constexpr Dimension kDimensions[] = {
     {"model.vocab_size", &ModelConfig::vocab_size},
 };
 
-constexpr const char* kScaling = "model.rope_scaling.";
-struct ScalingFactor {
-  const char* key;
-  double RopeScaling::* member;
-};
-constexpr ScalingFactor kScalingFactors[] = {
-    {"model.rope_scaling.factor", &RopeScaling::factor},
-    {"model.rope_scaling.low_freq_factor", &RopeScaling::low_freq_factor},
-    {"model.rope_scaling.high_freq_factor", &RopeScaling::high_freq_factor},
-};
-constexpr const char* kScalingType = "model.rope_scaling.type";
-constexpr const char* kScalingPosition = "model.rope_scaling.original_max_position_embeddings";
+constexpr const char* kScaling = "model.rope_scaling";
+constexpr std::uint64_t kMaxPositions = 1'000'000'000'000;
 
 bool parse(std::string_view text, std::uint64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -51,6 +41,32 @@ bool parse(std::string_view text, double& value) {
 bool parse(std::string_view text, bool& value) {
   value = text == "true";
   return value || text == "false";
+}
+
+// Shortest digits.
+std::string digits(double value) {
+  char buffer[64];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+// "llama3:8:1:4:8192", in quotes.
+std::string scaling_text(const RopeScaling& scaling) {
+  return "\"llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" + digits(scaling.high_freq_factor) + ":" +
+         std::to_string(scaling.original_max_position_embeddings) + "\"";
+}
+
+bool parse(std::string_view text, RopeScaling& scaling) {
+  constexpr std::string_view kBegin = "\"llama3";
+  if (!text.starts_with(kBegin) || !text.ends_with('"')) return false;
+  text = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
+  std::vector<std::string_view> parts;
+  while (text.starts_with(':')) {
+    const std::size_t end = std::min(text.find(':', 1), text.size());
+    parts.push_back(text.substr(1, end - 1));
+    text.remove_prefix(end);
+  }
+  return text.empty() && parts.size() == 4 && parse(parts[0], scaling.factor) && parse(parts[1], scaling.low_freq_factor) &&
+         parse(parts[2], scaling.high_freq_factor) && parse(parts[3], scaling.original_max_position_embeddings);
 }
 
 // Takes values out of settings and remembers what was wrong.
@@ -93,6 +109,11 @@ Status check_model(const ModelConfig& model) {
                              std::to_string(model.n_kv_heads));
   }
   if (!(model.norm_eps > 0) || !(model.rope_theta > 0)) return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
+  if (const auto& scaling = model.rope_scaling) {
+    const bool sound = scaling->factor >= 1 && scaling->low_freq_factor > 0 && scaling->high_freq_factor > scaling->low_freq_factor &&
+                       scaling->original_max_position_embeddings >= 1 && scaling->original_max_position_embeddings <= kMaxPositions;
+    if (!sound) return ckpt::unsupported(std::string(kScaling) + " is " + scaling_text(*scaling) + ": the factor is at least 1, and 0 < low < high frequency factor");
+  }
   return ckpt::ok_status();
 }
 
@@ -103,11 +124,7 @@ Settings model_settings(const ModelConfig& model) {
   settings.emplace_back("model.rope_theta", ckpt::toml_float(model.rope_theta));
   settings.emplace_back("model.tied_embeddings", model.tied ? "true" : "false");
   if (model.qkv_bias) settings.emplace_back("model.qkv_bias", "true");
-  if (model.rope_scaling) {
-    settings.emplace_back(kScalingType, "\"llama3\"");
-    for (const ScalingFactor& factor : kScalingFactors) settings.emplace_back(factor.key, ckpt::toml_float(*model.rope_scaling.*factor.member));
-    settings.emplace_back(kScalingPosition, std::to_string(model.rope_scaling->original_max_position_embeddings));
-  }
+  if (model.rope_scaling) settings.emplace_back(kScaling, scaling_text(*model.rope_scaling));
   std::ranges::sort(settings);
   return settings;
 }
@@ -118,17 +135,11 @@ Result<ModelConfig> model_from_settings(const std::string& what, const Settings&
   for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, true);
   taker.take("model.norm_eps", model.norm_eps, true);
   taker.take("model.rope_theta", model.rope_theta, true);
-  taker.take("model.tied_embeddings", model.tied, true);
+  taker.take("model.tied_embeddings", model.tied, false);
   taker.take("model.qkv_bias", model.qkv_bias, false);
-  const bool scaled = std::ranges::any_of(settings, [](const auto& row) { return row.first.starts_with(kScaling); });
-  if (scaled) {
-    RopeScaling& scaling = model.rope_scaling.emplace();
-    for (const ScalingFactor& factor : kScalingFactors) taker.take(factor.key, scaling.*factor.member, true);
-    taker.take(kScalingPosition, scaling.original_max_position_embeddings, true);
-    const std::string* type = taker.find(kScalingType);
-    if (type != nullptr && *type != "\"llama3\"") return ckpt::incompatible(what + ": " + kScalingType + " is " + *type + ", expected \"llama3\"");
-  }
-  if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing");
+  if (taker.find(kScaling) != nullptr) taker.take(kScaling, model.rope_scaling.emplace(), false);
+  if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
+        .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
   if (!taker.wrong().empty()) return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
   if (const Status checked = check_model(model); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
   return model;

@@ -31,8 +31,8 @@ struct ModelConfig {
 /// Checks that the dimensions make a model (none is 0 or absurd, heads divide, head_dim is even). \error kUnsupported
 ckpt::Status check_model(const ModelConfig& model);
 
-/// Rows "model.*", ascending by key, as TOML text: dim, head_dim, n_heads, ..., and only when there: model.qkv_bias,
-/// model.rope_scaling.{type = "llama3", factor, high_freq_factor, low_freq_factor, original_max_position_embeddings}.
+/// Rows "model.*", ascending by key, as TOML text: dim, head_dim, n_heads, ..., and only when there: model.qkv_bias and
+/// model.rope_scaling = "llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS".
 ckpt::Settings model_settings(const ModelConfig& model);
 /// Reads the rows back; others are ignored. `what` names their holder in messages.
 /// \error kIncompatible naming the rows that are missing or have another type

@@ -118,7 +118,7 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   if (source.ok()) {
     TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify(options.progress));
   } else if (source.status().code == ckpt::Code::kCorrupt) {
-    step.report.damage.push_back({"", "structure", "", 0, 0, 0, source.status().message});
+    step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, source.status().message});
   } else {
     return source.status();
   }

@@ -38,7 +38,7 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
 /// Corruption met on the way asks for the full list.
 void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
-  const std::string which = command.positionals.size() == 1 || command.verb == "cat" ? command.positionals[0] : "CKPT";
+  const std::string which = command.positionals.size() == 1 || command.verb == "cat" || command.verb == "convert" ? command.positionals[0] : "CKPT";
   error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
 }
 

@@ -173,7 +173,7 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   for (const auto& [key, text] : rows) {
     const bool ours = find(merged, key) != nullptr;
     if (key == "model.rope_scaling" && (text == ckpt::kNotSet || text == "\"none\"")) continue;
-    if (ours || key.starts_with("model.rope_scaling")) merged = ckpt::with_rows(std::move(merged), {{key, text}});
+    if (ours || key == "model.rope_scaling") merged = ckpt::with_rows(std::move(merged), {{key, text}});
   }
   TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", merged));
   ModelConfig same = said;

@@ -38,13 +38,20 @@ TEST(ModelConfig, SettingsReadBackAsTheSameModel) {
   }
 }
 
+TEST(ModelConfig, WritesScalingAsOneTextOfShortestNumbers) {
+  ModelConfig model = small();
+  model.rope_scaling = RopeScaling{8, 1, 4, 8192};
+  const ckpt::Settings settings = model_settings(model);
+  EXPECT_EQ(std::ranges::find(settings, std::string("model.rope_scaling"), &ckpt::Settings::value_type::first)->second, "\"llama3:8:1:4:8192\"");
+}
+
 TEST(ModelConfig, NamesEveryRowThatIsMissing) {
   const auto model = model_from_settings("run/step", {{"model.dim", "16"}, {"optimizer.lr", "0.001"}});
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().code, Code::kIncompatible);
   EXPECT_EQ(model.status().message,
             "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim, model.ffn_dim, "
-            "model.vocab_size, model.norm_eps, model.rope_theta, model.tied_embeddings missing");
+            "model.vocab_size, model.norm_eps, model.rope_theta missing");
 }
 
 TEST(ModelConfig, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
@@ -60,7 +67,10 @@ TEST(ModelConfig, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
            {"model.head_dim", "7", "is odd"},
            {"model.n_layers", "100001", "at most 100000"},
            {"model.norm_eps", "nan", "must be positive"},
-           {"model.rope_scaling.type", "\"yarn\"", "expected \"llama3\""},
+           {"model.rope_scaling", "\"yarn:8:1:4:64\"", "model.rope_scaling is \"yarn:8:1:4:64\""},
+           {"model.rope_scaling", "\"llama3:8:1:4\"", "model.rope_scaling is \"llama3:8:1:4\""},
+           {"model.rope_scaling", "\"llama3:8:1:4:64:1\"", "model.rope_scaling is"},
+           {"model.rope_scaling", "\"llama3:8:4:4:64\"", "0 < low < high"},
        }) {
     ModelConfig model = small();
     model.rope_scaling.emplace();

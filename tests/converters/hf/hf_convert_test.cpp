@@ -60,6 +60,11 @@ class HfConvert : public ::testing::Test {
  protected:
   MemFs fs;
   ModelConfig model = tiny_model();
+  std::uint64_t view_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, tensor] : model_tensors(model)) bytes += tensor.bytes.size();
+    return bytes;
+  }
 };
 
 TEST_F(HfConvert, ThereAndBackGivesEveryTensorItsBytes) {
@@ -231,6 +236,39 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
 }
 
+TEST_F(HfConvert, ListsForeignCheckpointsAsStepsThatNoResumeTakes) {
+  make_hf_folder(fs, "/run/checkpoint/step-10", model, model_tensors(model));
+  make_hf_folder(fs, "/run/checkpoint/step-9", model, model_tensors(model));
+  ASSERT_TRUE(fs.resize("/run/checkpoint/step-9/model.safetensors", 100).ok());
+  for (const char* path : {"/run", "/run/checkpoint"}) {
+    const auto list = list_any(fs, path);
+    ASSERT_TRUE(list.ok()) << list.status().to_string();
+    ASSERT_EQ(list->steps.size(), 2u);
+    EXPECT_EQ(list->steps[0].step, 10u);
+    EXPECT_TRUE(list->steps[0].valid);
+    EXPECT_FALSE(list->steps[0].full || list->steps[0].resume);
+    EXPECT_NE(list->steps[0].reason.find("Hugging Face safetensors"), std::string::npos);
+    EXPECT_FALSE(list->steps[1].valid);
+  }
+  const auto one = list_any(fs, "/run/checkpoint/step-10");
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->steps.size(), 1u);
+  ASSERT_TRUE(fs.make_dir("/empty").ok());
+  EXPECT_EQ(list_any(fs, "/empty").status().code, Code::kNotFound);
+}
+
+TEST_F(HfConvert, VerifyReportsABrokenFolderAsDamage) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto whole = verify_any(fs, {.target = "/hf"});
+  ASSERT_TRUE(whole.ok()) << whole.status().to_string();
+  EXPECT_TRUE(whole->ok());
+  EXPECT_EQ(whole->bytes, view_bytes());
+  ASSERT_TRUE(fs.resize("/hf/model.safetensors", 1000).ok());
+  const auto broken = verify_any(fs, {.target = "/hf"});
+  ASSERT_TRUE(broken.ok()) << broken.status().to_string();
+  EXPECT_EQ(broken->damage, 1u);
+}
+
 TEST_F(HfConvert, ReadsASingleFileAsWell) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/weights.safetensors").ok());
@@ -297,7 +335,9 @@ TEST_F(HfConvert, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
     if (report.ok()) continue;  // an error while tidying up, or one that stands for "not there"
     ++refused;
     // A failed sync of the parent may leave the whole checkpoint, nothing else may be visible.
-    if (inner.stat("/titan").ok()) EXPECT_TRUE(CheckpointReader::open(inner, "/titan").ok()) << k;
+    if (inner.stat("/titan").ok()) {
+      EXPECT_TRUE(CheckpointReader::open(inner, "/titan").ok()) << k;
+    }
   }
   EXPECT_GT(refused, 20u);
 }

@@ -1,0 +1,76 @@
+// `ls` for checkpoints of other formats (declared in import.h).
+#include <algorithm>
+#include <charconv>
+
+#include "ckpt/io/run_folder.h"
+#include "converters/import.h"
+
+namespace titan::convert {
+namespace {
+
+// The digits at the end of a folder's name: torchtitan has "step-10", transformers' trainer "checkpoint-10".
+std::uint64_t step_in_name(const std::string& path) {
+  std::size_t end = path.size();
+  while (end > 0 && path[end - 1] == '/') --end;
+  std::size_t begin = end;
+  while (begin > 0 && path[begin - 1] >= '0' && path[begin - 1] <= '9') --begin;
+  std::uint64_t step = 0;
+  if (begin > 0 && path[begin - 1] == '-') std::from_chars(path.data() + begin, path.data() + end, step);
+  return step;
+}
+
+ckpt::ListedStep listed(Fs& fs, const Format& format, const std::string& path) {
+  ckpt::ListedStep step;
+  step.path = path;
+  step.step = step_in_name(path);
+  step.bytes = ckpt::tree_bytes(fs, path);
+  if (const auto info = fs.stat(path); info.ok()) {
+    step.mtime_ns = info->mtime_ns;
+    if (info->type == ckpt::FileType::kFile) step.bytes = info->size;
+  }
+  const auto source = format.open(fs, path);
+  step.valid = source.ok();
+  step.reason = source.ok() ? std::string(format.title()) + ": `titan-ckpt convert` makes it one of ours" : source.status().message;
+  return step;
+}
+
+std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
+  std::vector<ckpt::ListedStep> steps;
+  const auto entries = fs.list(folder);
+  if (!entries.ok()) return steps;
+  for (const ckpt::DirEntry& entry : *entries) {
+    if (entry.type != ckpt::FileType::kDirectory) continue;
+    const std::string path = ckpt::join_path(folder, entry.name);
+    if (const Format* format = detect_format(fs, path)) steps.push_back(listed(fs, *format, path));
+  }
+  return steps;
+}
+
+}  // namespace
+
+Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
+  if (const Format* format = detect_format(fs, run)) {
+    ckpt::ListReport report;
+    report.folder = run;
+    report.steps.push_back(listed(fs, *format, run));
+    return report;
+  }
+  Result<ckpt::ListReport> report = ckpt::list_run(fs, run);
+  if (!report.ok()) {
+    if (report.status().code != ckpt::Code::kNotFound) return report;
+    ckpt::ListReport foreign;
+    foreign.folder = run;
+    foreign.steps = foreign_steps(fs, run);
+    if (foreign.steps.empty()) return report;
+    report = std::move(foreign);
+  } else {
+    for (ckpt::ListedStep& step : foreign_steps(fs, report->folder)) {
+      const std::string name = step.path.substr(step.path.rfind('/') + 1);
+      if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
+    }
+  }
+  std::ranges::stable_sort(report->steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+  return report;
+}
+
+}  // namespace titan::convert
