@@ -22,9 +22,18 @@ bool is_lr_key(const std::string& key) {
   return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.first == key; });
 }
 
-std::string setting(const Settings& settings, const std::string& key) {
+namespace {
+Settings::const_iterator find_row(const Settings& settings, const std::string& key) {
   const auto found = std::lower_bound(settings.begin(), settings.end(), key, [](const auto& row, const std::string& k) { return row.first < k; });
-  return found != settings.end() && found->first == key ? found->second : kNotSet;
+  return found != settings.end() && found->first == key ? found : settings.end();
+}
+}  // namespace
+
+bool has_setting(const Settings& settings, const std::string& key) { return find_row(settings, key) != settings.end(); }
+
+std::string setting(const Settings& settings, const std::string& key) {
+  const auto found = find_row(settings, key);
+  return found != settings.end() ? found->second : kNotSet;
 }
 
 Settings with_rows(Settings settings, const Settings& changes) {

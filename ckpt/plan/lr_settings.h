@@ -15,6 +15,8 @@ Settings lr_rows(const LrSettings& settings);
 /// True for a key of lr_rows.
 bool is_lr_key(const std::string& key);
 
+/// True when sorted settings have a row `key`.
+bool has_setting(const Settings& settings, const std::string& key);
 /// The value under `key` of sorted settings, or kNotSet.
 std::string setting(const Settings& settings, const std::string& key);
 /// `settings` with the rows of `changes` put in, sorted.

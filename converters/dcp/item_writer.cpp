@@ -4,6 +4,7 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/leaf.h"
+#include "converters/dcp/crc32.h"
 #include "converters/dcp/little_endian.h"
 #include "converters/dcp/pickle_writer.h"
 #include "converters/dcp/zip.h"
@@ -38,7 +39,7 @@ class ZipStream {
     return file_.append(out);
   }
   Status write(std::span<const std::byte> bytes) {
-    rows_.back().crc = zip_crc(rows_.back().crc, bytes);
+    rows_.back().crc = crc32(rows_.back().crc, bytes);
     rows_.back().bytes += bytes.size();
     return file_.append(bytes);
   }

@@ -6,6 +6,7 @@
 
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
+#include "converters/dcp/crc32.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -107,7 +108,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
     if (elements * unit > kMaxReordered || open->entry.bytes > kMaxReordered) return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
     std::vector<std::byte> storage(open->entry.bytes);
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload, storage));
-    if (const std::uint32_t crc = zip_crc(0, storage); crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, crc);
+    if (const std::uint32_t crc = crc32(0, storage); crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, crc);
     open->reordered.resize(elements * unit);
     std::vector<std::uint64_t> at(item.shape.size(), 0);
     for (std::uint64_t i = 0, place = item.first; i < elements; ++i) {
@@ -148,7 +149,7 @@ Status DcpReader::read_chunk(const TensorEntry& tensor, std::size_t index, std::
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload + at, target));
     const std::lock_guard lock(open->mutex);
     if (at == open->next) {
-      open->crc = zip_crc(open->crc, target);
+      open->crc = crc32(open->crc, target);
       open->next += target.size();
       if (open->next == open->entry.bytes && open->crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, open->crc);
     }
@@ -221,7 +222,7 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
     for (std::uint64_t at = 0; at < entry.bytes;) {
       const std::span<std::byte> part = std::span(block).first(std::min(kBlock, entry.bytes - at));
       TITAN_RETURN_IF_ERROR(opened->pread(*payload + at, part));
-      crc = zip_crc(crc, part);
+      crc = crc32(crc, part);
       at += part.size();
     }
     if (crc != entry.crc) {

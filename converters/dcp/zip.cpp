@@ -1,9 +1,8 @@
 #include "converters/dcp/zip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 
+#include "converters/dcp/crc32.h"
 #include "converters/dcp/little_endian.h"
 
 namespace titan::convert::dcp {
@@ -21,10 +20,6 @@ Result<std::string> read_text(ckpt::File& file, std::uint64_t offset, std::uint6
 }
 
 }  // namespace
-
-std::uint32_t zip_crc(std::uint32_t crc, std::span<const std::byte> data) {
-  return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size()));
-}
 
 Status ZipArchive::bad(const std::string& message) const {
   return ckpt::corrupt(what_ + ": " + message);
@@ -147,7 +142,7 @@ Result<std::string> ZipArchive::read(const ZipEntry& entry, std::uint64_t limit)
   if (entry.bytes > limit) return bad("entry " + entry.name + " has " + std::to_string(entry.bytes) + " bytes, at most " + std::to_string(limit) + " are read");
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t begin, payload(entry));
   TITAN_ASSIGN_OR_RETURN(std::string text, read_text(*file_, begin, entry.bytes));
-  const std::uint32_t crc = zip_crc(0, std::as_bytes(std::span(text)));
+  const std::uint32_t crc = crc32(0, std::as_bytes(std::span(text)));
   if (crc != entry.crc) return crc_error(entry, begin, crc);
   return text;
 }

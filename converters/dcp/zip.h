@@ -52,7 +52,4 @@ class ZipArchive {
   std::vector<ZipEntry> entries_;
 };
 
-/// CRC-32 of the zip format over `data`, going on from `crc` (0 at the start).
-std::uint32_t zip_crc(std::uint32_t crc, std::span<const std::byte> data);
-
 }  // namespace titan::convert::dcp

@@ -21,6 +21,9 @@ const std::set<std::string, std::less<>> kFolded = {
     "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
 };
 
+/// Settings that other trainers do not have in this form: a checkpoint that was imported says nothing of them.
+const std::set<std::string, std::less<>> kOwnConcepts = {"debug.seed", "validation.holdout"};
+
 std::string integer(std::int64_t value) { return std::to_string(value); }
 
 std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
@@ -99,8 +102,11 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   for (const auto& [key, value] : stored) rows[key] = {key, value, kNotSet};
   for (const auto& [key, value] : current) rows.try_emplace(key, Drift{key, kNotSet, ""}).first->second.config = value;
   std::vector<Drift> drift;
-  for (const auto& [key, row] : rows)
-    if (row.stored != row.config && !(row.stored == kNotSet && row.config == default_text(key))) drift.push_back(row);
+  for (const auto& [key, row] : rows) {
+    const bool unknown = row.stored == kNotSet && !ckpt::has_setting(stored, key);
+    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key)))) continue;
+    drift.push_back(row);
+  }
   return drift;
 }
 

@@ -26,13 +26,25 @@ bool is_step_of(const ckpt::RunScan& own, const ckpt::Manifest& manifest) {
   });
 }
 
-Status check_components(const ckpt::Manifest& manifest, const std::string& path, const std::vector<std::string>& exclude, const ckpt::RunScan& own) {
+/// The components that a resume needs and the checkpoint lacks, "a, b".
+std::string missing_components(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude) {
   std::string missing;
   for (const char* component : {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}) {
     if (manifest.component(component) == nullptr && std::find(exclude.begin(), exclude.end(), component) == exclude.end())
       missing += (missing.empty() ? "" : ", ") + std::string(component);
   }
+  return missing;
+}
+
+Status no_data_position(const std::string& path) {
+  return ckpt::incompatible(path + " has no dataloader: it was imported, and where its run was in the data is not known")
+      .with_hint("--allow training.dataset begins the data at sample 0");
+}
+
+Status check_components(const ckpt::Manifest& manifest, const std::string& path, const std::vector<std::string>& exclude, const ckpt::RunScan& own) {
+  const std::string missing = missing_components(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
+  if (missing == "dataloader") return no_data_position(path);
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
   std::string full = "a full checkpoint of the run";
   if (newest.entry != nullptr) full = newest.entry->path + ", the newest full step";
@@ -137,6 +149,8 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   ckpt::RunScan& scan = *scanned;
   for (ckpt::StepEntry& entry : scan.steps) {
     if (damaged.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
+    // What need not be there does not make a step incomplete.
+    if (entry.validity.ok() && entry.manifest) entry.full = missing_components(*entry.manifest, request.exclude).empty();
   }
 
   if (request.resume == "never" && !scan.steps.empty())
@@ -161,6 +175,8 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
   if (!choice.blocked.ok()) return choice.blocked;
   if (choice.entry == nullptr) {
+    for (const ckpt::StepEntry& entry : scan.steps)
+      if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader") return no_data_position(entry.path);
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;
     return status.with_hint("`titan-ckpt verify` says what is damaged; start anew with another job.dump_folder");
