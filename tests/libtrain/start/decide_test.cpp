@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
@@ -103,6 +104,30 @@ TEST(DecideStart, AnOlderStepOfTheRunIsRefusedAndTheNewestTaken) {
   EXPECT_EQ(f.decide("/own@50")->step, 50u);
   EXPECT_EQ(f.decide("auto")->step, 50u);
   EXPECT_EQ(f.decide("never").status().code, ckpt::Code::kInvalid);
+}
+
+TEST(DecideStart, AnImportedStepWithoutADataPositionNeedsPermission) {
+  Folders f;
+  f.save(kOwn, 40);
+  // As an import leaves it: valid, without the component dataloader.
+  const std::string step = std::string(kOwn) + "/step-00000040";
+  auto reader = ckpt::CheckpointReader::open(f.fs, step);
+  ASSERT_TRUE(reader.ok());
+  ckpt::Manifest manifest = reader->manifest();
+  std::erase_if(manifest.components, [](const ckpt::ComponentEntry& c) { return c.name == "dataloader"; });
+  std::erase_if(manifest.files, [](const ckpt::FileEntry& file) { return file.path == "dataloader.json"; });
+  ASSERT_TRUE(f.fs.remove_file(step + "/dataloader.json").ok());
+  ASSERT_TRUE(f.fs.remove_file(step + "/manifest.json").ok());
+  ASSERT_TRUE(ckpt::write_manifest(f.fs, step, manifest).ok());
+  const auto refused = f.decide("auto");
+  EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.status().hint, HasSubstr("--allow training.dataset"));
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.exclude = {"dataloader"};
+  const auto allowed = decide_start(f.fs, request, {});
+  ASSERT_TRUE(allowed.ok()) << allowed.status().to_string();
+  EXPECT_EQ(allowed->step, 40u);
 }
 
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
