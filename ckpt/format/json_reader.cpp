@@ -13,8 +13,6 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr int kMaxDepth = 64;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool ends_plain(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
@@ -73,18 +71,9 @@ const Status& JsonReader::finish() {
   return status_;
 }
 
-bool JsonReader::open(char bracket, const char* expected) {
-  if (!take(bracket)) return unexpected(expected), false;
-  if (++depth_ > kMaxDepth) return fail("nested too deeply"), false;
-  return true;
-}
-
-bool JsonReader::more(bool first, char close) {
-  if (!ok()) return false;
-  if (take(close)) return false;
-  if (first || take(',')) return true;
-  unexpected(close == '}' ? "',' or '}'" : "',' or ']'");
-  return false;
+void JsonReader::refuse(const char* expected) {
+  if (depth_ > kMaxDepth) return fail("nested too deeply");
+  unexpected(expected);
 }
 
 bool JsonReader::literal(std::string_view word) {

@@ -79,9 +79,18 @@ class JsonReader {
     ++at_;
     return true;
   }
-  bool open(char bracket, const char* expected);
+  bool open(char bracket, const char* expected) {
+    if (take(bracket) && ++depth_ <= kMaxDepth) return true;
+    return refuse(expected), false;
+  }
   // True when another member follows; consumes the comma before it, or the closing bracket.
-  bool more(bool first, char close);
+  bool more(bool first, char close) {
+    if (!ok() || take(close)) return false;
+    if (first || take(',')) return true;
+    unexpected(close == '}' ? "',' or '}'" : "',' or ']'");
+    return false;
+  }
+  void refuse(const char* expected);  // of open()
   bool literal(std::string_view word);
   void unexpected(const char* expected);
   std::string_view escaped(const char* begin);
@@ -93,6 +102,7 @@ class JsonReader {
   const char* at_;
   const char* end_;
   int depth_ = 0;
+  static constexpr int kMaxDepth = 64;
   std::deque<std::string> decoded_;  // strings with escapes; their addresses stay
   Status status_;
 };

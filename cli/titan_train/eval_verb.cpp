@@ -13,8 +13,6 @@
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
 #include "libtrain/config/stored_dims.h"
-#include "libtrain/config/toml_reader.h"
-#include "libtrain/launch/rank_process.h"
 #include "libtrain/loop/evaluation.h"
 
 namespace titan::train_cli {

@@ -47,8 +47,8 @@ std::string start_text(const PlanReport& report) {
   if (!report.start) return "not known: it is refused; what follows is a fresh start's";
   const train::StartDecision& decision = report.start->decision;
   switch (decision.mode) {
-    case train::StartMode::kFresh: return escape(decision.reason);
-    case train::StartMode::kTransfer: return "a new run from the weights of " + escape(decision.path) + ": " + escape(decision.reason);
+    case train::StartMode::kFresh:
+    case train::StartMode::kTransfer: return escape(decision.reason);
     case train::StartMode::kResume: break;
   }
   std::string text = "resume at step " + std::to_string(decision.step) + " from " + escape(decision.path) + ": " + escape(decision.reason);
@@ -93,11 +93,11 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
   facts.add("steps", steps_text(report));
   facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
   facts.add("precision", f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
-  facts.add("mesh", ui::mesh_text(f.plan.mesh) + " (DP x PP): " + counted(f.plan.mesh.world(), "rank") + ", from " + report.ranks_from);
+  facts.add("mesh", ui::mesh_text(f.plan.mesh) + " (DP x PP): " + counted(f.plan.mesh.world(), "rank") + ", " + report.ranks_from);
   facts.add("batch", format_count(static_cast<std::uint64_t>(batch.count)) + (batch.count == 1 ? " micro-batch of " : " micro-batches of ") + number(batch.micro) + " x " + number(batch.seq_len) +
                          " tokens = " + counted(static_cast<std::uint64_t>(batch.global), "sequence") + " a step; per DP rank " + shares_text(f.rank_micro_batches));
   facts.add("tokens", format_count(f.tokens_per_step) + " a step; " + format_count(f.tokens_before) + " before, " + format_count(f.tokens_after) + " after the last step");
-  facts.add("seed", report.start && report.start->seed ? std::to_string(*report.start->seed) : "drawn at the start");
+  facts.add("seed", report.seed ? std::to_string(*report.seed) : "drawn at the start");
   return facts.table.render(palette);
 }
 

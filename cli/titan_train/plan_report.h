@@ -13,11 +13,12 @@ namespace titan::train_cli {
 
 struct PlanReport {
   std::string config_file, run_folder;
-  std::string ranks_from;                        ///< "--nproc", "the launcher", "the mesh keys"
+  std::string ranks_from;                        ///< "as --nproc says"
   std::uint64_t configured_steps = 0;            ///< training.steps
   std::optional<train::StartPreview> start;      ///< nothing: the start is refused before it is known; the rest is a fresh start's
   train::Forecast forecast;
   std::optional<train::DataForecast> data;
+  std::optional<std::uint64_t> seed;             ///< nothing: drawn at the start
   ckpt::LrSchedule lr;                           ///< the curve that would be followed
   ckpt::Status refused;                          ///< why the run would not start
 

@@ -27,19 +27,19 @@ struct Ranks {
 Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   constexpr int kMost = 1'000'000;
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
-  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "--nproc"};
+  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
   TITAN_ASSIGN_OR_RETURN(const auto env, train::read_launch_env([](const char* name) {
                            const char* value = std::getenv(name);
                            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
                          }));
-  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "the launcher"};
+  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says"};
   const Config::Parallelism& p = config.parallelism;
   const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
                          static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
   if (product > kMost) return ckpt::invalid("the mesh keys ask for more than " + std::to_string(kMost) + " ranks");
-  if (product == 1) return Ranks{1, "the default of --nproc"};
+  if (product == 1) return Ranks{1, "the default"};
   const auto count = static_cast<std::uint32_t>(product);
-  return Ranks{count, "the mesh keys (run needs --nproc " + std::to_string(count) + ")"};
+  return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
@@ -51,6 +51,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   report.run_folder = config.job.dump_folder;
   report.configured_steps = static_cast<std::uint64_t>(config.training.steps);
   report.lr = ckpt::schedule_from(plan.lr);
+  if (config.debug.seed) report.seed = static_cast<std::uint64_t>(*config.debug.seed);
 
   auto start = train::preview_start(ckpt::posix_fs(), {config, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
   std::uint64_t step = 0, tokens = 0;
@@ -59,6 +60,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
     step = start->decision.mode == train::StartMode::kResume ? start->decision.step : 0;
     tokens = start->stored ? start->stored->state.tokens : 0;
     report.lr = start->lr;
+    report.seed = start->seed;
     report.refused = start->verdict;
     report.start = std::move(*start);
   } else {

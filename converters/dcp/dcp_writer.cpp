@@ -57,6 +57,7 @@ class DcpWriter final : public ForeignWriter {
   Status decide_run();
   Status check_curve(const ckpt::LrSchedule& lr);
   void add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name);
+  Result<std::uint64_t> data_ranks() const;
   void add_run(const std::vector<std::string>& names);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done);
   void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
@@ -174,7 +175,7 @@ Status DcpWriter::decide_run() {
   run.base_lr = settings.peak;
   run.next_lr = ckpt::lr_at(ckpt::schedule_from(settings).phases, manifest_.step + 1);
   run.step = manifest_.step;
-  const std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, data_ranks());
   run.tokens = train->tokens / world;
   run_ = run;
   notes_.push_back("train_state.ntokens_seen is the count of one of " + std::to_string(world) + " data ranks: torchtitan counts right on as many");
@@ -184,6 +185,16 @@ Status DcpWriter::decide_run() {
     if (value != ckpt::kNotSet) text += (text.empty() ? "" : ", ") + key + " = " + value;
   notes_.push_back("torchtitan's configuration must say: " + text);
   return {};
+}
+
+// torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's mesh.
+Result<std::uint64_t> DcpWriter::data_ranks() const {
+  std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);
+  if (options_.config) {
+    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
+    if (config.data_ranks > 0) world = config.data_ranks;
+  }
+  return world;
 }
 
 void DcpWriter::add_run(const std::vector<std::string>& names) {

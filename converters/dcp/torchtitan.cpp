@@ -97,6 +97,10 @@ Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
   rows.text("training.mixed_precision_reduce", config.mixed_precision_reduce);
   rows.number("debug.seed", config.seed);
   rows.text("model.flavor", config.flavor);
+  std::int64_t replicate = 1, shard = -1;
+  rows.number("parallelism.data_parallel_replicate_degree", replicate);
+  rows.number("parallelism.data_parallel_shard_degree", shard);
+  if (replicate > 0 && shard > 0 && replicate < 1'000'000 && shard < 1'000'000) config.data_ranks = static_cast<std::uint64_t>(replicate * shard);
   TITAN_RETURN_IF_ERROR(rows.status());
   config.lr.total_steps = total.value_or(config.steps);
   const std::string& type = config.lr.decay_type;
@@ -168,6 +172,7 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   if (scaling_given) std::erase_if(merged, [](const auto& row) { return row.first.starts_with("model.rope_scaling"); });
   for (const auto& [key, text] : rows) {
     const bool ours = find(merged, key) != nullptr;
+    if (key == "model.rope_scaling" && (text == ckpt::kNotSet || text == "\"none\"")) continue;
     if (ours || key == "model.rope_scaling") merged = ckpt::with_rows(std::move(merged), {{key, text}});
   }
   TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", merged));

@@ -23,6 +23,7 @@ struct TorchtitanConfig {
   std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
   std::optional<std::uint64_t> seed;
   std::string flavor = "debugmodel";
+  std::uint64_t data_ranks = 0;        ///< replicate x shard degree where both are given as numbers, else 0
   bool operator==(const TorchtitanConfig&) const = default;
 };
 

@@ -74,7 +74,7 @@ std::string change_text(const Key& key) {
     case KeyClass::kLayout: return "free: the same bits";
     case KeyClass::kSaving: return "free";
     case KeyClass::kLogging: return "free";
-    case KeyClass::kEnvironment: return "free; bits may differ, with a warning";
+    case KeyClass::kEnvironment: return "free; what changes bits is warned of";
     case KeyClass::kStart: return "never compared";
   }
   if (!key.slot) return "never: not built";

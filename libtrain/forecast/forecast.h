@@ -40,7 +40,6 @@ struct DataForecast {
   std::uint64_t files = 0, bytes = 0, samples_per_epoch = 0, held_back = 0;
   std::uint64_t first_sample = 0, end_sample = 0;      ///< positions before the first and after the last step
   double first_epoch = 0, end_epoch = 0;               ///< the same in epochs
-  double repeats() const { return end_epoch; }         ///< how often a sample was seen by then, on average
 };
 
 struct Forecast {

@@ -165,7 +165,7 @@ void announce(RunState& run) {
   for (const std::string& line : change_lines(run.continuation.changes)) log_warn("changed: " + line);
   if (!run.continuation.policy.empty())
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
-      if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line);
+      if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);

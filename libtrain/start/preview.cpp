@@ -67,14 +67,20 @@ std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
 }
 
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, std::vector<std::string>* warnings) {
-  const ckpt::Settings model = resolved_settings(resolved_config(config, plan));
+  const ckpt::Settings model = resolved_settings(resolved_config(config, plan)), theirs = source.model_config();
   Status heads = ckpt::incompatible("the attention heads of " + source.path() + " are not the configuration's");
-  for (const auto& [key, value] : source.model_config()) {
-    const std::string ours = ckpt::setting(model, key);
-    if (ours == value || ours == ckpt::kNotSet) continue;
-    const std::string line = key + ": " + value + " in the checkpoint, " + ours + " in the configuration";
-    if (key == "model.n_heads" || key == "model.n_kv_heads" || key == "model.head_dim") heads.causes.push_back(line);
-    if (key == "model.rope_theta" || key == "model.norm_eps" || key.starts_with("model.rope_scaling")) warnings->push_back("the weights were trained with another value: " + line);
+  for (const char* key : {"model.n_heads", "model.n_kv_heads", "model.head_dim", "model.norm_eps", "model.rope_theta", "model.rope_scaling"}) {
+    const std::string stored = ckpt::setting(theirs, key), ours = ckpt::setting(model, key);
+    // A source without any row does not say what it was trained with.
+    if (theirs.empty() || stored == ours) continue;
+    const bool dimension = std::string_view(key).ends_with("heads") || std::string_view(key) == "model.head_dim";
+    if (dimension && stored == ckpt::kNotSet) continue;
+    const std::string line = std::string(key) + ": " + stored + " in the checkpoint, " + ours + " in the configuration";
+    if (dimension) {
+      heads.causes.push_back(line);
+    } else {
+      warnings->push_back("the weights were trained with another value: " + line);
+    }
   }
   if (!heads.causes.empty()) return heads.with_hint("set the model.* keys as the checkpoint's: titan-ckpt inspect --config shows them");
   InitMap map;

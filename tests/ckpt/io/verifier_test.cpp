@@ -168,6 +168,22 @@ TEST_F(Verifier, NamesEveryDamagedLeafEvenWhenTheTableIsDamagedToo) {
   EXPECT_THAT(found, ::testing::IsSupersetOf({std::string("table"), leaf.tensor + "@" + std::to_string(leaf.leaf), other.tensor + "@" + std::to_string(other.leaf)}));
 }
 
+TEST_F(Verifier, ReportsTheSameDamageInTheSameOrderWithAnyNumberOfThreads) {
+  for (const char* unit : {"leaf", "leaf", "table", "envelope", "json"}) flip(places_[unit][places_[unit].size() / 3], 1);
+  flip(places_["leaf"].back(), 1);
+  ASSERT_TRUE(fs_.remove_file(path_ + "/model/shard-00001.h5").ok());
+  const auto one = verify_checkpoint(fs_, path_, {}, {}, 1);
+  ASSERT_TRUE(one.ok());
+  EXPECT_GE(one->damage.size(), 4u);
+  for (const unsigned threads : {2u, 3u, 16u}) {
+    const auto many = verify_checkpoint(fs_, path_, {}, {}, threads);
+    ASSERT_TRUE(many.ok());
+    EXPECT_EQ(many->damage, one->damage) << threads << " threads";
+    EXPECT_EQ(many->leaves, one->leaves);
+    EXPECT_EQ(many->bytes, one->bytes);
+  }
+}
+
 TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
   manifest_.parameters[0].model->digest.bytes[0] ^= 1;
   const std::string text = encode_manifest(manifest_);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ckpt/io/reader.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -51,6 +52,45 @@ TEST(CatTensor, WritesTheSameFileFromEveryLayoutAndLeafSize) {
     EXPECT_EQ(file, npy_header(DType::kF32, {67, 16}) + expected_bytes(options, 0, kExpAvg));
     EXPECT_EQ(testing::tree(fs, "/").back(), "x.npy");
   }
+}
+
+TEST(CatTensor, WritesASliceFromEveryLayoutAndLeafSize) {
+  for (const Synthetic& options : {Synthetic{}, Synthetic{.dp = 3}, Synthetic{.leaf_elements = 7}}) {
+    MemFs fs;
+    ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", options).ok());
+    const Result<CatReport> report = cat_tensor(fs, {"/run@10", "tok_embeddings.weight[2:5, -3:]", "/x.npy"});
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    EXPECT_THAT(report->slice.shape(), ElementsAre(3, 3));
+    EXPECT_EQ(report->elements, 9u);
+    const std::string all = expected_bytes(options, 0, "");
+    std::string part;
+    for (const std::size_t row : {2, 3, 4}) part += all.substr((row * 16 + 13) * 4, 12);
+    EXPECT_EQ(get_text(fs, "/x.npy"), npy_header(DType::kF32, {3, 3}) + part);
+  }
+}
+
+TEST(CatTensor, ReadsOnlyTheLeavesOfASlice) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {.leaf_elements = 16}).ok());
+  // Leaf i is row i; the first rows of the first tensor are spoiled.
+  const Result<CheckpointReader> opened = CheckpointReader::open(fs, "/run/checkpoint/step-00000010");
+  const CheckpointReader& reader = *opened;
+  const Piece& piece = reader.manifest().parameters[0].model->pieces[0];
+  ASSERT_TRUE(fs.overwrite("/run/checkpoint/step-00000010/" + reader.manifest().files[piece.file].path, piece.offset, std::vector<std::byte>(100)).ok());
+  EXPECT_EQ(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[1:4]", "/x.npy"}).status().code, Code::kCorrupt);
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[2:4]", "/x.npy"}).ok());
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[2:, 0]", "/y.npy"}).ok());
+}
+
+TEST(CatTensor, WritesEmptySlicesAndSingleElements) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight[5:5]", "/empty.npy"}).ok());
+  EXPECT_EQ(get_text(fs, "/empty.npy"), npy_header(DType::kF32, {0}));
+  const Result<CatReport> one = cat_tensor(fs, {"/run@10", "norm.weight[3]", "/one.npy"});
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->first.size(), 1u);
+  EXPECT_EQ(get_text(fs, "/one.npy").size(), npy_header(DType::kF32, {}).size() + 4);
 }
 
 TEST(CatTensor, WidensBfloat16Exactly) {

@@ -111,6 +111,82 @@ TEST_F(DiffTest, FailsOnDamageInATensorThatItMustRead) {
   EXPECT_EQ(diff_checkpoints(fs_, {"/a@10", "/b@10", false, {}}).status().code, Code::kCorrupt);
 }
 
+TEST_F(DiffTest, CountsTensorsWithinTheToleranceAsEqual) {
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.dp = 2, .changes = {{"norm.weight", 3, 1e-4}, {"output.weight", 9, 0.5}}}).ok());
+  DiffOptions options{"/a@10", "/b@10"};
+  options.scope.tolerance = Tolerance{0, 1e-3};
+  DiffReport report = *diff_checkpoints(fs_, options);
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(kinds(report.within), ElementsAre("tensor:norm.weight"));
+  ASSERT_THAT(kinds(report.differences), ElementsAre("tensor:output.weight"));
+  EXPECT_EQ(report.differences[0].distance->beyond, 1u);
+  options.scope.tolerance = Tolerance{0, 0.6};
+  report = *diff_checkpoints(fs_, options);
+  EXPECT_TRUE(report.equal());
+  EXPECT_FALSE(report.state_equal);
+  EXPECT_EQ(report.within.size(), 2u);
+}
+
+TEST_F(DiffTest, NeverForgivesOtherStateWithATolerance) {
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.peak_lr = 2e-3}).ok());
+  DiffOptions options{"/a@10", "/b@10"};
+  options.scope.tolerance = Tolerance{1, 1};
+  EXPECT_FALSE(diff_checkpoints(fs_, options)->equal());
+}
+
+TEST_F(DiffTest, ComparesOnlyWhatMatches) {
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.step = 20, .leaf_elements = 100, .changes = {{"norm.weight", 3, 1}}}).ok());
+  DiffOptions options{"/a@10", "/b@20"};
+  options.scope.only = "layers.*";
+  const DiffReport layers = *diff_checkpoints(fs_, options);
+  EXPECT_TRUE(layers.equal());
+  EXPECT_EQ(layers.equal_tensors, 54u);
+  EXPECT_EQ(layers.notes.front().name, "leaf_elements");
+  options.scope.only = "norm.*";
+  EXPECT_THAT(kinds(diff_checkpoints(fs_, options)->differences), ElementsAre("tensor:norm.weight"));
+  options.scope.only = "nothing*";
+  EXPECT_EQ(diff_checkpoints(fs_, options).status().code, Code::kNotFound);
+}
+
+TEST_F(DiffTest, FindsTheSameBitsWithAnyNumberOfThreads) {
+  ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.dp = 3, .leaf_elements = 100, .seed = 2}).ok());
+  DiffOptions options{"/a@10", "/b@10"};
+  options.threads = 1;
+  const DiffReport one = *diff_checkpoints(fs_, options);
+  options.threads = 6;
+  EXPECT_EQ(diff_checkpoints(fs_, options)->differences, one.differences);
+}
+
+TEST(AddDistance, SumsAbsoluteAndSquaredDifferences) {
+  const double a[] = {1, 2, 3, 4}, b[] = {1, 4, 3, 1};
+  TensorDistance distance, tail;
+  add_distance(distance, DType::kF64, 0, std::as_bytes(std::span(a).first(2)), std::as_bytes(std::span(b).first(2)), {0, 2});
+  add_distance(tail, DType::kF64, 2, std::as_bytes(std::span(a).last(2)), std::as_bytes(std::span(b).last(2)), {0, 2});
+  merge_distance(distance, tail);
+  EXPECT_EQ(distance.elements, 4u);
+  EXPECT_EQ(distance.different, 2u);
+  EXPECT_EQ(distance.beyond, 1u);
+  EXPECT_EQ(distance.first_index, 1u);
+  EXPECT_EQ(distance.mean_abs(), 1.25);
+  EXPECT_EQ(distance.sum_squares, 13);
+  TensorDistance late;
+  merge_distance(late, TensorDistance{.elements = 2});
+  merge_distance(late, tail);
+  EXPECT_EQ(late.first_index, 3u);
+}
+
+TEST(AddDistance, HasTwoNaNsWithinEveryTolerance) {
+  const std::uint32_t a[] = {0x7fc00000, 0x7fc00000, 0x7f800000}, b[] = {0x7fc00001, 0, 0xff800000};
+  TensorDistance distance;
+  add_distance(distance, DType::kF32, 0, std::as_bytes(std::span(a)), std::as_bytes(std::span(b)), {1, 1});
+  EXPECT_EQ(distance.different, 3u);
+  EXPECT_EQ(distance.beyond, 2u);
+}
+
 TEST(AddDistance, SeparatesNonFiniteValuesAndCountsBitsNotNumbers) {
   const float a[] = {1, 0.0f, 5, NAN, 2, INFINITY}, b[] = {1, -0.0f, 7, NAN, NAN, 1};
   TensorDistance distance;

@@ -41,6 +41,17 @@ std::vector<Drift> drift(const std::vector<std::string>& flags) {
                     }()));
 }
 
+// Checkpoints from before these keys existed have no row for them: what is off must look like what is absent.
+TEST(Drift, BiasesAndScalingThatAreOffHaveNoValue) {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--model.qkv_bias=false", "--model.rope_scaling=none"}}) {
+    ckpt::Settings old = accepted(flags);
+    EXPECT_EQ(std::erase_if(old, [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; }), 2u);
+    EXPECT_THAT(find_drift(old, accepted(flags)), IsEmpty());
+  }
+  EXPECT_THAT(drift({"--model.qkv_bias"}), ElementsAre(Drift{"model.qkv_bias", "not set", "true"}));
+  EXPECT_THAT(drift({"--model.rope_scaling=llama3:8.0:1.0:4.0:8192"}), ElementsAre(Drift{"model.rope_scaling", "not set", "\"llama3:8:1:4:8192\""}));
+}
+
 TEST(Drift, NamesTheKeyAndBothValues) {
   struct Case { std::vector<std::string> flags; std::vector<Drift> rows; };
   const Case cases[] = {

@@ -1,0 +1,42 @@
+#include "ckpt/base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+namespace titan::ckpt {
+namespace {
+
+TEST(ParallelFor, CallsEveryIndexOnceWithAnyNumberOfThreads) {
+  for (const unsigned threads : {1u, 2u, 7u, 100u}) {
+    std::vector<std::atomic<int>> calls(40);
+    EXPECT_TRUE(parallel_for(calls.size(), threads, [&](std::size_t i) { return ++calls[i], ok_status(); }).ok());
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  }
+  EXPECT_TRUE(parallel_for(0, 4, [](std::size_t) { return failed("never"); }).ok());
+}
+
+TEST(ParallelFor, ReturnsTheFailureOfTheLowestIndexAndBeginsNothingMore) {
+  std::atomic<std::size_t> calls = 0;
+  const Status alone = parallel_for(1000, 1, [&](std::size_t i) { return ++calls, i >= 10 ? failed(std::to_string(i)) : ok_status(); });
+  EXPECT_EQ(alone.message, "10");
+  EXPECT_EQ(calls, 11u);
+  // The first `threads` indices are all begun when each waits for the others.
+  std::atomic<unsigned> begun = 0;
+  const Status together = parallel_for(1000, 4, [&](std::size_t i) {
+    ++begun;
+    while (begun < 4) {}
+    return failed(std::to_string(i));
+  });
+  EXPECT_EQ(together.message, "0");
+}
+
+TEST(IoThreads, TakesWhatWasAskedForElseSeveral) {
+  EXPECT_EQ(io_threads(3), 3u);
+  EXPECT_GE(io_threads(0), 4u);
+  EXPECT_LE(io_threads(0), 16u);
+}
+
+}  // namespace
+}  // namespace titan::ckpt

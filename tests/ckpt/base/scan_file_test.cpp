@@ -1,0 +1,64 @@
+#include "ckpt/base/scan_file.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+namespace titan::ckpt {
+namespace {
+
+class ScanFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/titan-scan-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    bytes_.resize(3 * kScanAlignment + 100);
+    for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<char>(i * 31 + i / 251);
+    std::ofstream(folder_ + "/file", std::ios::binary).write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+  }
+  void TearDown() override { ASSERT_TRUE(remove_tree(posix_fs(), folder_).ok()); }
+
+  std::string folder_;
+  std::vector<char> bytes_;
+};
+
+TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBuffer) {
+  const auto file = posix_fs().open_scan(folder_ + "/file");
+  ASSERT_TRUE(file.ok()) << file.status().to_string();
+  EXPECT_EQ(*(*file)->size(), bytes_.size());
+  const std::unique_ptr<std::byte, decltype(&free)> memory(static_cast<std::byte*>(aligned_alloc(kScanAlignment, 5 * kScanAlignment)), free);
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, kScanAlignment - 1, kScanAlignment, 2 * kScanAlignment, bytes_.size() - 1}) {
+    for (const std::size_t shift : {0, 1, 512}) {
+      for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{kScanAlignment}, bytes_.size() - offset}) {
+        if (offset + size > bytes_.size()) continue;
+        const std::span<std::byte> out(memory.get() + shift, size);
+        ASSERT_TRUE((*file)->pread(offset, out).ok()) << offset << " " << size;
+        EXPECT_EQ(std::memcmp(out.data(), bytes_.data() + offset, size), 0) << offset << " " << shift << " " << size;
+      }
+    }
+  }
+}
+
+TEST_F(ScanFile, NamesTheEndOfAFileThatIsTooShort) {
+  const auto file = posix_fs().open_scan(folder_ + "/file");
+  std::vector<std::byte> out(200);
+  const Status status = (*file)->pread(bytes_.size() - 100, out);
+  EXPECT_EQ(status.code, Code::kCorrupt);
+  EXPECT_THAT(status.message, ::testing::HasSubstr(std::to_string(bytes_.size())));
+}
+
+TEST_F(ScanFile, IsForReadingOnlyAndOnlyForRegularFiles) {
+  const auto file = posix_fs().open_scan(folder_ + "/file");
+  EXPECT_EQ((*file)->pwrite(0, {}).code, Code::kFailed);
+  EXPECT_EQ((*file)->truncate(0).code, Code::kFailed);
+  EXPECT_EQ(posix_fs().open_scan(folder_ + "/nothing").status().code, Code::kNotFound);
+  EXPECT_EQ(posix_fs().open_scan(folder_).status().code, Code::kFailed);
+}
+
+}  // namespace
+}  // namespace titan::ckpt
