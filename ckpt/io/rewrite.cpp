@@ -1,12 +1,14 @@
 #include "ckpt/io/rewrite.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <set>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/publish.h"
+#include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_lock.h"
 
@@ -49,11 +51,34 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
   return ok_status();
 }
 
+/// A folder named step-%08d holds that step: readers of a run take every other for damaged.
+Status check_step_name(const std::string& dst, std::uint64_t step) {
+  const std::string name = dst.substr(dst.rfind('/') + 1);
+  const std::optional<std::uint64_t> named = parse_step_name(name);
+  if (!named || *named == step) return ok_status();
+  return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " + std::to_string(step))
+      .with_hint("name it " + step_folder(step) + ", or anything that is no step");
+}
+
+/// RUN@step and RUN@latest name checkpoints that are there: a folder of that name would hide them.
+bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
+  const std::size_t at = dst.rfind('@');
+  if (at == std::string::npos || at == 0) return false;
+  const std::string which = dst.substr(at + 1);
+  const bool number = !which.empty() && which.find_first_not_of("0123456789") == std::string::npos;
+  return (number || which == "latest") && fs.stat(dst.substr(0, at)).ok();
+}
+
 Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
   Names names;
   names.dst = without_slashes(dst);
   const std::string name = names.dst.substr(names.dst.rfind('/') + 1);
   if (name.empty() || name == "." || name == "..") return invalid("'" + dst + "' cannot be the name of a new checkpoint");
+  if (names_a_step_of_a_run(fs, names.dst))
+    return invalid("the destination " + dst + " has the form RUN@step, which names a checkpoint that is there").with_hint("give the path of the new folder");
+  if (parse_step_name(name)) {
+    if (const auto source = CheckpointReader::open(fs, src); source.ok()) TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
+  }
   names.parent = parent_path(names.dst);
   const auto real_parent = fs.real_path(names.parent);
   if (!real_parent.ok()) {
@@ -292,6 +317,7 @@ Status Rewrite::publish_folder() {
 }
 
 Status Rewrite::publish(const Manifest& manifest) {
+  TITAN_RETURN_IF_ERROR(check_step_name(impl_->names.dst, manifest.step));
   Fs& fs = impl_->fs;
   std::set<std::string> folders;
   for (const FileEntry& file : manifest.files) {

@@ -52,6 +52,8 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
   TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
   std::optional<std::uint64_t> steps;
   TITAN_RETURN_IF_ERROR(read_number(command, "steps", &steps));
+  constexpr std::uint64_t kMostSteps = 100'000'000;  // what --json lists; no run comes near it
+  if (*steps > kMostSteps) return ckpt::invalid("--steps " + std::to_string(*steps) + ": expected at most " + std::to_string(kMostSteps));
   options->steps = *steps;
   TITAN_RETURN_IF_ERROR(read_number(command, "peak", &options->peak));
   TITAN_RETURN_IF_ERROR(read_number(command, "warmup", &options->warmup));

@@ -91,6 +91,7 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
       curve(json, "curve", preview.result.schedule.phases, steps);
+      lines(json, "warnings", preview.result.warnings);
     } else {
       json.text("refused", preview.refused.message);
     }

@@ -112,6 +112,13 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
       ckpt::posix_fs(), {loaded->config, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
+  if (preview->complete) {
+    // Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in silence.
+    for (const train::Change& change : preview->continuation.changes)
+      ui::report_note("not the checkpoint's setting: " + change.drift.key + " is " + change.drift.stored + " there, " + change.drift.config + " here", *color);
+    ui::report_note("complete: " + preview->decision.path + " is at training.steps = " + std::to_string(preview->decision.step), *color);
+    return 0;
+  }
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
 
   train::LaunchOptions options;

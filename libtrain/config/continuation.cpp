@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/data/dataset.h"
 
 namespace titan::train {
 namespace {
@@ -56,8 +57,7 @@ std::uint64_t unseen(const ckpt::DataPosition& data) {
 
 /// The first epoch number that no sample so far came from.
 std::uint64_t next_epoch(const ckpt::DataPosition& data) {
-  if (data.samples == data.epoch_base || data.samples_per_epoch == 0) return data.first_epoch;
-  return data.first_epoch + (data.samples - data.epoch_base - 1) / data.samples_per_epoch + 1;
+  return data.samples == data.epoch_base || data.samples_per_epoch == 0 ? data.first_epoch : last_epoch(data) + 1;
 }
 
 ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosition dataset) {
@@ -138,9 +138,23 @@ Status no_policy(const Continuation& run, const std::vector<std::string>& previe
   return status.with_hint("add --lr_scheduler.on_change=keep|rescale|extend|rewarm|config (`titan-train plan` draws each)");
 }
 
+/// The components of `exclude` that were not started anew already ("a,b" of an earlier start).
+std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclude, const std::string& before) {
+  std::vector<std::string> rest;
+  for (const std::string& component : exclude)
+    if (("," + before + ",").find("," + component + ",") == std::string::npos) rest.push_back(component);
+  return rest;
+}
+
 void apply_schedule(Continuation& run, const StoredRun& stored, const RunPlan& plan, const Permission& permission, bool excluded) {
   run.previews = preview_all(stored, plan, permission.rewarm_from_zero);
   const std::vector<std::string> lines = preview_lines(run.previews, stored.lr, stored.state.step);
+  if (excluded && permission.on_change && *permission.on_change != ckpt::LrPolicy::kConfig) {
+    run.verdict = ckpt::invalid("checkpoint.exclude_from_loading = lr_scheduler means policy config, and lr_scheduler.on_change = " +
+                                std::string(ckpt::policy_name(*permission.on_change)))
+                      .with_hint("leave one of them out");
+    return;
+  }
   const ckpt::LrPolicy policy = excluded ? ckpt::LrPolicy::kConfig : permission.on_change.value_or(ckpt::LrPolicy::kKeep);
   if (!excluded && !permission.on_change) {
     run.verdict = no_policy(run, lines);
@@ -173,8 +187,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  const std::string exclude_before = ckpt::setting(stored.state.accepted, kExcludeRow), exclude_now = ckpt::setting(run.accepted, kExcludeRow);
-  const std::vector<std::string> exclude = exclude_before == exclude_now ? std::vector<std::string>{} : permission.exclude;
+  const std::vector<std::string> exclude = not_yet_excluded(permission.exclude, ckpt::setting(stored.state.accepted, kExcludeRow));
   const bool anew_lr = contains(exclude, "lr_scheduler");
   // An imported checkpoint may lack the data position or the schedule: what it lacks begins anew, as if it were excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
@@ -191,7 +204,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind);
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
-                      (run.fresh_data && change.effect == ChangeEffect::kNewEpoch));
+                      (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
     if (change.allowed) change.type.clear();
     all_allowed &= change.allowed;
     schedule |= change.effect == ChangeEffect::kSchedule;
@@ -247,8 +260,8 @@ std::vector<std::string> change_lines(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     const auto note = decided_by.find(change.drift.key);
     lines.push_back(padded(change.drift.key, key_width) + "  checkpoint " + padded(change.drift.stored, stored_width) + "  config " +
-                    padded(change.drift.config, config_width) + "  [curve] " + change.what + (change.type.empty() ? "" : "; to allow: " + change.type) +
-                    (note == decided_by.end() ? "" : std::string(" (") + note->second + ")"));
+                    padded(change.drift.config, config_width) + (note == decided_by.end() ? "" : std::string("  (") + note->second + ")") + "  [curve] " +
+                    change.what + (change.type.empty() ? "" : "; to allow: " + change.type));
   }
   return lines;
 }

@@ -49,17 +49,17 @@ std::vector<std::string> allowed_names() {
 }
 
 Status refuse(const std::string& name) {
+  std::string listed;
+  for (const std::string& allowed : allowed_names()) listed += (listed.empty() ? "" : ", ") + allowed;
   const Key* key = find_key(name);
   if (key == nullptr) {
     const std::string near = suggest_key(name);
-    return ckpt::invalid("--allow " + name + ": unknown key").with_hint(near.empty() ? "" : "did you mean `" + near + "`?");
+    return ckpt::invalid("--allow " + name + ": unknown key").with_hint(near.empty() ? "keys that can be allowed: " + listed : "did you mean `" + near + "`?");
   }
   if (key->cls != KeyClass::kCurve || key->slot == nullptr)
     return ckpt::invalid("--allow " + name + ": this key (class " + class_name(key->cls) + ") needs no permission to change").with_hint("leave it out of --allow");
-  std::string names;
-  for (const std::string& allowed : allowed_names()) names += (names.empty() ? "" : ", ") + allowed;
   return ckpt::invalid("--allow " + name + ": this key can never change within a run")
-      .with_hint("start a new run from the weights with --init-from PATH; keys that can be allowed: " + names);
+      .with_hint("start a new run from the weights with --init-from PATH; keys that can be allowed: " + listed);
 }
 
 }  // namespace
@@ -81,6 +81,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
       const std::size_t comma = std::min(words.find(',', at), words.size());
       std::string name = words.substr(at, comma - at);
       at = comma + 1;
+      name.erase(0, name.find_first_not_of(' '));
+      name.erase(name.find_last_not_of(' ') + 1);
       std::ranges::replace(name, '-', '_');
       name = canonical_name(name);
       if (name.empty()) return ckpt::invalid("--allow " + words + ": expected KEY[,KEY...]");

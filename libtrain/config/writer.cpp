@@ -69,6 +69,7 @@ std::string tolerated(const Key& key) {
 
 /// What a changed value of a key means for a resume.
 std::string change_text(const Key& key) {
+  if (!key.slot) return key.any_harmless ? "no effect here" : "not built: only values that ask for nothing are accepted";
   switch (key.cls) {
     case KeyClass::kCurve: break;
     case KeyClass::kLayout: return "free: the same bits";
@@ -77,7 +78,6 @@ std::string change_text(const Key& key) {
     case KeyClass::kEnvironment: return "free; what changes bits is warned of";
     case KeyClass::kStart: return "never compared";
   }
-  if (!key.slot) return "never: not built";
   if (key.name == "model.flavor") return "compared by its dimensions";
   if (key.name == "training.steps") return "--allow with lr_scheduler.on_change; free while lr_scheduler.total_steps is set";
   if (key.name == "parallelism.pipeline_parallel_microbatch_size") return "--allow: from the next step on";

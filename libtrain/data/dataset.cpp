@@ -44,6 +44,11 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 
 }  // namespace
 
+std::uint64_t last_epoch(const ckpt::DataPosition& position) {
+  if (position.samples <= position.epoch_base || position.samples_per_epoch == 0) return position.first_epoch;
+  return position.first_epoch + (position.samples - position.epoch_base - 1) / position.samples_per_epoch;
+}
+
 Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size) {
   const Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);

@@ -29,6 +29,9 @@ class TokenStream {
 /// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
 std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
 
+/// Epoch of the last sample consumed at `position`; where none was consumed, of the first to come.
+std::uint64_t last_epoch(const ckpt::DataPosition& position);
+
 /// Samples of seq_len + 1 tokens each.
 class Dataset {
  public:

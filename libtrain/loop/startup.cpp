@@ -49,6 +49,7 @@ void choose_start(RunState& run) {
     TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
     TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.fs, request, run.damaged));
     for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
+    for (const std::string& note : run.start.notes) log_warn(note);
     return ckpt::ok_status();
   });
   run.start.path = run.world.io->broadcast(run.start.path, 0);
@@ -98,6 +99,8 @@ void prepare_state(RunState& run) {
     run.data = run.continuation.data;
     run.state.accepted = run.continuation.accepted;
     run.dataset->continue_from(run.data);
+    // An epoch that a change begins is a new one for the log; data that begin anew are in epoch 0 again.
+    run.epoch = run.continuation.fresh_data ? run.data.first_epoch : last_epoch(run.stored.data);
   } else {
     run.lr = ckpt::schedule_from(run.plan.lr);
     run.data = run.dataset->origin();
@@ -150,7 +153,7 @@ void begin_attempt(RunState& run) {
     if (!difference.empty()) {
       attempt.notes.push_back("not bitwise: " + difference);
       if (run.root()) log_warn("not bitwise: " + difference);
-    } else if (run.root()) {
+    } else if (run.root() && run.continuation.changes.empty() && run.continuation.changed.empty()) {
       log_info("same class: bitwise continuation");
     }
   }

@@ -159,7 +159,6 @@ int Trainer::loop() {
     if (applied != ckpt::lr_at(run_.lr.phases, step)) throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     share_weights(run_.world, run_.plan, ckpt::kDefaultLeafElements, *run_.stage);
 
-    const std::uint64_t old_epoch = run_.dataset->epoch(run_.data.samples);
     run_.data.samples += static_cast<std::uint64_t>(run_.plan.batch.global);
     run_.state.tokens += tokens_per_step;
     run_.state.step = step;
@@ -171,9 +170,10 @@ int Trainer::loop() {
       check(run_.files->metrics->step(metrics));
       if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 || step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
-      if (run_.dataset->epoch(run_.data.samples) != old_epoch) {
-        log_info("epoch " + std::to_string(run_.dataset->epoch(run_.data.samples)) + " begins within step " + std::to_string(step));
-        check(run_.files->metrics->event(step, "epoch", {{"epoch", run_.dataset->epoch(run_.data.samples)}}));
+      if (const std::uint64_t epoch = last_epoch(run_.data); epoch != run_.epoch) {
+        run_.epoch = epoch;
+        log_info("epoch " + std::to_string(epoch) + " begins within step " + std::to_string(step));
+        check(run_.files->metrics->event(step, "epoch", {{"epoch", epoch}}));
       }
     }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
 
 namespace titan::train {
@@ -110,7 +111,7 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
     TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
     if (source.status().code != ckpt::Code::kNotFound || origin.empty()) return source.status();
     StartDecision decision = own_step(newest, "newest valid step of the run, which began from weights of id " + origin);
-    decision.skipped.push_back(request.init_from + " is gone, so it cannot be compared with the weights that the run began from");
+    decision.notes.push_back(request.init_from + " is gone, so it cannot be compared with the weights that the run began from");
     return decision;
   }
   if (!source.ok()) return source.status();
@@ -129,15 +130,25 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.load_step = config.checkpoint.load_step;
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   request.exclude = config.checkpoint.exclude_from_loading;
+  request.only_new = resume == "never";
+  const bool named = resume != "auto" && resume != "never";
+  if (named && request.load_step >= 0)
+    return ckpt::invalid("--resume " + resume + " and checkpoint.load_step = " + std::to_string(request.load_step) + ": a run starts from one checkpoint")
+        .with_hint("leave one of them out");
+  if (config.checkpoint.initial_load_map && !config.checkpoint.initial_load_path)
+    return ckpt::invalid("--init-map (checkpoint.initial_load_map) " + *config.checkpoint.initial_load_map + " without --init-from: there are no weights to map")
+        .with_hint("add --init-from PATH, or leave out the map");
   if (!config.checkpoint.initial_load_path) return request;
   const std::string& path = *config.checkpoint.initial_load_path;
   if (path.empty()) return ckpt::invalid("checkpoint.initial_load_path is empty: expected a checkpoint");
-  if (resume != "auto" && resume != "never")
+  if (named)
     return ckpt::invalid("--resume " + resume + " and --init-from (checkpoint.initial_load_path) " + path + ": a run starts from one checkpoint")
         .with_hint("leave one of them out");
   if (config.checkpoint.initial_load_model_only) {
     request.init_from = path;
-  } else if (resume == "auto") {
+  } else {
+    if (config.checkpoint.initial_load_map)
+      return ckpt::invalid("--init-map with checkpoint.initial_load_model_only = false: everything is loaded under its own name").with_hint("leave one of them out");
     request.resume = path;
   }
   return request;
@@ -153,7 +164,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
     if (entry.validity.ok() && entry.manifest) entry.full = missing_components(*entry.manifest, request.exclude).empty();
   }
 
-  if (request.resume == "never" && !scan.steps.empty())
+  if (request.only_new && !scan.steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
   if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
@@ -161,6 +172,9 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (request.resume != "auto") {
     const auto path = ckpt::resolve_checkpoint(fs, request.resume);
     if (!path.ok()) return path.status();
+    if (!fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
+      return ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
+          .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
     return explicit_start(fs, *path, scan, request.exclude);
   }
   if (request.load_step >= 0) {

@@ -16,6 +16,7 @@ namespace titan::train {
 
 struct StartRequest {
   std::string resume = "auto";      ///< auto, never, or a checkpoint
+  bool only_new = false;            ///< --resume never: the run folder must not have a step
   std::int64_t load_step = -1;      ///< checkpoint.load_step; -1 = newest
   std::string checkpoint_dir;       ///< `<dump_folder>/<folder>`
   std::string init_from;            ///< checkpoint whose weights a new run takes; empty: none
@@ -24,7 +25,7 @@ struct StartRequest {
 };
 
 /// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false means
-/// --resume PATH. \error kInvalid: two paths to start from
+/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights
 ckpt::Result<StartRequest> start_request(const Config& config, const std::string& resume);
 
 enum class StartMode {
@@ -39,7 +40,8 @@ struct StartDecision {
   std::uint64_t step = 0;           ///< of a resumed checkpoint; 0 otherwise
   std::string origin;               ///< id of the other run's checkpoint that this run starts from now; else empty
   std::string reason;               ///< for the banner
-  std::vector<std::string> skipped; ///< newer steps that were not taken, and why; what else is worth a warning
+  std::vector<std::string> skipped; ///< newer steps that were not taken, and why
+  std::vector<std::string> notes;   ///< what else is worth a warning
   bool may_fall_back = false;       ///< damage found while loading may lead to the next older step
 };
 

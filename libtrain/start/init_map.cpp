@@ -66,6 +66,19 @@ std::string renamed(const std::string& name, const InitMap& map) {
   return name;
 }
 
+/// Rules that match nothing are typing errors as a rule.
+std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
+  std::vector<std::string> unused;
+  const auto check = [&](const char* kind, const std::string& pattern, const auto& names, bool dots) {
+    const bool used = std::ranges::any_of(names, [&](const auto& one) { return match(pattern, one.name, dots).has_value(); });
+    if (!used) unused.push_back(std::string("rule ") + kind + " \"" + pattern + "\" matches nothing");
+  };
+  for (const std::string& pattern : map.skip) check("skip", pattern, weights, true);
+  for (const std::string& pattern : map.create) check("create", pattern, parameters, true);
+  for (const auto& [from, to] : map.rename) check("rename", from, weights, false);
+  return unused;
+}
+
 }  // namespace
 
 Result<InitMap> parse_init_map(std::string_view text, const std::string& path) {
@@ -131,8 +144,9 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, 
       problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
     }
   }
+  for (const std::string& rule : unused_rules(weights, parameters, map)) problems.push_back(rule);
   if (problems.empty()) return found;
-  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) + (problems.size() == 1 ? " tensor" : " tensors"));
+  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) + (problems.size() == 1 ? " problem" : " problems"));
   constexpr std::size_t kShown = 20;
   if (problems.size() > kShown) {
     const std::size_t more = problems.size() - kShown;

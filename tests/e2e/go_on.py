@@ -149,6 +149,12 @@ class Transfer(Runs):
         self.assertEqual(harness.checkpoint_id(self.run_dir, 12), harness.checkpoint_id(self.source, 12))
         self.assertEqual(sorted(harness.step_lines(self.run_dir)), list(range(7, 13)))
 
+    def test_resume_never_takes_the_path_to_start_from_and_refuses_a_folder_with_steps(self):
+        words = ("--resume", "never", f"--checkpoint.initial_load_path={self.source}@6", "--checkpoint.initial_load_model_only=false")
+        _, err = self.train(*words, training__steps=8, lr_scheduler__total_steps=6)
+        self.assertIn("resume at step 6", err)
+        self.train(*words, training__steps=8, lr_scheduler__total_steps=6, expect=2)
+
     def test_a_map_renames_skips_and_creates(self):
         rules = self.work / "map.toml"
         rules.write_text('skip = ["output.weight", "layers.1.*"]\ncreate = ["output.weight"]\n')
@@ -187,7 +193,7 @@ class Data(Runs):
         self.train(nproc=2, training__steps=16, **common, **bigger)
         after = self.samples(self.run_dir)
         self.assertEqual([after[n] - after.get(n - 1, 0) for n in range(1, 17)], [8] * 6 + [12] * 10)
-        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(7, 1), (12, 2)])
+        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(8, 1), (13, 2)])
         out = self.work / "samples.bin"
         flags = harness.flags({k.replace("__", "."): v for k, v in common.items()})
         subprocess.run([DUMP, str(CONFIG), "0", str(after[16]), "train", str(out), *flags], check=True, timeout=60)
@@ -205,6 +211,7 @@ class Data(Runs):
         self.train("--allow", "training.dataset", training__dataset_path=other, expect=75, debug__stop_at_step=6)
         position = self.ckpt_json(6, "dataloader")
         self.assertEqual((position["samples"], position["epoch_base"], position["first_epoch"]), (48, 32, 1))
+        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(5, 1)])
         self.train(training__dataset_path=other)
         self.assertEqual(self.ckpt_json(10, "dataloader")["epoch_base"], 32)
 
@@ -226,6 +233,8 @@ class BadInput(Runs):
             ("free key", allow("checkpoint.interval"), {}, 2, "needs no permission"),
             ("dataset changed", (), {"training__dataset_path": other}, 13, "training.dataset"),
             ("unknown component", ("--checkpoint.exclude_from_loading=train_state",), {}, 2, "expected a list of"),
+            ("a map without weights", ("--init-map", "rules.toml"), {}, 2, "without --init-from"),
+            ("a step and a path", ("--resume", f"{self.run_dir}@6", "--checkpoint.load_step=6"), {}, 2, "one checkpoint"),
             ("two starts", ("--init-from", f"{self.run_dir}@6", "--resume", f"{self.run_dir}@6"), {}, 2, "one checkpoint"),
         ]
         for name, words, changes, code, text in cases:

@@ -129,14 +129,14 @@ class Replacing : public ::testing::TestWithParam<bool> {};
 TEST_P(Replacing, ForceReplacesACheckpointWholeAndLeavesNothingOfTheOldOne) {
   MemFs memory;
   make(memory, "/src");
-  make(memory, "/out", 20);
+  make(memory, "/out");
   FailingFs fs(memory);
   const bool can_exchange = GetParam();
   if (!can_exchange) fs.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
-  const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000020", true);
+  const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000010", true);
   ASSERT_TRUE(status.ok()) << status.to_string();
-  EXPECT_TRUE(whole(memory, "/out/step-00000020"));
-  EXPECT_EQ(writer_of(memory, "/out/step-00000020"), "copied");
+  EXPECT_TRUE(whole(memory, "/out/step-00000010"));
+  EXPECT_EQ(writer_of(memory, "/out/step-00000010"), "copied");
   EXPECT_THAT(tree(memory, "/out"), ::testing::Not(::testing::Contains(HasSubstr(".tmp-"))));
   EXPECT_EQ(fs.count(Op::kExchange), 1u);
 }
@@ -144,9 +144,9 @@ TEST_P(Replacing, ForceReplacesACheckpointWholeAndLeavesNothingOfTheOldOne) {
 TEST_P(Replacing, APinnedCheckpointIsNotReplaced) {
   MemFs fs;
   make(fs, "/src");
-  make(fs, "/out", 20);
-  ASSERT_TRUE(put_text(fs, "/out/step-00000020/.keep", "").ok());
-  EXPECT_THAT(copy_checkpoint(fs, kSrc, "/out/step-00000020", true).message, HasSubstr("pinned"));
+  make(fs, "/out");
+  ASSERT_TRUE(put_text(fs, "/out/step-00000010/.keep", "").ok());
+  EXPECT_THAT(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).message, HasSubstr("pinned"));
 }
 
 // Each call fails in turn, for good: as when the machine goes down there.
@@ -159,30 +159,30 @@ TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
       SCOPED_TRACE("call " + std::to_string(k) + (force ? " --force" : ""));
       ASSERT_TRUE(remove_tree(memory, "/out").ok());
       ASSERT_TRUE(memory.make_dir("/out").ok());
-      ASSERT_TRUE(!force || copy_checkpoint(memory, kSrc, "/out/step-00000020").ok());
+      ASSERT_TRUE(!force || copy_checkpoint(memory, kSrc, "/out/step-00000010").ok());
       const auto before = contents(memory, "/src");
       FailingFs inner(memory), fs(static_cast<Fs&>(inner));
       if (!GetParam()) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
       fs.arm({.k = k, .repeat = Repeat::kSticky, .error = ENOSPC});
-      const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000020", force, "fresh");
+      const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000010", force, "fresh");
       fired = fs.fired();
       EXPECT_FALSE(fs.synced_after_failure());
       const bool untouched = contents(memory, "/src") == before;
       EXPECT_TRUE(untouched);
 
-      const std::string writer = writer_of(memory, "/out/step-00000020");
+      const std::string writer = writer_of(memory, "/out/step-00000010");
       if (writer == "fresh") ++fresh;
       else if (writer.starts_with("<")) ++none;
       else ++old;
       const bool there = !writer.starts_with("<");
       EXPECT_TRUE(!status.ok() || writer == "fresh") << writer;
-      EXPECT_EQ(there, whole(memory, "/out/step-00000020"));
+      EXPECT_EQ(there, whole(memory, "/out/step-00000010"));
       EXPECT_TRUE(there || !force || !GetParam()) << "an exchange leaves no gap";
 
       // A rerun cleans up. Where the first one had in truth got through, it needs --force, as any rerun.
-      const Status again = copy_checkpoint(memory, kSrc, "/out/step-00000020", true);
+      const Status again = copy_checkpoint(memory, kSrc, "/out/step-00000010", true);
       ASSERT_TRUE(again.ok()) << again.to_string();
-      EXPECT_TRUE(whole(memory, "/out/step-00000020"));
+      EXPECT_TRUE(whole(memory, "/out/step-00000010"));
       EXPECT_EQ(temporaries(memory), 0u);
     }
     EXPECT_GT(k, 60u) << "a rewrite makes more calls than that";
@@ -199,20 +199,20 @@ TEST_P(Replacing, AFailedCallIsReportedAndLeavesNoTemporary) {
   std::uint64_t k = 1;
   MemFs memory;
   make(memory, "/src");
-  make(memory, "/out", 20);
+  make(memory, "/out");
   for (bool fired = true; fired; ++k) {
     SCOPED_TRACE("call " + std::to_string(k));
     FailingFs inner(memory), fs(static_cast<Fs&>(inner));
     if (!GetParam()) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
     fs.arm({.k = k, .error = EIO});
-    const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000020", true);
+    const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000010", true);
     fired = fs.fired();
-    EXPECT_TRUE(whole(memory, "/out/step-00000020")) << "old or new";
+    EXPECT_TRUE(whole(memory, "/out/step-00000010")) << "old or new";
     const std::size_t left = temporaries(memory);
     // It stays where its lock could not be had for sure, or the parent not be synced, or the cleaning itself fails.
     const bool may_stay = status.ok() || status.message.find("sync_dir") != std::string::npos || status.message.find("/lock: ") != std::string::npos;
     EXPECT_TRUE(left == 0 || may_stay) << status.to_string();
-    EXPECT_TRUE(copy_checkpoint(memory, kSrc, "/out/step-00000020", true).ok());
+    EXPECT_TRUE(copy_checkpoint(memory, kSrc, "/out/step-00000010", true).ok());
     EXPECT_EQ(temporaries(memory), 0u) << "a rerun cleans up";
   }
   EXPECT_GT(k, 60u);
@@ -242,18 +242,32 @@ TEST(Rewrite, OnlyOneOfTwoToolsWritesADestination) {
 TEST(Rewrite, WhatADeadToolLeftIsRemovedAndWhatItMovedAsideComesBack) {
   MemFs fs;
   make(fs, "/src");
-  make(fs, "/out", 20);
+  make(fs, "/out");
   ASSERT_TRUE(put_text(fs, "/out/new.tmp-rewrite/new/model/half", "x").ok());
   ASSERT_TRUE(put_text(fs, "/out/new.tmp-rewrite/lock", "an old note").ok());
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/new").ok());
   EXPECT_TRUE(whole(fs, "/out/new"));
 
-  ASSERT_TRUE(fs.make_dir("/out/step-00000020.tmp-rewrite").ok());
-  ASSERT_TRUE(fs.rename("/out/step-00000020", "/out/step-00000020.tmp-rewrite/old").ok());
-  EXPECT_THAT(copy_checkpoint(fs, kSrc, "/out/step-00000020").message, HasSubstr("exists"));
-  EXPECT_TRUE(whole(fs, "/out/step-00000020")) << "back where it was";
-  EXPECT_NE(writer_of(fs, "/out/step-00000020"), "copied");
-  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000020", true).ok());
+  ASSERT_TRUE(fs.make_dir("/out/step-00000010.tmp-rewrite").ok());
+  ASSERT_TRUE(fs.rename("/out/step-00000010", "/out/step-00000010.tmp-rewrite/old").ok());
+  EXPECT_THAT(copy_checkpoint(fs, kSrc, "/out/step-00000010").message, HasSubstr("exists"));
+  EXPECT_TRUE(whole(fs, "/out/step-00000010")) << "back where it was";
+  EXPECT_NE(writer_of(fs, "/out/step-00000010"), "copied");
+  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).ok());
+}
+
+TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
+  MemFs fs;
+  make(fs, "/src");
+  ASSERT_TRUE(fs.make_dir("/out").ok());
+  for (const char* dst : {"/out/step-00000011", "/src@10", "/src@latest"}) {
+    const Status status = copy_checkpoint(fs, kSrc, dst, true);
+    EXPECT_EQ(status.code, Code::kInvalid) << dst;
+    EXPECT_FALSE(status.hint.empty()) << dst;
+    EXPECT_EQ(fs.stat(dst).status().code, Code::kNotFound) << dst;
+  }
+  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/me@home").ok());
+  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010").ok());
 }
 
 TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
@@ -261,11 +275,11 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
     const char *run, *dst;
     bool locks;
   } const cases[] = {
-      {"/run", "/run/checkpoint/step-00000030", true},   // <run>/checkpoint
+      {"/run", "/run/checkpoint/step-00000010", true},   // <run>/checkpoint
       {"/run", "/run/checkpoint/exported", true},        // beside steps
       {"/run", "/run/exported", true},                   // beside run.lock
-      {"/plain", "/plain/step-00000030", true},          // a folder of steps
-      {"/run", "/free/step-00000030", false},
+      {"/plain", "/plain/step-00000010", true},          // a folder of steps
+      {"/run", "/free/step-00000010", false},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.dst);

@@ -86,8 +86,8 @@ TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType)
   EXPECT_EQ(run.verdict.code, ckpt::Code::kIncompatible);
   EXPECT_EQ(run.verdict.message, "the configuration differs from checkpoint 'runs/a/checkpoint/step-00000060' in 2 settings that shape the loss curve");
   ASSERT_EQ(run.verdict.causes.size(), 7u);
-  EXPECT_THAT(run.verdict.causes[0], HasSubstr("lr_scheduler.total_steps  checkpoint 100  config 200  [curve]"));
-  EXPECT_THAT(run.verdict.causes[0], HasSubstr("to allow: --allow training.steps --lr_scheduler.on_change=POLICY (training.steps when unset)"));
+  EXPECT_THAT(run.verdict.causes[0], HasSubstr("lr_scheduler.total_steps  checkpoint 100  config 200  (training.steps when unset)  [curve]"));
+  EXPECT_THAT(run.verdict.causes[0], HasSubstr("to allow: --allow training.steps --lr_scheduler.on_change=POLICY"));
   EXPECT_THAT(run.verdict.causes[1], HasSubstr("optimizer.weight_decay    checkpoint 0.1  config 0.2"));
   EXPECT_THAT(run.verdict.causes[3], HasSubstr("rescale  lr(61) = 0.000413176 (as without the change)"));
   EXPECT_THAT(run.verdict.causes[6], HasSubstr("config   lr(61) = 0.000838641 (2.03 times what it was)"));
@@ -192,7 +192,8 @@ TEST(Continuation, SeedsAndShapesNeverChange) {
 TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   const StoredRun stored = stored_run();
   const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,lr_scheduler,dataloader", "--training.steps=200"};
-  const Continuation run = go_on(stored, flags, {}, "b");
+  EXPECT_EQ(go_on(stored, flags, {}, "b").verdict.code, ckpt::Code::kIncompatible);  // other data still need permission
+  const Continuation run = go_on(stored, flags, {"training.dataset"}, "b");
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   EXPECT_TRUE(run.fresh_optimizer);
   EXPECT_TRUE(run.fresh_data);
@@ -211,6 +212,9 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   EXPECT_EQ(again.data, later.data);
   EXPECT_EQ(again.lr, later.lr);
   EXPECT_THAT(again.changed, IsEmpty());
+  // Fewer components later are not new ones; a policy that contradicts is refused.
+  EXPECT_FALSE(go_on(later, {"--checkpoint.exclude_from_loading=dataloader", "--training.steps=200"}, {}, "b").fresh_data);
+  EXPECT_EQ(go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code, ckpt::Code::kInvalid);
 }
 
 TEST(Permission, RefusesUnknownFreeAndNeverAllowedKeys) {
@@ -222,7 +226,7 @@ TEST(Permission, RefusesUnknownFreeAndNeverAllowedKeys) {
   EXPECT_THAT(refusal("checkpoint.interval").message, HasSubstr("needs no permission"));
   EXPECT_THAT(refusal("").message, HasSubstr("expected KEY"));
   for (const char* words : {"optimizer.wieght_decay", "model.dim", "checkpoint.interval", ""}) EXPECT_EQ(refusal(words).code, ckpt::Code::kInvalid) << words;
-  EXPECT_TRUE(read_permission(config, {"training.steps,optimizer.lr", "lr_scheduler.*", "training.warmup_steps"}).ok());
+  EXPECT_TRUE(read_permission(config, {"training.steps, optimizer.lr ", "lr_scheduler.*", "training.warmup_steps"}).ok());
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Folders {
   ckpt::Result<StartDecision> decide(const std::string& resume, const std::string& init_from = "") {
     StartRequest request;
     request.resume = resume;
+    request.only_new = resume == "never";
     request.checkpoint_dir = kOwn;
     request.init_from = init_from;
     return decide_start(fs, request, {});
@@ -138,6 +139,14 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   config.checkpoint.initial_load_model_only = false;
   EXPECT_EQ(start_request(config, "auto")->resume, "/a");
   EXPECT_EQ(start_request(config, "auto")->init_from, "");
+  EXPECT_EQ(start_request(config, "never")->resume, "/a");
+  EXPECT_TRUE(start_request(config, "never")->only_new);
+  Config step;
+  step.checkpoint.load_step = 40;
+  EXPECT_EQ(start_request(step, "/b").status().code, ckpt::Code::kInvalid);
+  Config map;
+  map.checkpoint.initial_load_map = "/rules.toml";
+  EXPECT_EQ(start_request(map, "auto").status().code, ckpt::Code::kInvalid);
 }
 
 }  // namespace

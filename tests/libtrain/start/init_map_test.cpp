@@ -49,7 +49,8 @@ TEST(InitMap, AWildcardOfARenameStopsAtDots) {
   const InitMap map = parsed("[rename]\n\"a.*.w\" = \"b.*\"\n");
   std::vector<ckpt::WeightInfo> weights = same_names();
   weights.push_back({"a.x.y.w", ckpt::DType::kF32, {1}});
-  EXPECT_THAT(match_weights(weights, kModel, map).status().causes, ElementsAre("a.x.y.w: the model has no such parameter, and no rule skips it"));
+  EXPECT_THAT(match_weights(weights, kModel, map).status().causes,
+              ElementsAre("a.x.y.w: the model has no such parameter, and no rule skips it", "rule rename \"a.*.w\" matches nothing"));
 }
 
 TEST(InitMap, NamesEveryTensorWithoutARuleAndEveryOtherShape) {
@@ -70,6 +71,12 @@ TEST(InitMap, RefusesTwoWeightsForOneParameterAndCreationOfOneThatIsThere) {
   EXPECT_THAT(match_weights(weights, kModel, parsed("[rename]\n\"copy\" = \"output.weight\"\n")).status().causes,
               Contains(HasSubstr("copy (renamed to output.weight): output.weight is that parameter already")));
   EXPECT_THAT(match_weights(same_names(), kModel, parsed("create = [\"output.weight\"]")).status().causes, Contains(HasSubstr("is to be created, and the weight is there")));
+}
+
+TEST(InitMap, RefusesRulesThatMatchNothing) {
+  const InitMap map = parsed("skip = [\"nothing.*\"]\n[rename]\n\"typo\" = \"output.weight\"\n");
+  EXPECT_THAT(match_weights(same_names(), kModel, map).status().causes,
+              ElementsAre("rule skip \"nothing.*\" matches nothing", "rule rename \"typo\" matches nothing"));
 }
 
 TEST(InitMap, RefusesAFileThatIsNoMap) {
