@@ -45,7 +45,7 @@ Settings new_config(Settings config, const LrSettings& next) {
     if (value != kNotSet) {
       rows.emplace_back(key, value);
     } else {
-      std::erase_if(config, [&](const auto& row) { return row.first == key; });
+      std::erase_if(config, [&key = key](const auto& row) { return row.first == key; });
     }
   }
   return with_rows(std::move(config), rows);

@@ -38,7 +38,7 @@ std::string setting(const Settings& settings, const std::string& key) {
 
 Settings with_rows(Settings settings, const Settings& changes) {
   for (const auto& [key, value] : changes) {
-    const auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& row) { return row.first == key; });
+    const auto found = std::find_if(settings.begin(), settings.end(), [&key = key](const auto& row) { return row.first == key; });
     if (found != settings.end()) {
       found->second = value;
     } else {
