@@ -3,19 +3,26 @@
 #include <bit>
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "ckpt/base/hash_kernel.h"
 
 namespace titan::ckpt {
 namespace {
 
-Digest canonical(XXH128_hash_t hash) {
-  XXH128_canonical_t form;
-  XXH128_canonicalFromHash(&form, hash);
+Digest canonical(HashKernel::Value value) {
   Digest digest;
-  static_assert(sizeof form.digest == sizeof digest.bytes);
-  std::memcpy(digest.bytes.data(), form.digest, sizeof form.digest);
+  for (int i = 0; i < 8; ++i) {
+    digest.bytes[i] = static_cast<std::uint8_t>(value.high >> (56 - 8 * i));
+    digest.bytes[8 + i] = static_cast<std::uint8_t>(value.low >> (56 - 8 * i));
+  }
   return digest;
+}
+
+const HashKernel& kernel() {
+  static const HashKernel& best = []() -> const HashKernel& {
+    const HashKernels usable = usable_hash_kernels();
+    return *usable.kernels[usable.count - 1];
+  }();
+  return best;
 }
 
 // By table: a manifest has a digest per tensor, and branches on random digits are mispredicted.
@@ -63,25 +70,31 @@ Result<Digest> parse_digest(std::string_view hex) {
   return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
 }
 
-Digest digest_of(std::span<const std::byte> data) { return canonical(XXH3_128bits(data.data(), data.size())); }
+HashKernels usable_hash_kernels() {
+  HashKernels usable{{portable_hash_kernel()}, 1};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && avx2_hash_kernel()) usable.kernels[usable.count++] = avx2_hash_kernel();
+  if (__builtin_cpu_supports("avx512f") && avx512_hash_kernel()) usable.kernels[usable.count++] = avx512_hash_kernel();
+#endif
+  return usable;
+}
 
-Digest digest_of(std::string_view data) { return canonical(XXH3_128bits(data.data(), data.size())); }
+Digest digest_of(std::span<const std::byte> data) { return canonical(kernel().hash(data.data(), data.size())); }
+
+Digest digest_of(std::string_view data) { return canonical(kernel().hash(data.data(), data.size())); }
 
 struct Hasher::State {
-  XXH3_state_t xxh;
+  HashKernel::State kernel;
 };
 
-Hasher::Hasher() : state_(std::make_unique<State>()) {
-  XXH3_INITSTATE(&state_->xxh);
-  XXH3_128bits_reset(&state_->xxh);
-}
+Hasher::Hasher() : state_(std::make_unique<State>()) { kernel().reset(state_->kernel); }
 Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 
-void Hasher::update(std::span<const std::byte> data) { XXH3_128bits_update(&state_->xxh, data.data(), data.size()); }
+void Hasher::update(std::span<const std::byte> data) { kernel().update(state_->kernel, data.data(), data.size()); }
 
-Digest Hasher::digest() const { return canonical(XXH3_128bits_digest(&state_->xxh)); }
+Digest Hasher::digest() const { return canonical(kernel().digest(state_->kernel)); }
 
 void IdentityEncoder::str(std::string_view value) {
   bytes_.push_back('s');

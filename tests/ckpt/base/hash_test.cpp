@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <vector>
+
+#include "ckpt/base/hash_kernel.h"
 
 namespace titan::ckpt {
 namespace {
@@ -53,6 +56,26 @@ TEST(Hash, ParseDigestRefusesEverythingElse) {
     Result<Digest> parsed = parse_digest(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code, Code::kInvalid);
+  }
+}
+
+TEST(Hash, EveryInstructionSetGivesTheSameDigests) {
+  const HashKernels usable = usable_hash_kernels();
+  ASSERT_GE(usable.count, 1);
+  const std::vector<std::byte> data = counting_bytes(300'000);
+  const auto same = [](HashKernel::Value a, HashKernel::Value b) { return a.low == b.low && a.high == b.high; };
+  for (int k = 0; k < usable.count; ++k) {
+    const HashKernel& kernel = *usable.kernels[k];
+    for (std::size_t size : {0, 1, 3, 16, 128, 129, 240, 241, 1023, 1024, 1025, 65'536, 299'999}) {
+      for (std::size_t offset : {0, 1}) {
+        const HashKernel::Value expected = portable_hash_kernel()->hash(data.data() + offset, size);
+        EXPECT_TRUE(same(kernel.hash(data.data() + offset, size), expected)) << kernel.name << ", " << size << " bytes";
+        HashKernel::State state;
+        kernel.reset(state);
+        for (std::size_t at = 0; at < size; at += 777) kernel.update(state, data.data() + offset + at, std::min<std::size_t>(777, size - at));
+        EXPECT_TRUE(same(kernel.digest(state), expected)) << kernel.name << ", " << size << " bytes in pieces";
+      }
+    }
   }
 }
 

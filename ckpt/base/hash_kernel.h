@@ -1,0 +1,34 @@
+#pragma once
+// XXH3-128 compiled once per instruction set; hash.cpp takes the widest that the processor has. The digests are the same.
+#include <cstddef>
+#include <cstdint>
+
+namespace titan::ckpt {
+
+struct HashKernel {
+  struct Value {
+    std::uint64_t low, high;
+  };
+  struct alignas(64) State {
+    unsigned char bytes[576];
+  };
+  const char* name;
+  Value (*hash)(const void* data, std::size_t bytes);
+  void (*reset)(State& state);
+  void (*update)(State& state, const void* data, std::size_t bytes);
+  Value (*digest)(const State& state);
+};
+
+/// Each is null where the compiler's target does not have it.
+const HashKernel* portable_hash_kernel();
+const HashKernel* avx2_hash_kernel();
+const HashKernel* avx512_hash_kernel();
+
+/// Those that this processor can run, slowest first; the first is the portable one.
+struct HashKernels {
+  const HashKernel* kernels[3];
+  int count;
+};
+HashKernels usable_hash_kernels();
+
+}  // namespace titan::ckpt
