@@ -151,9 +151,9 @@ std::vector<Key> own_keys() {
       flag("checkpoint.initial_load_model_only", kStart, TITAN_FIELD(checkpoint.initial_load_model_only),
            "take the weights only from initial_load_path; false: everything, as --resume PATH"),
       text("checkpoint.initial_load_map", kStart, TITAN_FIELD(checkpoint.initial_load_map),
-           "file with rename and skip rules for initial_load_path (--init-map); unset: names are the same"),
+           "file with rules for initial_load_path (--init-map): skip = [..], create = [..], [rename] from = to; unset: names are the same"),
       text("checkpoint.exclude_from_loading", kStart, TITAN_FIELD(checkpoint.exclude_from_loading),
-           "components that a resume starts anew, once", {"optimizer", "lr_scheduler", "dataloader"}),
+           "components that a resume starts anew, each once: zero moments, policy config, sample 0", {"optimizer", "lr_scheduler", "dataloader"}),
       number("checkpoint.io_timeout_seconds", kEnvironment, TITAN_FIELD(checkpoint.io_timeout_seconds), seconds(),
              "deadline of a collective during a save or a load"),
 
