@@ -69,6 +69,19 @@ TEST(CatTensor, WritesASliceFromEveryLayoutAndLeafSize) {
   }
 }
 
+TEST(CatTensor, WritesNothingIntoACheckpoint) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  const std::vector<std::string> before = testing::tree(fs, "/");
+  for (const char* out : {"/run/checkpoint/step-00000010/x.npy", "/run/checkpoint/step-00000010/model/x.npy", "/run/checkpoint/step-00000010/manifest.json"}) {
+    const Status status = cat_tensor(fs, {"/run@10", "norm.weight", out}).status();
+    EXPECT_EQ(status.code, Code::kInvalid) << out;
+    EXPECT_THAT(status.message, HasSubstr("inside the checkpoint /run/checkpoint/step-00000010"));
+  }
+  EXPECT_EQ(testing::tree(fs, "/"), before);
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
+}
+
 TEST(CatTensor, ReadsOnlyTheLeavesOfASlice) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {.leaf_elements = 16}).ok());

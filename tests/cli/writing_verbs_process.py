@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""writing_verbs_process.py --bin FOLDER: every verb that writes, killed and out of space; reshard also interrupted, twice at once, in little memory."""
+import argparse
+import hashlib
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+SEED = 20260102
+POINTS = 20
+VERBS = {  # arguments; whether the new checkpoint has the id of the old one; the size of a file (bytes) that is too much for it
+    "reshard": (["reshard", "{run}", "{dst}", "--dp", "3", "--pp", "1"], True, 1 << 20),
+    "strip": (["strip", "{run}", "{dst}"], False, 1000),
+    "strip --dtype": (["strip", "{run}", "{dst}", "--dtype", "bf16"], False, 1 << 20),
+    "lr set": (["lr", "set", "{run}", "{dst}", "--steps", "200", "--policy", "extend"], False, 1000),
+    "convert --to hf": (["convert", "{titan}", "{dst}", "--to", "hf"], False, 1 << 20),
+    "convert": (["convert", "{hf}", "{dst}"], False, 1 << 20),
+}
+
+
+def fail(text):
+    sys.exit(f"writing_verbs_process: {text}")
+
+
+def digest(folder):
+    """Names and contents of everything below."""
+    total = hashlib.sha256()
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        total.update(str(path).encode() + b"\0" + (path.read_bytes() if path.is_file() else b""))
+    return total.hexdigest()
+
+
+def places(folder):
+    """Names, sizes, inodes and times of everything below: what a write changes, at no cost. Contents are compared once per verb."""
+    found = [(str(path), path.lstat()) for path in sorted(pathlib.Path(folder).rglob("*"))]
+    return [(name, info.st_size, info.st_ino, info.st_mtime_ns) for name, info in found]
+
+
+class Bench:
+    def __init__(self, programs, folder):
+        self.ckpt, self.folder = str(programs / "titan-ckpt"), folder
+        made = subprocess.run([programs / "titan-make-checkpoint", folder / "in/run/checkpoint", "step=10", "dp=2", "pp=2", "dim=256", "vocab=4000", "leaf=4096"],
+                              capture_output=True, text=True, check=True)
+        self.source, self.id = made.stdout.split()
+        self.dst = folder / "out"
+        self.inputs = folder / "in"
+        subprocess.run([sys.executable, HERE / "tools/hf-folder", self.inputs / "hf", "large"], check=True)
+        subprocess.run([self.ckpt, "convert", self.inputs / "hf", self.inputs / "titan"], capture_output=True, check=True)
+        self.pristine, self.before = digest(self.inputs), places(self.inputs)
+
+    def start(self, *flags, verb="reshard", **more):
+        named = {"run": self.source, "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
+        arguments = [part.format(**named) for part in VERBS[verb][0]]
+        return subprocess.Popen([self.ckpt, *arguments, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+    def check(self, what, code, wanted, error):
+        if code not in wanted:
+            fail(f"{what}: exit code {code}, expected one of {wanted}: {error}")
+        if places(self.inputs) != self.before:
+            fail(f"{what}: the source has changed")
+
+    def expect_whole(self, what, verb="reshard"):
+        done = subprocess.run([self.ckpt, "verify", str(self.dst)], capture_output=True, text=True)
+        if done.returncode != 0:
+            fail(f"{what}: the new checkpoint is not whole: {done.stdout}{done.stderr}")
+        if VERBS[verb][1] and f'"id":"{self.id}"' not in subprocess.run([self.ckpt, "inspect", str(self.dst), "--json"], capture_output=True, text=True).stdout:
+            fail(f"{what}: the new checkpoint has another id")
+
+    def expect_nothing_left(self, what):
+        names = sorted(os.listdir(self.folder))
+        if names != ["in"]:
+            fail(f"{what}: left {names}")
+
+    def clear(self):
+        shutil.rmtree(self.dst, ignore_errors=True)
+
+
+def full_run(bench, verb):
+    begin = time.monotonic()
+    process = bench.start(verb=verb)
+    error = process.communicate()[1]
+    seconds = time.monotonic() - begin
+    bench.check(f"{verb}: run to the end", process.returncode, [0], error)
+    bench.expect_whole(f"{verb}: run to the end", verb)
+    bench.clear()
+    bench.expect_nothing_left(f"{verb}: run to the end")
+    return seconds
+
+
+def killed(bench, verb, seconds, dice):
+    """Where a verb is too fast every kill may come late; how many did not is told."""
+    early = 0
+    for point in range(POINTS):
+        what = f"{verb}: killed at point {point}"
+        process = bench.start(verb=verb)
+        time.sleep(dice.uniform(0, 1.1) * seconds)
+        process.kill()
+        error = process.communicate()[1]
+        bench.check(what, process.returncode, [0, -signal.SIGKILL], error)
+        flags = []
+        if bench.dst.exists():  # the rename had been made
+            bench.expect_whole(what, verb)
+            flags = ["--force"]
+        else:
+            early += 1
+        rerun = bench.start(*flags, verb=verb)
+        error = rerun.communicate()[1]
+        bench.check(what + ", rerun", rerun.returncode, [0], error)
+        bench.expect_whole(what + ", rerun", verb)
+        bench.clear()
+        bench.expect_nothing_left(what + ", rerun")
+    return early
+
+
+def prune_killed(bench, programs, dice):
+    """Steps go oldest first, each in one rename; the newest is never touched, and a second call finishes the work."""
+    template, run = bench.folder / "template", bench.folder / "pruned"
+    for step in (10, 20, 30, 40):
+        subprocess.run([programs / "titan-make-checkpoint", template / "checkpoint", f"step={step}", "dim=64", "vocab=4000", "leaf=4096"],
+                       capture_output=True, check=True)
+    newest, command = run / "checkpoint/step-00000040", [bench.ckpt, "prune", str(run), "--keep-last", "1"]
+    wanted, early, seconds = None, 0, 0
+    for point in range(-1, POINTS):
+        shutil.copytree(template, run)
+        wanted = wanted or digest(newest)
+        what = f"prune: killed at point {point}"
+        begin = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if point >= 0:  # the first one runs to the end
+            time.sleep(dice.uniform(0, 1.1) * seconds)
+            process.kill()
+        error = process.communicate()[1]
+        seconds = seconds or time.monotonic() - begin
+        bench.check(what, process.returncode, [0, -signal.SIGKILL] if point >= 0 else [0], error)
+        early += process.returncode != 0
+        for path in sorted((run / "checkpoint").glob("step-*")):
+            if re.fullmatch(r"step-\d{8}", path.name) and subprocess.run([bench.ckpt, "verify", str(path)], capture_output=True).returncode != 0:
+                fail(f"{what}: {path.name} is there and not whole")
+        rerun = subprocess.run(command, capture_output=True, text=True)
+        bench.check(what + ", rerun", rerun.returncode, [0], rerun.stderr)
+        names = sorted(os.listdir(run / "checkpoint"))
+        if set(names) - {"latest"} != {"step-00000040"} or digest(newest) != wanted:
+            fail(f"{what}, rerun: {names}, or the newest step has changed")
+        shutil.rmtree(run)
+    shutil.rmtree(template)
+    return early
+
+
+def interrupted(bench, seconds, dice):
+    stopped = 0
+    for number in (signal.SIGINT, signal.SIGTERM) * 15:
+        if stopped == 6:
+            break
+        process = bench.start()
+        time.sleep(dice.uniform(0.2, 0.8) * seconds)
+        process.send_signal(number)
+        error = process.communicate()[1]
+        # Before the handlers are there the signal ends the process as such.
+        bench.check(f"signal {number}", process.returncode, [0, 128 + number, -number], error)
+        if process.returncode == 128 + number:
+            stopped += 1
+            bench.expect_nothing_left(f"signal {number}")
+        bench.clear()
+        shutil.rmtree(f"{bench.dst}.tmp-rewrite", ignore_errors=True)
+    if stopped == 0:
+        fail("no signal came in the middle")
+    return stopped
+
+
+def two_at_once(bench):
+    for _ in range(50):
+        first = bench.start()
+        while first.poll() is None and not os.path.exists(f"{bench.dst}.tmp-rewrite/new"):
+            pass
+        os.kill(first.pid, signal.SIGSTOP)
+        if first.poll() is None and os.path.exists(f"{bench.dst}.tmp-rewrite/new"):
+            break
+        os.kill(first.pid, signal.SIGCONT)  # it was too fast
+        first.communicate()
+        bench.clear()
+    else:
+        fail("two at once: the first one is always done before the second starts")
+    second = bench.start()
+    error = second.communicate()[1]
+    bench.check("second on the same DST", second.returncode, [11], error)
+    os.kill(first.pid, signal.SIGCONT)
+    error = first.communicate()[1]
+    bench.check("first on the same DST", first.returncode, [0], error)
+    bench.expect_whole("two at once")
+    bench.clear()
+    bench.expect_nothing_left("two at once")
+
+
+def out_of_space(bench, verb):
+    size = VERBS[verb][2]
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    process = bench.start(verb=verb, preexec_fn=limit)
+    error = process.communicate()[1]
+    bench.check(f"{verb}: out of space", process.returncode, [3], error)
+    if str(bench.dst) not in error or "error:" not in error:
+        fail(f"{verb}: out of space: no clear error: {error}")
+    bench.expect_nothing_left(f"{verb}: out of space")
+
+
+def little_memory(bench, limit_mib=8, program_mib=14):
+    # Linux counts what a process held before its exec as well, so a small one has to start it.
+    script = "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    command = [bench.ckpt, "reshard", bench.source, str(bench.dst), "--dp", "3", "--pp", "1", "--memory", f"{limit_mib}MiB", "--json"]
+    done = subprocess.run([sys.executable, "-S", "-c", script, *command], capture_output=True, text=True, check=True)
+    code, resident = map(int, done.stdout.splitlines()[-1].split())
+    bench.check("in little memory", code, [0], done.stderr)
+    size = sum(path.stat().st_size for path in bench.dst.rglob("*") if path.is_file()) / 2**20
+    if resident / 1024 > limit_mib + program_mib:
+        fail(f"in little memory: {resident / 1024:.1f} MiB resident for a limit of {limit_mib} MiB and a program of {program_mib}")
+    bench.clear()
+    return resident / 1024, size
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    programs = parser.parse_args().bin.resolve()
+    dice = random.Random(SEED)
+    early = {}
+    with tempfile.TemporaryDirectory(prefix="titan-verbs-") as folder:
+        bench = Bench(programs, pathlib.Path(folder))
+        for verb in VERBS:
+            seconds = full_run(bench, verb)
+            early[verb] = killed(bench, verb, seconds, dice)
+            out_of_space(bench, verb)
+            if digest(bench.inputs) != bench.pristine:
+                fail(f"{verb}: the source has changed")
+            if verb == "reshard":
+                stopped = interrupted(bench, seconds, dice)
+        if early["reshard"] == 0:
+            fail("no kill came before the end of a reshard")
+        two_at_once(bench)
+        resident, size = little_memory(bench)
+        early["prune"] = prune_killed(bench, programs, dice)
+    kills = ", ".join(f"{verb} {count}" for verb, count in early.items())
+    print(f"seed {SEED}: of {POINTS} kills came before the end: {kills}; {stopped} clean stops, two at once, out of space; {resident:.1f} MiB resident for {size:.0f} MiB")
+
+
+main()
