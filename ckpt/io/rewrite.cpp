@@ -85,6 +85,8 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
     if (real_parent.status().code != Code::kNotFound) return real_parent.status();
     return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
   }
+  if (const auto info = fs.stat(*real_parent); info.ok() && info->type != FileType::kDirectory)
+    return invalid(dst + " cannot be made: " + names.parent + " is not a folder");
   TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
   const auto there = fs.stat(names.dst);
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();

@@ -6,9 +6,14 @@
 
 namespace titan::ckpt {
 
-Manifest derived_manifest(const CheckpointReader& source, const RewriteOptions& options) {
+std::string lasting_path(Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  return real.ok() ? *real : path;
+}
+
+Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options) {
   Manifest manifest = source.manifest();
-  manifest.derived_from = DerivedFrom{manifest.id, manifest.step, source.path()};
+  manifest.derived_from = DerivedFrom{manifest.id, manifest.step, lasting_path(fs, source.path())};
   manifest.writer = options.writer;
   manifest.created = options.created;
   return manifest;

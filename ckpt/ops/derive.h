@@ -25,8 +25,10 @@ struct CarriedFile {
   std::string reason;           ///< why it is no hard link
 };
 
+/// Where `path` is, for whoever reads it from another folder: absolute, without links; as it is when it cannot be resolved.
+std::string lasting_path(Fs& fs, const std::string& path);
 /// The manifest of `source` with `derived_from`, writer and time of the new one; its id is still the source's.
-Manifest derived_manifest(const CheckpointReader& source, const RewriteOptions& options);
+Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
 /// Puts `text` in as the member of the JSON component `component`, which is there.
 void replace_json(Manifest& manifest, const char* component, const std::string& text);
 /// Sets the id of `manifest` from `lr` and what else the checkpoint of `source` holds of it. Absent components are left out.

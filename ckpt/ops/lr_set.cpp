@@ -70,10 +70,10 @@ struct NewState {
   std::string lr, train;  ///< the JSON members; train is empty when the component is absent
 };
 
-Result<NewState> new_state(const CheckpointReader& reader, const LrSetOptions& options, const LrSetReport& report) {
+Result<NewState> new_state(Fs& fs, const CheckpointReader& reader, const LrSetOptions& options, const LrSetReport& report) {
   const LrSchedule& after = report.preview.after;
   NewState state;
-  state.manifest = derived_manifest(reader, options);
+  state.manifest = derived_manifest(fs, reader, options);
   state.manifest.config = new_config(state.manifest.config, after.accepted);
   state.lr = encode_lr_schedule(after);
   const auto read_back = decode_lr_schedule(json_path(kLrScheduler), state.lr);
@@ -110,7 +110,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
   report.toml = toml_lines(reader.manifest().config, next);
   report.note = history_note(options, step, report.changed);
   report.hidden = hidden_from_resume(options.dst, step);
-  TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(reader, options, report));
+  TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
   report.old_id = reader.manifest().id;
   report.new_id = state.manifest.id;
   return report;
@@ -120,7 +120,7 @@ Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.src));
   // Somebody may have replaced SRC since the preview; what was shown is what is written, or nothing.
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since the preview");
-  TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(reader, options, report));
+  TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, report.src, options.dst, options.force));
   std::vector<std::string> fresh{json_path(kLrScheduler)};
   TITAN_RETURN_IF_ERROR(rewrite->write(fresh.back(), state.lr));

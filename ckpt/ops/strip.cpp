@@ -207,8 +207,8 @@ void drop_derived(Manifest& manifest) {
   }
 }
 
-Result<Manifest> stripped(const CheckpointReader& reader, const StripOptions& options) {
-  Manifest manifest = derived_manifest(reader, options);
+Result<Manifest> stripped(Fs& fs, const CheckpointReader& reader, const StripOptions& options) {
+  Manifest manifest = derived_manifest(fs, reader, options);
   TITAN_RETURN_IF_ERROR(drop_components(manifest, options));
   return manifest;
 }
@@ -221,7 +221,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
   const Manifest& source = reader.manifest();
   if (!source.component(kModel)) return incompatible(path + " has no parameters: there is nothing to strip to");
   TITAN_RETURN_IF_ERROR(check_rewrite(fs, path, options.dst, options.force));
-  TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(reader, options));
+  TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(fs, reader, options));
   StripReport report;
   report.src = path;
   report.dst = options.dst;
@@ -248,7 +248,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
 Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.src));
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since it was looked at");
-  TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(reader, options));
+  TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(fs, reader, options));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, report.src, options.dst, options.force));
   if (report.dtype) {
     drop_derived(manifest);

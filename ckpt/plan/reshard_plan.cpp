@@ -152,7 +152,7 @@ Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& ta
   plan.mesh = {target.pp.value_or(source.mesh.pp), target.dp.value_or(source.mesh.dp), 1};
   const std::string mesh = "a mesh of " + std::to_string(plan.mesh.dp) + "x" + std::to_string(plan.mesh.pp);
   if (plan.mesh.dp == 0 || plan.mesh.pp == 0) return invalid(mesh + ": degrees begin at 1");
-  if (std::uint64_t{plan.mesh.dp} * plan.mesh.pp > kMaxRanks) return invalid(mesh + " has more than " + std::to_string(kMaxRanks) + " ranks");
+  if (std::uint64_t{plan.mesh.dp} * plan.mesh.pp > kMaxRanks) return incompatible(mesh + " has more than " + std::to_string(kMaxRanks) + " ranks");
   std::vector<ParameterMeta> parameters = parameters_of(source);
   TITAN_RETURN_IF_ERROR(assign(parameters, source, target, plan));
   for (const ParameterMeta& parameter : parameters) plan.stages.push_back(parameter.stage);

@@ -58,8 +58,8 @@ struct ReshardPlan {
 };
 
 /// Plans the new files.
-/// \error kIncompatible: more stages than the model has parts (naming the largest feasible degree); kInvalid: a degree of 0 or
-/// beyond kMaxRanks ranks, a layout that does not fit; kUnsupported: tensor parallelism
+/// \error kIncompatible: more stages than the model has parts (naming the largest feasible degree) or more than kMaxRanks ranks;
+/// kInvalid: a degree of 0, a layout that does not fit; kUnsupported: tensor parallelism
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target);
 
 /// How a plan is carried out within a bound of memory.

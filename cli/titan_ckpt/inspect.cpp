@@ -22,6 +22,8 @@ Answer run_inspect(const Request& request) {
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
+    if (rows.empty())
+      return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`").with_hint("`titan-ckpt inspect " + request.command.positionals[0] + " --tensors '*'` lists their names")};
     TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
   }
   Answer answer{.text = request.json ? ui::inspect_json(report, view) : ui::inspect_text(report, view, request.style)};

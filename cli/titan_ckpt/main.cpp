@@ -8,6 +8,7 @@
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "cli/ui/version.h"
+#include "converters/format.h"
 
 namespace titan::cli {
 
@@ -42,6 +43,16 @@ void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
   error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
 }
 
+/// These verbs work on our format alone; what holds another is told how to get there.
+void add_convert_hint(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
+  const bool ours_only = command.verb == "reshard" || command.verb == "strip" || command.verb == "lr";
+  const std::size_t at = command.verb == "lr" ? 1 : 0;
+  if (!ours_only || error.code != ckpt::Code::kNotFound || !error.hint.empty() || command.positionals.size() <= at) return;
+  const std::string& folder = command.positionals[at];
+  if (const convert::Format* format = convert::detect_format(fs, folder))
+    error.hint = folder + " holds a checkpoint of format " + format->name() + ": `titan-ckpt convert " + folder + " DST` makes a checkpoint of it";
+}
+
 Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
   if (command.help) return {.text = ui::help_text(program, command.verb)};
   if (command.version) return {.text = ui::version_line(program.name) + "\n"};
@@ -52,6 +63,7 @@ Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorC
     if (command.verb != runner.verb) continue;
     Answer result = runner.run(request);
     add_verify_hint(command, result.error);
+    add_convert_hint(command, request.fs, result.error);
     return result;
   }
   return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};

@@ -9,8 +9,8 @@ A case file is read top to bottom, in a fresh folder with the programs and tests
     $ bash line           the command
     exit N                its exit code; 0 when left out
 
-Standard output and error are compared with tests/golden/cli/<file>/<title>.stdout and .stderr after normalising ages and
-versions; a golden file that is not there stands for empty output. --update rewrites the goldens (look at the difference).
+Standard output and error are compared with tests/golden/cli/<file>/<title>.stdout and .stderr after normalising ages,
+versions and the name of the folder; a golden file that is not there stands for empty output. --update rewrites the goldens (look at the difference).
 """
 import argparse
 import difflib
@@ -71,8 +71,8 @@ def bash(line, folder, env):
     return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
 
 
-def normalised(data):
-    text = data.decode("utf-8", "backslashreplace")
+def normalised(data, folder):
+    text = data.decode("utf-8", "backslashreplace").replace(os.path.realpath(folder) + "/", "FOLDER/")
     for pattern, replacement in RULES:
         text = pattern.sub(replacement, text)
     return text
@@ -104,7 +104,7 @@ def run_file(path, programs, update):
             for stream, data in (("stdout", done.stdout), ("stderr", done.stderr)):
                 golden = GOLDEN / path.stem / f"{case.slug()}.{stream}"
                 known.add(golden)
-                complaint += compare(golden, normalised(data), update)
+                complaint += compare(golden, normalised(data, folder), update)
             if complaint:
                 failures.append(f"{path.name}: {case.title}\n  $ {case.command}\n{complaint}")
     stale = set((GOLDEN / path.stem).glob("*")) - known
