@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
@@ -95,4 +96,7 @@ int main_of(const std::vector<std::string>& arguments) {
 
 }  // namespace titan::cli
 
-int main(int argc, char** argv) { return titan::cli::main_of({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  titan::cli::prepare_heap();
+  return titan::cli::main_of({argv + std::min(argc, 1), argv + argc});
+}
