@@ -32,7 +32,7 @@ PLACES = [
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/io/run_lock.cpp", "cli/ui/json_out.cpp", "libtrain/metrics/")),
-    (r"xxh", ("ckpt/base/hash.cpp",)),
+    (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp",)),
 ]
 PRINTERS = ("cli/ui/", "libtrain/metrics/log.cpp")
