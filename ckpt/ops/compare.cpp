@@ -21,6 +21,14 @@ Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader,
   return std::span<const std::byte>(buffer).subspan((begin - grid.begin(first)) * size, (end - begin) * size);
 }
 
+/// float32 as it is, bfloat16 as the float32 of the same value, of which it is the upper half.
+std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements) {
+  if (dtype == DType::kF32) return {elements.begin(), elements.end()};
+  std::vector<std::byte> wide(elements.size() * 2);
+  for (std::size_t i = 0; i + 1 < elements.size(); i += 2) std::memcpy(&wide[2 * i + 2], &elements[i], 2);
+  return wide;
+}
+
 void add_element(TensorDistance& distance, double x, double y, const Tolerance& tolerance) {
   if (!std::isfinite(x) || !std::isfinite(y)) {
     ++distance.non_finite;
@@ -54,6 +62,11 @@ void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std
 }
 
 }  // namespace
+
+bool comparable_by_value(DType a, DType b) {
+  const auto known = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16; };
+  return a == b || (known(a) && known(b));
+}
 
 double TensorDistance::rms() const { return elements == 0 ? 0 : std::sqrt(sum_squares / static_cast<double>(elements)); }
 
@@ -97,7 +110,13 @@ Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef&
   TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left, read_elements(a, ref_a, begin, end, buffer_a));
   TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right, read_elements(b, ref_b, begin, end, buffer_b));
   TensorDistance distance;
-  add_distance(distance, a.manifest().stored(ref_a)->dtype, begin, left, right, tolerance);
+  const DType dtype_a = a.manifest().stored(ref_a)->dtype, dtype_b = b.manifest().stored(ref_b)->dtype;
+  if (dtype_a == dtype_b) {
+    add_distance(distance, dtype_a, begin, left, right, tolerance);
+  } else {
+    const std::vector<std::byte> wide_a = widened(dtype_a, left), wide_b = widened(dtype_b, right);
+    add_distance(distance, DType::kF32, begin, wide_a, wide_b, tolerance);
+  }
   return distance;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How far two stored tensors of the same shape and dtype are apart, by reading both.
+// How far two stored tensors of the same shape are apart, by reading both.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -39,7 +39,11 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
 /// Appends the distance `next` of the elements that follow those of `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
-/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ. Thread-safe.
+/// The same, or float32 and bfloat16, which is widened: that is exact.
+bool comparable_by_value(DType a, DType b);
+
+/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ, and dtypes as far as
+/// comparable_by_value() has it. Thread-safe.
 /// \error kCorrupt.
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves, const CheckpointReader& b,
                                      const TensorRef& ref_b, const Tolerance& tolerance = {});
