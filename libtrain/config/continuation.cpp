@@ -102,6 +102,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       break;
     case ChangeEffect::kNever:
       change.what = "cannot change within a run";
+      if (drift.key == "validation.holdout") change.what += " (with a validation.dataset_path of its own nothing is held back)";
       change.type.clear();
       break;
   }
