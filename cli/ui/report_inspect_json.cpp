@@ -37,30 +37,8 @@ void stages(JsonOut& json, const Manifest& m) {
 
 void schedule(JsonOut& json, const ckpt::LrSchedule& lr) {
   json.begin_object("lr_schedule");
-  json.begin_array("phases");
-  for (const ckpt::LrPhase& phase : lr.phases) {
-    json.begin_object();
-    json.count("first", phase.first);
-    json.text("kind", ckpt::phase_kind_name(phase.kind));
-    json.real("start", phase.start);
-    json.real("end", phase.end);
-    json.real("origin", phase.origin);
-    json.real("length", phase.length);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_object("accepted");
-  json.real("peak", lr.accepted.peak);
-  json.count("warmup_steps", lr.accepted.warmup_steps);
-  json.count("total_steps", lr.accepted.total_steps);
-  if (lr.accepted.decay_ratio) {
-    json.real("decay_ratio", *lr.accepted.decay_ratio);
-  } else {
-    json.null("decay_ratio");
-  }
-  json.text("decay_type", lr.accepted.decay_type);
-  json.real("min_lr_factor", lr.accepted.min_lr_factor);
-  json.end_object();
+  lr_phases_json(json, lr.phases);
+  lr_settings_json(json, "accepted", lr.accepted);
   json.end_object();
 }
 

@@ -27,33 +27,6 @@ void curve_json(JsonOut& json, const char* key, const std::vector<ckpt::LrPhase>
   json.end_array();
 }
 
-void phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases) {
-  json.begin_array("phases");
-  for (const ckpt::LrPhase& phase : phases) {
-    json.begin_object();
-    json.count("first", phase.first);
-    json.text("kind", ckpt::phase_kind_name(phase.kind));
-    json.real("start", phase.start);
-    json.real("end", phase.end);
-    json.real("origin", phase.origin);
-    json.real("length", phase.length);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void settings_json(JsonOut& json, const char* key, const ckpt::LrSettings& settings) {
-  json.begin_object(key);
-  json.real("peak", settings.peak);
-  json.count("warmup_steps", settings.warmup_steps);
-  json.count("total_steps", settings.total_steps);
-  if (settings.decay_ratio) json.real("decay_ratio", *settings.decay_ratio);
-  else json.null("decay_ratio");
-  json.text("decay_type", settings.decay_type);
-  json.real("min_lr_factor", settings.min_lr_factor);
-  json.end_object();
-}
-
 void texts_json(JsonOut& json, const char* key, const std::vector<std::string>& texts) {
   json.begin_array(key);
   for (const std::string& text : texts) json.text(text);
@@ -67,7 +40,7 @@ void preview_json(JsonOut& json, const LrPreview& p) {
   json.real("next_before", p.next_before);
   json.real("next_after", p.next_after);
   texts_json(json, "warnings", p.warnings);
-  phases_json(json, p.after.phases);
+  lr_phases_json(json, p.after.phases);
   curve_json(json, "curve", p.after.phases, p.last);
 }
 
@@ -83,13 +56,13 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
   json.path("path", report.path);
   json.count("step", report.step);
   json.count("training_steps", report.training_steps);
-  phases_json(json, report.schedule.phases);
-  settings_json(json, "accepted", report.schedule.accepted);
+  lr_phases_json(json, report.schedule.phases);
+  lr_settings_json(json, "accepted", report.schedule.accepted);
   curve_json(json, "curve", report.schedule.phases, report.last);
   if (report.config) {
     json.begin_object("config");
     json.path("path", report.config->path);
-    settings_json(json, "settings", report.config->settings);
+    lr_settings_json(json, "settings", report.config->settings);
     texts_json(json, "changed", report.changed);
     json.begin_array("policies");
     for (const LrPreview& p : report.previews) {
@@ -124,7 +97,7 @@ std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
   json.flag("found_by_resume", !report.hidden);
   texts_json(json, "changed", report.changed);
   preview_json(json, report.preview);
-  settings_json(json, "accepted", report.preview.after.accepted);
+  lr_settings_json(json, "accepted", report.preview.after.accepted);
   json.text("toml", report.toml);
   json.text("note", report.note);
   carried_json(json, report.files);
