@@ -11,12 +11,6 @@ void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest
   json.text(key, digest.hex());
 }
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 std::string mesh_text(const ckpt::Mesh& mesh) {
   std::string text = std::to_string(mesh.dp) + "x" + std::to_string(mesh.pp);
   if (mesh.tp > 1) text += "x" + std::to_string(mesh.tp);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/model/shape_text.h"
 #include "ckpt/ops/cat.h"
 #include "ckpt/ops/diff.h"
 #include "ckpt/ops/inspect.h"
@@ -60,8 +61,7 @@ std::string prune_json(const ckpt::PruneReport& report);
 std::string digest_text(const ckpt::Digest& digest);
 /// The same as JSON: hex digits or null.
 void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
-/// "[256, 4099]".
-std::string shape_text(const std::vector<std::uint64_t>& shape);
+using ckpt::shape_text;
 /// "4x2": DP degree x PP degree.
 std::string mesh_text(const ckpt::Mesh& mesh);
 /// {"pp":..,"dp":..,"tp":..} under `key`.

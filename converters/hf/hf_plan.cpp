@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/model/shape_text.h"
 #include "converters/glob.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
@@ -18,12 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "[";
-  for (const std::uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
 
 Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
@@ -90,8 +85,8 @@ class Planner {
     const auto [source, rows] = at->second;
     const ForeignTensor& tensor = tensors_[source];
     if (tensor.shape != meta.shape) {
-      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " + shape_text(tensor.shape) + ", the configuration makes it " +
-                           shape_text(meta.shape));
+      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " + ckpt::shape_text(tensor.shape) + ", the configuration makes it " +
+                           ckpt::shape_text(meta.shape));
     }
     const std::uint64_t head_dim = rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
     plan_.tensors.push_back({{parameter, ""}, source, head_dim});

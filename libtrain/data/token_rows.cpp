@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/model/shape_text.h"
+
 namespace titan::train {
 namespace {
 
@@ -20,12 +22,6 @@ const std::map<std::string, Element, std::less<>> kElements = {
     {"|u1", {1, false}}, {"<u2", {2, false}}, {"<u4", {4, false}}, {"<u8", {8, false}},
     {"|i1", {1, true}},  {"<i2", {2, true}},  {"<i4", {4, true}},  {"<i8", {8, true}},
 };
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text;
-  for (const std::uint64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "[" + text + "]";
-}
 
 /// Little-endian, sign-extended.
 std::int64_t element(const std::byte* at, std::uint32_t bytes, bool is_signed) {
@@ -71,11 +67,11 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   rows.offset_ = header->data_offset;
   const std::vector<std::uint64_t>& shape = header->shape;
   const bool plain = (shape.size() == 1 || shape.size() == 2) && (!header->fortran_order || shape.size() == 1);
-  if (!plain) return ckpt::invalid(path + " is an array " + shape_text(shape) + (header->fortran_order ? " in Fortran order" : "") + "; expected is [B, T] in C order");
+  if (!plain) return ckpt::invalid(path + " is an array " + ckpt::shape_text(shape) + (header->fortran_order ? " in Fortran order" : "") + "; expected is [B, T] in C order");
   unsigned __int128 size = rows.bytes_;
   for (const std::uint64_t extent : shape) size *= std::min<std::uint64_t>(extent, bytes.size() + 1);  // more is too much anyway
   if (size != bytes.size() - rows.offset_)
-    return ckpt::invalid(path + " has " + std::to_string(bytes.size() - rows.offset_) + " bytes of data, not those of an array " + shape_text(shape));
+    return ckpt::invalid(path + " has " + std::to_string(bytes.size() - rows.offset_) + " bytes of data, not those of an array " + ckpt::shape_text(shape));
   if (shape.size() == 1) {
     TITAN_RETURN_IF_ERROR(rows.cut(shape[0], options));
     return rows;
@@ -84,7 +80,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   rows.length_ = shape[1];
   if (options.row_length && *options.row_length != rows.length_)
     return ckpt::invalid(path + " has rows of " + std::to_string(rows.length_) + " tokens, not of " + std::to_string(*options.row_length)).with_hint("leave out --seq-len");
-  if (rows.rows_ == 0 || rows.length_ == 0) return ckpt::invalid(path + " is an empty array " + shape_text(shape));
+  if (rows.rows_ == 0 || rows.length_ == 0) return ckpt::invalid(path + " is an empty array " + ckpt::shape_text(shape));
   return rows;
 }
 

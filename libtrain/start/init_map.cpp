@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "ckpt/model/shape_text.h"
 #include "ckpt/base/fs.h"
 #include "libtrain/config/toml_reader.h"
 
@@ -40,12 +41,6 @@ std::string filled(std::string_view pattern, const std::vector<std::string>& par
 
 bool any_match(const std::vector<std::string>& patterns, const std::string& name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return match(pattern, name, true).has_value(); });
-}
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "[";
-  for (const std::uint64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
-  return text + "]";
 }
 
 Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string& path) {
@@ -131,7 +126,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, 
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
       problems.push_back(name + as + ": " + weights[other->second].name + " is that parameter already");
     } else if (weights[i].shape != parameters[place->second].shape) {
-      problems.push_back(name + as + ": shape " + shape_text(weights[i].shape) + " in the checkpoint, " + shape_text(parameters[place->second].shape) + " in the model");
+      problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " + ckpt::shape_text(parameters[place->second].shape) + " in the model");
     } else {
       found.loaded.push_back({i, place->second});
     }
@@ -162,8 +157,8 @@ std::vector<std::string> match_lines(const WeightMatch& match, const std::vector
                                     std::to_string(match.created.size()) + " created"};
   for (const WeightMatch::Pair& pair : match.loaded)
     if (weights[pair.weight].name != parameters[pair.parameter].name) lines.push_back("  loaded   " + weights[pair.weight].name + " as " + parameters[pair.parameter].name);
-  for (const std::size_t i : match.skipped) lines.push_back("  skipped  " + weights[i].name + " " + shape_text(weights[i].shape));
-  for (const std::size_t i : match.created) lines.push_back("  created  " + parameters[i].name + " " + shape_text(parameters[i].shape));
+  for (const std::size_t i : match.skipped) lines.push_back("  skipped  " + weights[i].name + " " + ckpt::shape_text(weights[i].shape));
+  for (const std::size_t i : match.created) lines.push_back("  created  " + parameters[i].name + " " + ckpt::shape_text(parameters[i].shape));
   return lines;
 }
 
