@@ -13,7 +13,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::uint64_t kBlock = 4u << 20;
+constexpr std::uint64_t kBlock = 1u << 20;
 constexpr std::uint64_t kAlignment = 64, kLocalHeader = 30, kBig = 0xffffffff;
 constexpr std::uint64_t kFlags = 0x0808;  // sizes follow the data; names are UTF-8
 constexpr char kZero = 0;

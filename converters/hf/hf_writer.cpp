@@ -26,7 +26,7 @@ using ckpt::Manifest;
 namespace {
 
 constexpr const char* kFolder = "hf";  // of the companions in a checkpoint of ours
-constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 
 struct Item {
