@@ -242,20 +242,19 @@ std::uint64_t DcpWriter::bytes() const {
 
 Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done) {
   RangeReader reader(source_, item.ref);
-  std::vector<std::byte> raw, converted;
+  const std::uint64_t size = ckpt::dtype_size(item.to);
+  std::vector<std::byte> raw;
   const TensorBytes stream = [&](const PutBytes& put) -> Status {
     for (std::uint64_t first = 0; first < reader.elements(); first += reader.stride()) {
       const std::uint64_t count = std::min(reader.stride(), reader.elements() - first);
-      raw.resize(count * reader.element_size());
-      TITAN_RETURN_IF_ERROR(reader.read(first, raw));
-      std::span<const std::byte> out = raw;
-      if (item.from != item.to) {
-        converted.resize(count * ckpt::dtype_size(item.to));
-        cast(item.from, raw, item.to, converted);
-        out = converted;
-      }
-      TITAN_RETURN_IF_ERROR(put(out));
-      done += out.size();
+      TITAN_RETURN_IF_ERROR(put(count * size, [&](std::span<std::byte> out) -> Status {
+        if (item.from == item.to) return reader.read(first, out);
+        raw.resize(count * reader.element_size());
+        TITAN_RETURN_IF_ERROR(reader.read(first, raw));
+        cast(item.from, raw, item.to, out);
+        return {};
+      }));
+      done += count * size;
       if (progress) TITAN_RETURN_IF_ERROR(progress(done, bytes()));
     }
     return {};
@@ -275,7 +274,7 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
   }
   for (const StepItem& item : steps_) {
     const float step = static_cast<float>(item.step);
-    TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*file, "float32", {}, [&](const PutBytes& put) { return put(std::as_bytes(std::span(&step, 1))); }));
+    TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*file, "float32", {}, std::as_bytes(std::span(&step, 1))));
     written.push_back({item.path, "float32", {}, range});
   }
   std::uint64_t done = 0;
