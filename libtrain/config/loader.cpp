@@ -70,6 +70,7 @@ class Loader {
       if (key.slot) loaded_.origins.try_emplace(key.name);
     if (problems_.empty()) {
       loaded_.config.job.config_file = path;
+      if (loaded_.config.checkpoint.initial_load_path) return std::move(loaded_);
       if (const auto dims = model_dims(loaded_.config); !dims.ok()) return dims.status();
       return std::move(loaded_);
     }
@@ -108,6 +109,7 @@ std::string Origin::text() const {
     case Kind::kDefault: return "default";
     case Kind::kFile: return source + ":" + std::to_string(line) + ":" + std::to_string(column);
     case Kind::kFlag: return "flag " + source;
+    case Kind::kCheckpoint: return "checkpoint " + source;
   }
   return "default";
 }
