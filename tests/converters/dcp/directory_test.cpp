@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "converters/dcp/dcp_format.h"
 #include "converters/dcp/reader.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/files.h"
@@ -96,6 +97,18 @@ TEST_F(MalformedDirectory, IsRefusedByName) {
     row.damage();
     EXPECT_THAT(first_error(), HasSubstr(row.message)) << row.name;
   }
+}
+
+TEST_F(MalformedDirectory, ElementTypesThatACheckpointCannotHoldAreNamedUnlessSkipped) {
+  metadata.tensors[0].dtype = "complex64";
+  (void)fs.remove_file("/d/.metadata");
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", testing::build_metadata(metadata)).ok());
+  const auto opened = dcp_format().open(fs, "/d");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const Status refused = (*opened)->plan({}).status();
+  EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
+  EXPECT_THAT(refused.message, HasSubstr("tensor 'a' has the element type complex64, which a checkpoint of ours cannot hold"));
+  EXPECT_TRUE((*opened)->plan({{"a"}, {}}).ok());
 }
 
 TEST_F(MalformedDirectory, AMissingOrEmptyMetadataIsSaid) {
