@@ -17,6 +17,8 @@ using ckpt::Manifest;
 
 namespace {
 
+constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
+
 // Sums up a component of tensors from its pieces; absent when it has none.
 void add_tensor_component(Manifest& manifest, const char* name) {
   ckpt::ComponentEntry entry;
@@ -68,7 +70,7 @@ class ComponentWriter {
       TITAN_RETURN_IF_ERROR(moved(scratch.size()));
       return std::span<const std::byte>(scratch);
     };
-    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard, ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf));
+    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard, ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf, {kThreads}));
     const auto file = static_cast<std::uint32_t>(manifest_.files.size());
     manifest_.files.push_back(std::move(shard.file));
     for (std::size_t i = 0; i < chosen.size(); ++i) {

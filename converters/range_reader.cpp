@@ -14,7 +14,7 @@ RangeReader::RangeReader(const ckpt::CheckpointReader& checkpoint, ckpt::TensorR
       size_(ckpt::dtype_size(checkpoint.manifest().stored(ref_)->dtype)) {}
 
 std::uint64_t RangeReader::stride() const {
-  constexpr std::uint64_t kBytes = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kBytes = std::uint64_t{1} << 20;
   return std::max<std::uint64_t>(kBytes / (grid_.leaf_elements * size_), 1) * grid_.leaf_elements;
 }
 

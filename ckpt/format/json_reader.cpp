@@ -88,7 +88,8 @@ std::uint64_t JsonReader::u64() {
   // Up to 19 digits cannot overflow; from_chars looks at what is longer.
   std::uint64_t value = 0;
   const char* end = at_;
-  while (end < end_ && end - at_ < 19 && is_digit(*end)) value = value * 10 + static_cast<std::uint64_t>(*end++ - '0');
+  const char* const safe = end_ - at_ > 19 ? at_ + 19 : end_;
+  while (end < safe && is_digit(*end)) value = value * 10 + static_cast<std::uint64_t>(*end++ - '0');
   bool valid = end > at_;
   if (end < end_ && is_digit(*end)) {
     const auto [last, error] = std::from_chars(at_, end_, value);
@@ -251,6 +252,6 @@ void JsonReader::skip() {
 }
 
 void SeenKeys::twice(std::string_view name) { reader_.fail("key '" + std::string(name) + "' twice in " + object_); }
-void SeenKeys::missing(std::string_view name) { reader_.fail("key '" + std::string(name) + "' missing in " + object_); }
+void SeenKeys::missing(const char* name) { reader_.fail("key '" + std::string(name) + "' missing in " + object_); }
 
 }  // namespace titan::ckpt

@@ -120,13 +120,13 @@ class SeenKeys {
     return true;
   }
   bool has(unsigned bit) const { return (bits_ >> bit & 1) != 0; }
-  void require(unsigned bit, std::string_view name) {
+  void require(unsigned bit, const char* name) {
     if (!has(bit)) missing(name);
   }
 
  private:
   void twice(std::string_view name);
-  void missing(std::string_view name);
+  void missing(const char* name);
 
   JsonReader& reader_;
   const char* object_;

@@ -30,11 +30,11 @@ std::size_t utf8_length(std::string_view text) {
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     // Long runs of ASCII are the rule.
-    std::uint64_t word = 0;
-    if (text.size() >= sizeof word) {
-      std::memcpy(&word, text.data(), sizeof word);
-      if ((word & 0x8080808080808080) == 0) {
-        text.remove_prefix(sizeof word);
+    std::uint64_t words[4];
+    if (text.size() >= sizeof words) {
+      std::memcpy(words, text.data(), sizeof words);
+      if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080) == 0) {
+        text.remove_prefix(sizeof words);
         continue;
       }
     }

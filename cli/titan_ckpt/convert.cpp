@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/plan/lr_settings.h"
 #include "cli/titan_ckpt/toml_rows.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/progress.h"
@@ -38,6 +39,13 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.lr_from_config = command.has("lr-from-config");
   if (const auto path = command.value("config")) {
     TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+  }
+  if (const auto set = command.values.find("set"); set != command.values.end()) {
+    if (!options.config) return ckpt::invalid("`--set` changes what `--config` says, which is not given").with_hint("add --config torchtitan.toml");
+    for (const std::string& text : set->second) {
+      TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, parse_row(text));
+      options.config = ckpt::with_rows(std::move(*options.config), {row});
+    }
   }
   if (const auto skip = command.values.find("skip"); skip != command.values.end()) options.skip = skip->second;
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));

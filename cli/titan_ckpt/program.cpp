@@ -80,6 +80,7 @@ Program titan_ckpt_program() {
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
+            {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0, Built::kYes, ui::Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the learning rate's curve from --config"},
             {"force", "", "replace DST where it is a checkpoint and nothing else"}}},
           {"prune",

@@ -55,4 +55,16 @@ ckpt::Result<ckpt::Settings> read_toml_rows(ckpt::Fs& fs, const std::string& pat
   }
 }
 
+ckpt::Result<ckpt::Settings::value_type> parse_row(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string key = text.substr(0, std::min(equals, text.size())), value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (value.empty() || key.find('.') == std::string::npos) return ckpt::invalid("`--set " + text + "`: expected section.key=value");
+  try {
+    const toml::table table = toml::parse("x = " + value);
+    if (table.size() == 1 && !table["x"].is_table()) return ckpt::Settings::value_type(key, text_of(*table.get("x")));
+  } catch (const toml::parse_error&) {  // a word without quotes
+  }
+  return ckpt::Settings::value_type(key, ckpt::toml_string(value));
+}
+
 }  // namespace titan::cli

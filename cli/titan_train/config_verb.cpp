@@ -4,6 +4,7 @@
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/config/writer.h"
+#include "libtrain/start/preview.h"
 
 namespace titan::train_cli {
 
@@ -16,6 +17,15 @@ int config_verb(const Arguments& arguments) {
   }
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
+  // Keys of the model that are left open are those of the checkpoint that a start would load.
+  auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), weight_opener());
+  if (with_model.ok()) {
+    loaded = std::move(with_model);
+  } else if (loaded->config.checkpoint.initial_load_path) {
+    return ui::report_error(with_model.status(), json, ui::ColorChoice::kAuto);
+  } else {
+    loaded->warnings.push_back("not filled in from a checkpoint: " + with_model.status().message);
+  }
   // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as written.
   const auto nproc = parse_nproc(arguments.command);
   if (!nproc.ok()) return ui::report_error(nproc.status(), json, ui::ColorChoice::kAuto);

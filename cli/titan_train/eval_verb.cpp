@@ -12,6 +12,7 @@
 #include "cli/ui/table.h"
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
+#include "libtrain/config/model_source.h"
 #include "libtrain/config/stored_dims.h"
 #include "libtrain/loop/evaluation.h"
 
@@ -86,7 +87,7 @@ Result<EvalReport> run_eval(const ui::Command& command) {
   const auto tokens = command.value("tokens");
   if (!tokens) return ckpt::invalid("`titan-train eval` needs --tokens FILE").with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
-  TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, train::stored_dims(source->model_config(), source->path()));
+  TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, train::stored_dims(train::known_model(source->model_config(), source->tensors()), source->path()));
   train::TokenRows::Options options;
   TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
   TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));

@@ -11,7 +11,7 @@ namespace {
 using train::Forecast;
 using ui::JsonOut;
 
-void model(JsonOut& json, const Forecast& f) {
+void model(JsonOut& json, const Forecast& f, const std::string& from) {
   const train::ModelDims& d = f.plan.dims;
   json.begin_object("model");
   json.count("parameters", f.parameters);
@@ -24,6 +24,7 @@ void model(JsonOut& json, const Forecast& f) {
   json.integer("vocab_size", d.vocab_size);
   json.flag("tied_embeddings", d.tied);
   json.flag("qkv_bias", d.qkv_bias);
+  if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");
   json.end_object();
 }
@@ -198,7 +199,7 @@ std::string plan_json(const PlanReport& report) {
   json.flag("complete", report.complete());
   json.count("first_step", f.first_step);
   json.count("last_step", f.last_step);
-  model(json, f);
+  model(json, f, report.start ? train::model_source(report.start->loaded) : "");
   ui::mesh_json(json, "mesh", f.plan.mesh);
   stages(json, f);
   batches(json, f);

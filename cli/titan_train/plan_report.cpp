@@ -92,6 +92,7 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
     for (const std::string& line : report.start->decision.skipped) facts.add("not taken", escape(line));
   facts.add("steps", steps_text(report));
   facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
+  if (const std::string line = report.start ? train::model_source_line(report.start->loaded) : ""; !line.empty()) facts.add("model from", escape(line));
   facts.add("precision", f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
   facts.add("mesh", ui::mesh_text(f.plan.mesh) + " (DP x PP): " + counted(f.plan.mesh.world(), "rank") + ", " + report.ranks_from);
   facts.add("batch", format_count(static_cast<std::uint64_t>(batch.count)) + (batch.count == 1 ? " micro-batch of " : " micro-batches of ") + number(batch.micro) + " x " + number(batch.seq_len) +

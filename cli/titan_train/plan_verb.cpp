@@ -43,9 +43,13 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
-  const Config& config = loaded.config;
-  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, config));
-  TITAN_ASSIGN_OR_RETURN(train::RunPlan plan, train::make_run_plan(config, ranks.count));
+  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
+  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
+  // What does not hang on the start is worth showing where the start is refused.
+  const Config& config = start.ok() ? start->loaded.config : loaded.config;
+  auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
+  if (!made.ok()) return loaded.config.checkpoint.initial_load_path ? start.status() : made.status();
+  const train::RunPlan plan = std::move(*made);
   report.ranks_from = ranks.from;
   report.config_file = arguments.command.positionals[0];
   report.run_folder = config.job.dump_folder;
@@ -53,18 +57,16 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   report.lr = ckpt::schedule_from(plan.lr);
   if (config.debug.seed) report.seed = static_cast<std::uint64_t>(*config.debug.seed);
 
-  auto start = train::preview_start(ckpt::posix_fs(), {config, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
   std::uint64_t step = 0, tokens = 0;
   if (start.ok()) {
-    plan = start->plan;
     step = start->decision.mode == train::StartMode::kResume ? start->decision.step : 0;
     tokens = start->stored ? start->stored->state.tokens : 0;
     report.lr = start->lr;
     report.seed = start->seed;
     report.refused = start->verdict;
-    report.start = std::move(*start);
+    report.start = *start;
   } else {
-    report.refused = start.status();  // what does not hang on the start is still worth showing
+    report.refused = start.status();
   }
 
   TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens));

@@ -37,8 +37,8 @@ std::optional<std::string> environment(const char* name) {
   };
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) leave(loaded.status(), env.rank == 0);
-  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(env.world));
-  if (!plan.ok()) leave(plan.status(), env.rank == 0);
+  const auto mesh = train::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
+  if (!mesh.ok()) leave(mesh.status(), env.rank == 0);
 
   train::TrainOptions options;
   options.resume = arguments.command.value("resume").value_or("auto");
@@ -109,7 +109,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(), {loaded->config, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
+      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
   if (preview->complete) {

@@ -185,6 +185,12 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run, check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     plan_.lr = run.lr;
     plan_.train = run.train;
+    if (!source_.reader().value("dataloader.world_size").ok()) {
+      plan_.notes.push_back("tokens: " + std::to_string(run.world) + " data ranks, taken from the configuration's parallelism (dataloader.world_size is not in the source)");
+    }
+    std::string model;
+    for (const auto& [key, value] : plan_.config) model += (model.empty() ? "" : ", ") + key + " = " + value;
+    plan_.notes.push_back("titan-train's configuration must make this model: " + model);
     plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
     plan_.config = plan_.train->accepted;
     plan_.notes.push_back("the data position cannot be translated (torchtitan's iterator is pickled): it is absent, the first run needs --allow training.dataset and begins at sample 0");

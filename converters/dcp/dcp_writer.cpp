@@ -59,6 +59,7 @@ class DcpWriter final : public ForeignWriter {
   Status check_curve(const ckpt::LrSchedule& lr);
   void add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name);
   Result<std::uint64_t> data_ranks() const;
+  void note_flavor(const ckpt::Settings& rows);
   void add_run(const std::vector<std::string>& names);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done);
   void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
@@ -189,7 +190,24 @@ Status DcpWriter::decide_run() {
   for (const auto& [key, value] : ckpt::lr_rows(settings))
     if (value != ckpt::kNotSet) text += (text.empty() ? "" : ", ") + key + " = " + value;
   notes_.push_back("torchtitan's configuration must say: " + text);
+  note_flavor(rows);
   return {};
+}
+
+// A DCP directory says nothing of heads, RoPE and eps: torchtitan has them from its flavour.
+void DcpWriter::note_flavor(const ckpt::Settings& rows) {
+  const Result<ModelConfig> model = model_from_settings(source_.path(), rows);
+  if (!model.ok()) return notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
+  std::string scaling = "RoPEScalingArgs(scaling_factor=1)";
+  if (const auto& rope = model->rope_scaling) {
+    scaling = "RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) + ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
+              ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) + ", original_max_position_embeddings=" + std::to_string(rope->original_max_position_embeddings) + ")";
+    if (*rope == RopeScaling{}) scaling.clear();
+  }
+  notes_.push_back("torchtitan's flavour must be TransformerModelArgs(dim=" + std::to_string(model->dim) + ", n_layers=" + std::to_string(model->n_layers) +
+                   ", n_heads=" + std::to_string(model->n_heads) + ", n_kv_heads=" + std::to_string(model->n_kv_heads) + ", vocab_size=" + std::to_string(model->vocab_size) +
+                   ", norm_eps=" + ckpt::toml_float(model->norm_eps) + ", rope_theta=" + ckpt::toml_float(model->rope_theta) +
+                   (scaling.empty() ? "" : ", rope_scaling_args=" + scaling) + ") with a feed-forward of " + std::to_string(model->ffn_dim));
 }
 
 // torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's mesh.
@@ -247,20 +265,19 @@ std::uint64_t DcpWriter::bytes() const {
 
 Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done) {
   RangeReader reader(source_, item.ref);
-  std::vector<std::byte> raw, converted;
+  const std::uint64_t size = ckpt::dtype_size(item.to);
+  std::vector<std::byte> raw;
   const TensorBytes stream = [&](const PutBytes& put) -> Status {
     for (std::uint64_t first = 0; first < reader.elements(); first += reader.stride()) {
       const std::uint64_t count = std::min(reader.stride(), reader.elements() - first);
-      raw.resize(count * reader.element_size());
-      TITAN_RETURN_IF_ERROR(reader.read(first, raw));
-      std::span<const std::byte> out = raw;
-      if (item.from != item.to) {
-        converted.resize(count * ckpt::dtype_size(item.to));
-        rounding_.add(cast(item.from, raw, item.to, converted), manifest_.parameters[item.ref.index].meta.name, first);
-        out = converted;
-      }
-      TITAN_RETURN_IF_ERROR(put(out));
-      done += out.size();
+      TITAN_RETURN_IF_ERROR(put(count * size, [&](std::span<std::byte> out) -> Status {
+        if (item.from == item.to) return reader.read(first, out);
+        raw.resize(count * reader.element_size());
+        TITAN_RETURN_IF_ERROR(reader.read(first, raw));
+        rounding_.add(cast(item.from, raw, item.to, out), manifest_.parameters[item.ref.index].meta.name, first);
+        return {};
+      }));
+      done += count * size;
       if (progress) TITAN_RETURN_IF_ERROR(progress(done, bytes()));
     }
     return {};
@@ -280,7 +297,7 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
   }
   for (const StepItem& item : steps_) {
     const float step = static_cast<float>(item.step);
-    TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*file, "float32", {}, [&](const PutBytes& put) { return put(std::as_bytes(std::span(&step, 1))); }));
+    TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*file, "float32", {}, std::as_bytes(std::span(&step, 1))));
     written.push_back({item.path, "float32", {}, range});
   }
   std::uint64_t done = 0;

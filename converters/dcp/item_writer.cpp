@@ -1,6 +1,7 @@
 #include "converters/dcp/item_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/leaf.h"
@@ -12,7 +13,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::size_t kBuffer = 4u << 20;
+constexpr std::uint64_t kBlock = 1u << 20;
 constexpr std::uint64_t kAlignment = 64, kLocalHeader = 30, kBig = 0xffffffff;
 constexpr std::uint64_t kFlags = 0x0808;  // sizes follow the data; names are UTF-8
 constexpr char kZero = 0;
@@ -39,9 +40,13 @@ class ZipStream {
     return file_.append(out);
   }
   Status write(std::span<const std::byte> bytes) {
-    rows_.back().crc = crc32(rows_.back().crc, bytes);
-    rows_.back().bytes += bytes.size();
+    count(bytes);
     return file_.append(bytes);
+  }
+  Status write(std::uint64_t bytes, const FillBytes& fill) {
+    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> filled, file_.append(bytes, fill));
+    count(filled);
+    return {};
   }
   Status end() {
     const Row& row = rows_.back();
@@ -102,6 +107,11 @@ class ZipStream {
     std::uint64_t header = 0, bytes = 0;
     std::uint32_t crc = 0;
   };
+
+  void count(std::span<const std::byte> bytes) {
+    rows_.back().crc = crc32(rows_.back().crc, bytes);
+    rows_.back().bytes += bytes.size();
+  }
 
   static void append_row(std::string& out, const Row& row) {
     std::string extra;
@@ -178,26 +188,37 @@ Result<std::unique_ptr<AppendFile>> AppendFile::create(ckpt::Fs& fs, const std::
   return std::unique_ptr<AppendFile>(new AppendFile(std::move(file)));
 }
 
-Status AppendFile::flush() {
-  TITAN_RETURN_IF_ERROR(file_->pwrite(flushed_, buffer_));
-  flushed_ += buffer_.size();
-  buffer_.clear();
+// Makes room for `bytes` more in the block, by sending it off where it is too full.
+Status AppendFile::reserve(std::uint64_t bytes) {
+  if (bytes <= block_.size() - used_) return {};
+  if (used_ > 0) {
+    block_.resize(used_);
+    behind_.put(begin_, std::move(block_));
+    begin_ += std::exchange(used_, 0);
+  }
+  TITAN_ASSIGN_OR_RETURN(block_, behind_.take(std::max<std::uint64_t>(bytes, kBlock)));
   return {};
 }
 
 Status AppendFile::append(std::span<const std::byte> bytes) {
-  if (bytes.size() >= kBuffer) {
-    TITAN_RETURN_IF_ERROR(flush());
-    TITAN_RETURN_IF_ERROR(file_->pwrite(flushed_, bytes));
-    flushed_ += bytes.size();
-    return {};
-  }
-  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  return buffer_.size() < kBuffer ? Status{} : flush();
+  TITAN_RETURN_IF_ERROR(reserve(bytes.size()));
+  std::ranges::copy(bytes, block_.begin() + static_cast<std::ptrdiff_t>(used_));
+  used_ += bytes.size();
+  return {};
+}
+
+Result<std::span<const std::byte>> AppendFile::append(std::uint64_t bytes, const FillBytes& fill) {
+  TITAN_RETURN_IF_ERROR(reserve(bytes));
+  const std::span<std::byte> out = std::span(block_).subspan(used_, bytes);
+  TITAN_RETURN_IF_ERROR(fill(out));
+  used_ += bytes;
+  return std::span<const std::byte>(out);
 }
 
 Status AppendFile::finish() {
-  TITAN_RETURN_IF_ERROR(flush());
+  block_.resize(used_);
+  behind_.put(begin_, std::move(block_));
+  TITAN_RETURN_IF_ERROR(behind_.finish());
   TITAN_RETURN_IF_ERROR(file_->datasync());
   return file_->close();
 }
@@ -210,15 +231,24 @@ Result<ItemRange> append_value(AppendFile& file, const Value& value) {
   return after_storage(zip);
 }
 
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, std::span<const std::byte> bytes) {
+  return append_tensor(file, dtype, shape, [&](const PutBytes& put) {
+    return put(bytes.size(), [&](std::span<std::byte> out) {
+      std::ranges::copy(bytes, out.begin());
+      return ckpt::ok_status();
+    });
+  });
+}
+
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, const TensorBytes& bytes) {
   ZipStream zip(file);
   const std::uint64_t expected = ckpt::element_count(shape) * torch_dtype_size(dtype);
   std::uint64_t written = 0;
   TITAN_RETURN_IF_ERROR(before_storage(zip, tensor_pickle(dtype, shape)));
   TITAN_RETURN_IF_ERROR(zip.begin("data/0"));
-  TITAN_RETURN_IF_ERROR(bytes([&](std::span<const std::byte> part) {
-    written += part.size();
-    return zip.write(part);
+  TITAN_RETURN_IF_ERROR(bytes([&](std::uint64_t part, const FillBytes& fill) {
+    written += part;
+    return zip.write(part, fill);
   }));
   if (written != expected) return ckpt::failed("a tensor of " + std::to_string(expected) + " bytes was given " + std::to_string(written));
   TITAN_RETURN_IF_ERROR(zip.end());

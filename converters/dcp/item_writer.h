@@ -9,31 +9,38 @@
 
 #include "ckpt/base/fs.h"
 #include "converters/dcp/item.h"
+#include "converters/write_behind.h"
 
 namespace titan::convert::dcp {
 
-/// Appends to a new file in large writes.
+/// Writes `out`, all of it.
+using FillBytes = std::function<Status(std::span<std::byte> out)>;
+
+/// Appends to a new file in large writes, made by a thread of its own.
 class AppendFile {
  public:
   /// \error kFailed
   static Result<std::unique_ptr<AppendFile>> create(ckpt::Fs& fs, const std::string& path);
-  std::uint64_t size() const { return flushed_ + buffer_.size(); }
+  std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
+  /// Appends `bytes` bytes that `fill` writes, and returns them; they are there until the next call. \error of `fill` too
+  Result<std::span<const std::byte>> append(std::uint64_t bytes, const FillBytes& fill);
   /// Writes what is left, makes it durable, closes.
   Status finish();
 
  private:
-  explicit AppendFile(std::unique_ptr<ckpt::File> file) : file_(std::move(file)) {}
-  Status flush();
+  explicit AppendFile(std::unique_ptr<ckpt::File> file) : file_(std::move(file)), behind_(*file_) {}
+  Status reserve(std::uint64_t bytes);
 
   std::unique_ptr<ckpt::File> file_;
-  std::vector<std::byte> buffer_;
-  std::uint64_t flushed_ = 0;
+  WriteBehind behind_;
+  WriteBehind::Block block_;
+  std::uint64_t begin_ = 0, used_ = 0;  // of the block: where it begins in the file, and how much of it is filled
 };
 
-/// Hands out a tensor's bytes: calls `put` with consecutive parts, in all as many bytes as the tensor has.
-using PutBytes = std::function<Status(std::span<const std::byte>)>;
+/// Hands out a tensor's bytes: calls `put` for consecutive parts, in all as many bytes as the tensor has.
+using PutBytes = std::function<Status(std::uint64_t bytes, const FillBytes& fill)>;
 using TensorBytes = std::function<Status(const PutBytes& put)>;
 
 struct ItemRange {
@@ -42,6 +49,8 @@ struct ItemRange {
 
 /// Appends a plain value. \error kFailed
 Result<ItemRange> append_value(AppendFile& file, const Value& value);
+/// Appends a contiguous tensor whose bytes are in memory. \error kFailed
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, std::span<const std::byte> bytes);
 /// Appends a contiguous tensor, streamed. \error kFailed, whatever `bytes` returns
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, const TensorBytes& bytes);
 

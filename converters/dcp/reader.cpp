@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMaxMetadata = std::uint64_t{1} << 30;
 constexpr std::size_t kOpenFiles = 64, kOpenChunks = 4096;
-constexpr std::uint64_t kMaxReordered = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxReordered = std::uint64_t{240} << 20;  // twice, for a moment; a conversion may take 512 MiB
 constexpr std::uint64_t kBlock = 1u << 20;
 
 std::uint64_t first_element(const std::vector<std::uint64_t>& shape, const Chunk& chunk, bool last) {
@@ -106,6 +106,10 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
   if (!item.contiguous()) {
     const std::uint64_t elements = ckpt::element_count(item.shape);
     if (elements * unit > kMaxReordered || open->entry.bytes > kMaxReordered) return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
+    {
+      const std::lock_guard lock(mutex_);
+      chunks_.clear();  // the last one of this kind goes before the next comes
+    }
     std::vector<std::byte> storage(open->entry.bytes);
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload, storage));
     if (const std::uint32_t crc = crc32(0, storage); crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, crc);
@@ -123,7 +127,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
   }
   const std::lock_guard lock(mutex_);
   // Whoever reads tensors one after the other never comes back to an old chunk.
-  if (chunks_.size() >= kOpenChunks || !open->reordered.empty()) chunks_.clear();
+  if (chunks_.size() >= kOpenChunks) chunks_.clear();
   chunks_[{&tensor, index}] = open;
   return open;
 }

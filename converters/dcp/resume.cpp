@@ -23,7 +23,7 @@ class Checker {
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, count("train_state.step"));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t tokens, count("train_state.ntokens_seen"));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t epoch, count("lr_scheduler.last_epoch"));
-    TITAN_ASSIGN_OR_RETURN(out.world, count("dataloader.world_size"));
+    TITAN_ASSIGN_OR_RETURN(out.world, world());
     if (epoch != step) return differ("lr_scheduler.last_epoch", std::to_string(epoch), "train_state.step", std::to_string(step));
     for (std::size_t p = 0; p < steps.size(); ++p)
       if (steps[p] != step) return differ("optimizer.state." + parameters[p].name + ".step", std::to_string(steps[p]), "train_state.step", std::to_string(step));
@@ -51,6 +51,14 @@ class Checker {
     TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
     if (value.kind != Value::Kind::kInt || value.integer < 0) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
     return static_cast<std::uint64_t>(value.integer);
+  }
+  // Exports of ours have no dataloader: then as many as the configuration says.
+  Result<std::uint64_t> world() const {
+    const Result<Value> stored = source_.value("dataloader.world_size");
+    if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) return count("dataloader.world_size");
+    if (config_.data_ranks > 0) return config_.data_ranks;
+    return ckpt::incompatible(source_.path() + " has no dataloader.world_size, and the configuration does not say how many data ranks train_state.ntokens_seen is divided by")
+        .with_hint("parallelism.data_parallel_replicate_degree x data_parallel_shard_degree must be numbers above 0: --set parallelism.data_parallel_shard_degree=N");
   }
   Status differ(const std::string& name, const std::string& found, const std::string& other, const std::string& expected) const {
     return ckpt::incompatible(source_.path() + ": " + name + " is " + found + ", but " + other + " is " + expected)

@@ -19,6 +19,8 @@ struct Flavor {
   const char* name;
   std::uint64_t dim, n_layers, n_heads;
 };
+/// Flavours that mask attention between documents, which ours does not.
+constexpr const char* kMasked[] = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex", "405B_varlen"};
 constexpr Flavor kFlavors[] = {{"debugmodel", 256, 6, 16}, {"8B", 4096, 32, 32}, {"70B", 8192, 80, 64}, {"405B", 16384, 126, 128}};
 
 const std::string* find(const Settings& rows, std::string_view key) {
@@ -148,11 +150,20 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   Rows reader(rows);
   const auto* const flavor = std::ranges::find_if(kFlavors, [&](const Flavor& f) { return config.flavor == f.name; });
   if (flavor != std::end(kFlavors) && flavor->dim == model.dim && flavor->n_layers == model.n_layers) model.n_heads = flavor->n_heads;
+  const bool known = model.n_heads != 0;
   reader.number("model.n_heads", model.n_heads);
   TITAN_RETURN_IF_ERROR(reader.status());
   if (model.n_heads == 0) {
-    return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" + config.flavor + "` is not known, or is of " + "another size")
-        .with_hint("add model.n_heads to the file");
+    const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return config.flavor == name; });
+    return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" + config.flavor + "` " +
+                              (masked ? "masks attention between documents, which Titan's model does not do" : "is not known, or is of another size"))
+        .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X goes on without the mask" : "say it: --set model.n_heads=N --set model.rope_theta=X");
+  }
+  // torchtitan's own flavours have 500000, a new one has 10000 unless it says otherwise: not to be guessed.
+  const std::string* theta = find(rows, "model.rope_theta");
+  if (!known && (theta == nullptr || *theta == ckpt::kNotSet)) {
+    return ckpt::incompatible("the configuration does not say model.rope_theta of " + what + ": flavour `" + config.flavor + "` is not known, or is of another size")
+        .with_hint("say it: --set model.rope_theta=X (torchtitan's flavours have 500000, TransformerModelArgs alone has 10000)");
   }
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) + " key rows do not make whole heads when model.n_heads is " + std::to_string(model.n_heads));

@@ -17,6 +17,7 @@
 #include "converters/range_reader.h"
 #include "converters/rotary.h"
 #include "converters/skip.h"
+#include "converters/write_behind.h"
 
 namespace titan::convert {
 
@@ -26,7 +27,7 @@ using ckpt::Manifest;
 namespace {
 
 constexpr const char* kFolder = "hf";  // of the companions in a checkpoint of ours
-constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 
 struct Item {
@@ -72,7 +73,7 @@ class HfWriter final : public ForeignWriter {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
   }
   Status write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress);
-  Status write_tensor(ckpt::File& file, std::uint64_t offset, const Item& item, const Progress& progress);
+  Status write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress);
   std::string index_text() const;
 
   const CheckpointReader& source_;
@@ -87,6 +88,7 @@ class HfWriter final : public ForeignWriter {
   std::vector<std::string> notes_;
   Rounding rounding_;
   std::uint64_t bytes_ = 0, done_ = 0;
+  WriteBehind::Block spare_;  // of a block that is permuted or cast
 };
 
 Status HfWriter::plan(Fs& fs) {
@@ -239,13 +241,15 @@ Status HfWriter::write_file(Fs& fs, const std::string& path, const std::vector<I
   const std::string header = encode_safetensors_header(entries, {{"format", "pt"}});
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(path));
   TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(header))));
+  WriteBehind behind(*file);
   for (const SafetensorsEntry& entry : entries)
-    TITAN_RETURN_IF_ERROR(write_tensor(*file, header.size() + entry.begin, *by_name.at(entry.name), progress));
+    TITAN_RETURN_IF_ERROR(write_tensor(behind, header.size() + entry.begin, *by_name.at(entry.name), progress));
+  TITAN_RETURN_IF_ERROR(behind.finish());
   TITAN_RETURN_IF_ERROR(file->datasync());
   return file->close();
 }
 
-Status HfWriter::write_tensor(ckpt::File& file, std::uint64_t offset, const Item& item, const Progress& progress) {
+Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress) {
   RangeReader reader(source_, item.ref);
   const std::uint64_t size = reader.element_size(), out_size = ckpt::dtype_size(item.to);
   const ckpt::ParameterMeta& meta = manifest_.parameters[item.ref.index].meta;
@@ -254,23 +258,23 @@ Status HfWriter::write_tensor(ckpt::File& file, std::uint64_t offset, const Item
   const std::uint64_t head = item.head_dim * row;
   if (head * size > kMaxHeadBytes) return ckpt::unsupported("one head of '" + meta.name + "' has " + std::to_string(head * size) + " bytes");
   const std::uint64_t stride = head == 0 ? reader.stride() : std::max<std::uint64_t>(reader.stride() / head, 1) * head;
-  std::vector<std::byte> raw(std::min(stride, reader.elements()) * size), moved(head == 0 ? 0 : raw.size()), narrow;
   for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
     const std::uint64_t count = std::min(stride, reader.elements() - at);
-    std::span<std::byte> data = std::span(raw).first(count * size);
+    TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * size));
     TITAN_RETURN_IF_ERROR(reader.read(at, data));
     if (head != 0) {
       const std::uint64_t bytes = row * size;
-      for (std::uint64_t r = 0; r < count / row; ++r) std::memcpy(&moved[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
-      data = std::span(moved).first(data.size());
+      spare_.resize(data.size());
+      for (std::uint64_t r = 0; r < count / row; ++r) std::memcpy(&spare_[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
+      data.swap(spare_);
     }
     if (item.from != item.to) {
-      narrow.resize(count * out_size);
-      rounding_.add(cast(item.from, data, item.to, narrow), item.name, at);
-      data = narrow;
+      spare_.resize(count * out_size);
+      rounding_.add(cast(item.from, data, item.to, spare_), item.name, at);
+      data.swap(spare_);
     }
-    TITAN_RETURN_IF_ERROR(file.pwrite(offset + at * out_size, data));
     done_ += data.size();
+    behind.put(offset + at * out_size, std::move(data));
     if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
   }
   return ckpt::ok_status();

@@ -12,12 +12,12 @@ namespace titan::train {
 
 /// Where a value came from.
 struct Origin {
-  enum class Kind { kDefault, kFile, kFlag };
+  enum class Kind { kDefault, kFile, kFlag, kCheckpoint };
   Kind kind = Kind::kDefault;
-  std::string source;                  ///< path of the file, or the flag as typed ("--training.steps")
+  std::string source;                  ///< path of the file or checkpoint, or the flag as typed ("--training.steps")
   std::uint32_t line = 0, column = 0;  ///< in the file, 1-based
   bool operator==(const Origin&) const = default;
-  /// "default", "run.toml:3:9", "flag --training.steps".
+  /// "default", "run.toml:3:9", "flag --training.steps", "checkpoint run/checkpoint/step-00000100".
   std::string text() const;
 };
 
@@ -30,6 +30,7 @@ struct LoadedConfig {
 /// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
 /// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...;
 /// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
+/// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them (model_source.h).
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
 /// only values that are not built yet. Several problems become causes of one Status.
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {});

@@ -40,6 +40,8 @@ std::vector<std::string> opened_rows(const std::string& key, const Config& confi
   return {key};
 }
 
+const std::vector<std::string> kPermittedAtTransfer = {"model.norm_eps", "model.rope_scaling", "model.rope_theta"};
+
 std::vector<std::string> allowed_names() {
   std::vector<std::string> names = {"training.steps", "parallelism.pipeline_parallel_microbatch_size", "lr_scheduler.*"};
   for (const auto& [key, effect] : kEffects) names.push_back(key);
@@ -70,9 +72,19 @@ ChangeEffect change_effect(const std::string& key) {
   return found == kEffects.end() ? ChangeEffect::kNever : found->second;
 }
 
+TransferRule transfer_rule(const std::string& key) {
+  if (std::ranges::find(kPermittedAtTransfer, key) != kPermittedAtTransfer.end()) return TransferRule::kPermission;
+  const bool heads = key == "model.n_heads" || key == "model.n_kv_heads" || key == "model.head_dim";
+  return heads ? TransferRule::kNever : TransferRule::kShapes;
+}
+
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow) {
   Permission permission;
-  const std::vector<std::string> names = allowed_names();
+  std::vector<std::string> names = allowed_names();
+  if (config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only) {
+    names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
+    std::ranges::sort(names);
+  }
   const auto open = [&](const std::string& key) {
     for (const std::string& row : opened_rows(key, config)) permission.allow.insert(row);
   };

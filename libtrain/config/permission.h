@@ -24,6 +24,14 @@ enum class ChangeEffect {
 };
 ChangeEffect change_effect(const std::string& key);
 
+/// How a key of the model that differs from the checkpoint's is met where a new run takes weights.
+enum class TransferRule {
+  kShapes,      ///< the tensors show it: by the rules of a map
+  kPermission,  ///< the tensors do not show it, and another value is a thing people do (longer contexts): with permission
+  kNever,       ///< the tensors do not show it, and another value is another model
+};
+TransferRule transfer_rule(const std::string& key);
+
 /// What this start may change.
 struct Permission {
   std::set<std::string> allow;               ///< rows of accepted settings that may differ
@@ -33,6 +41,7 @@ struct Permission {
 };
 
 /// Reads the permission of `config` and of the words of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for its keys).
+/// With weights to start from, keys of RoPE and eps are permitted too, for that start.
 /// \error kInvalid: an unknown key, one that can never change within a run, one that may change freely
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 

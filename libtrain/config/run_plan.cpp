@@ -130,6 +130,11 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
 
 }  // namespace
 
+Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size) {
+  TITAN_RETURN_IF_ERROR(check_values(config));
+  return make_mesh(config.parallelism, world_size);
+}
+
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch) {
   TITAN_RETURN_IF_ERROR(check_values(config));
   RunPlan plan;

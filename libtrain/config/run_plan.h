@@ -74,6 +74,9 @@ std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multip
 /// Names and shapes of a model's parameters in model order (torchtitan v0.2.2 names), stages unassigned (0).
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);
 
+/// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan
+Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size);
+
 /// Derives the plan. Batches: a micro-batch is parallelism.pipeline_parallel_microbatch_size sequences if given, else
 /// training.local_batch_size, on every layout; M = global / micro must be whole and at least DP. `stored_global_batch` replaces global_batch_size = -1 on a resume (0: none stored).
 /// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the mesh, M not whole, M < DP, more stages than parts, bad dimensions.

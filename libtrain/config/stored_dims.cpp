@@ -6,14 +6,6 @@
 #include "libtrain/config/toml_reader.h"
 
 namespace titan::train {
-namespace {
-
-constexpr const char* kNeeded[] = {"model.dim",     "model.n_layers",   "model.n_heads",  "model.n_kv_heads", "model.head_dim",
-                                   "model.ffn_dim", "model.vocab_size", "model.norm_eps", "model.rope_theta"};
-constexpr const char* kOptional[] = {"model.tied_embeddings", "model.qkv_bias", "model.rope_scaling"};
-
-}  // namespace
-
 Result<ModelDims> stored_dims(const ckpt::Settings& model_config, const std::string& path) {
   Config config;
   std::vector<std::string> missing;
@@ -24,18 +16,20 @@ Result<ModelDims> stored_dims(const ckpt::Settings& model_config, const std::str
     if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
     return true;
   };
-  for (const char* name : kNeeded) {
+  for (const char* name : kModelDimensions) {
     TITAN_ASSIGN_OR_RETURN(const bool there, take(name));
     if (!there) missing.push_back(name);
   }
-  for (const char* name : kOptional) {
+  for (const char* name : kModelSwitches) {
     TITAN_ASSIGN_OR_RETURN(const bool there, take(name));
     (void)there;
   }
   if (!missing.empty()) {
     std::string names;
     for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
-    return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + names);
+    return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + names)
+        .with_hint("convert the original with a configuration that says it: titan-ckpt convert ORIGINAL NEW --to titan --config FILE.toml, "
+                   "with these keys under [model] or a model.flavor");
   }
   auto dims = model_dims(config);
   if (!dims.ok()) return ckpt::incompatible(path + ": the stored model is impossible: " + dims.status().message);

@@ -39,7 +39,7 @@ std::vector<Key> torchtitan_keys() {
            "remove it: model.tokenizer = \"byte\" is the only tokenizer"),
       only("model.converters", kCurve, {}, "model converters (float8, mx)"),
       only("model.print_after_conversion", kLogging, {}, "print the converted model"),
-      only("optimizer.implementation", kCurve, {word("fused")}, "kernel of the optimizer"),
+      only("optimizer.implementation", kCurve, {word("fused"), word("foreach"), word("for-loop")}, "kernel of the optimizer"),
       only("optimizer.early_step_in_backward", kCurve, {}, "update inside the backward pass"),
       only("optimizer.param_groups", kCurve, {}, "parameter groups", "set optimizer.lr, .beta1, .beta2, .eps, .weight_decay"),
 

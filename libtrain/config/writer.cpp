@@ -49,7 +49,13 @@ std::string json_value(const Value& value) {
 }
 
 const char* origin_kind(Origin::Kind kind) {
-  return kind == Origin::Kind::kDefault ? "default" : kind == Origin::Kind::kFile ? "file" : "flag";
+  switch (kind) {
+    case Origin::Kind::kDefault: return "default";
+    case Origin::Kind::kFile: return "file";
+    case Origin::Kind::kFlag: return "flag";
+    case Origin::Kind::kCheckpoint: return "checkpoint";
+  }
+  return "default";
 }
 
 /// The doc of a key with what it accepts, where that is not obvious.

@@ -1,6 +1,7 @@
 #include "libtrain/dist/rendezvous.h"
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <future>
 #include <stdexcept>
@@ -218,6 +219,8 @@ World connect(const ConnectOptions& options) {
                                 std::to_string(options.mesh.dp) + " x pp " + std::to_string(options.mesh.pp));
   }
   if (env.world == 1) return Connector(options).connect();
+  // Gloo writes to a dead peer's socket with writev: that must become a CommError, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
   // c10d's own warnings about lost peers would bury the one message that names them. C++ programs must ask for the level.
   setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
   c10::initLogging();

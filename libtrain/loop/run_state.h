@@ -22,14 +22,15 @@ namespace titan::train {
 
 struct RunState {
   explicit RunState(const TrainOptions& o)
-      : options(o), config(o.loaded.config), fs(ckpt::posix_fs()), checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
+      : options(o), loaded(o.loaded), fs(ckpt::posix_fs()), checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
 
   bool root() const { return world.rank == 0; }
   /// Runs `body` on rank 0; every rank throws when it failed there.
   void on_root(const std::function<ckpt::Status()>& body) { check(agree(*world.io, root() ? body() : ckpt::ok_status())); }
 
   const TrainOptions& options;
-  const Config& config;
+  LoadedConfig loaded;                             ///< with the model of the checkpoint that is loaded, where keys of it were left open
+  const Config& config = loaded.config;
   ckpt::Fs& fs;
   std::string checkpoint_dir;
   RunPlan plan;

@@ -23,7 +23,7 @@ ckpt::Settings runtime_environment(int threads) {
 }
 
 void connect_ranks(RunState& run) {
-  run.plan = take(make_run_plan(run.config, static_cast<std::uint32_t>(run.options.env.world)));
+  run.plan.mesh = take(make_run_mesh(run.config, static_cast<std::uint32_t>(run.options.env.world)));  // the model is not known yet
   ConnectOptions connect_options;
   connect_options.env = run.options.env;
   connect_options.mesh = run.plan.mesh;
@@ -45,6 +45,7 @@ void open_run_folder(RunState& run) {
 
 // Rank 0 decides; everybody opens what it decided on.
 void choose_start(RunState& run) {
+  run.loaded = run.options.loaded;
   run.on_root([&]() -> Status {
     TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
     TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.fs, request, run.damaged));
@@ -66,9 +67,11 @@ void choose_start(RunState& run) {
   const auto open = [&]() -> Status {
     if (run.start.mode == StartMode::kTransfer) {
       TITAN_ASSIGN_OR_RETURN(run.weights, run.options.open_weights ? run.options.open_weights(run.start.path) : ckpt::open_weights(run.fs, run.start.path));
+      TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
     } else if (run.start.mode == StartMode::kResume) {
       TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, run.start.path));
       run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
+      TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
       TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
       run.state = run.stored.state;
       run.start.step = run.state.step;
@@ -108,7 +111,7 @@ void prepare_state(RunState& run) {
   }
   if (run.weights) {
     std::vector<std::string> warnings;
-    auto match = match_transfer(*run.weights, run.config, run.plan, &warnings);
+    auto match = match_transfer(*run.weights, run.config, run.plan, run.permission, &warnings);
     check(agree(*run.world.io, match.status()));
     run.match = std::move(*match);
     if (run.root())
@@ -170,6 +173,7 @@ void announce(RunState& run) {
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
       if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
+  if (const std::string line = model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
   BannerFacts facts;

@@ -46,6 +46,12 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
   const std::string missing = missing_components(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
   if (missing == "dataloader") return no_data_position(path);
+  // torchtitan's optimizer without its schedule: converted without a configuration.
+  if (manifest.component("optimizer") != nullptr && manifest.component("lr_scheduler") == nullptr && manifest.component("train_state") == nullptr) {
+    return ckpt::incompatible(path + " has no " + missing + ": it cannot be resumed")
+        .with_hint("it was converted without a configuration: convert it again with `titan-ckpt convert SRC DST --to titan --config torchtitan.toml`; or "
+                   "start a new run from its weights: --init-from " + path);
+  }
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
   std::string full = "a full checkpoint of the run";
   if (newest.entry != nullptr) full = newest.entry->path + ", the newest full step";
@@ -191,6 +197,10 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (choice.entry == nullptr) {
     for (const ckpt::StepEntry& entry : scan.steps)
       if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader") return no_data_position(entry.path);
+    if (std::ranges::all_of(scan.steps, [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {
+      const ckpt::StepEntry& newest = scan.steps.front();
+      return check_components(*newest.manifest, newest.path, request.exclude, scan);
+    }
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;
     return status.with_hint("`titan-ckpt verify` says what is damaged; start anew with another job.dump_folder");

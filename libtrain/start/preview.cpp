@@ -11,22 +11,27 @@ namespace titan::train {
 namespace {
 
 Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inputs, StartPreview& preview) {
+  TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
+  const Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(preview.stored, read_stored(reader));
   const StoredRun& stored = *preview.stored;
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
-  preview.complete = stored.state.step == static_cast<std::uint64_t>(inputs.config.training.steps);
-  TITAN_RETURN_IF_ERROR(check_steps(inputs.config, stored.state.step));
-  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(inputs.config, inputs.world, stored_global_batch(stored.state.accepted)));
+  preview.complete = stored.state.step == static_cast<std::uint64_t>(config.training.steps);
+  TITAN_RETURN_IF_ERROR(check_steps(config, stored.state.step));
+  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world, stored_global_batch(stored.state.accepted)));
   return ckpt::ok_status();
 }
 
-Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, StartPreview& preview) {
-  const std::string& path = *inputs.config.checkpoint.initial_load_path;
+Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& permission, StartPreview& preview) {
+  const std::string& path = *inputs.loaded.config.checkpoint.initial_load_path;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source,
                          inputs.open_weights ? inputs.open_weights(path) : ckpt::open_weights(fs, preview.decision.path));
-  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_transfer(*source, inputs.config, preview.plan, &preview.warnings));
-  preview.weights = match_lines(match, source->tensors(), preview.plan.parameters);
+  TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_weights(inputs.loaded, *source));
+  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(preview.loaded.config, inputs.world));
+  auto match = match_transfer(*source, preview.loaded.config, preview.plan, permission, &preview.warnings);
+  preview.verdict = match.status();
+  if (match.ok()) preview.weights = match_lines(*match, source->tensors(), preview.plan.parameters);
   return ckpt::ok_status();
 }
 
@@ -66,37 +71,79 @@ std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
   return text == ckpt::kNotSet ? 0 : std::stoll(text);
 }
 
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, std::vector<std::string>* warnings) {
-  const ckpt::Settings model = resolved_settings(resolved_config(config, plan)), theirs = source.model_config();
-  Status heads = ckpt::incompatible("the attention heads of " + source.path() + " are not the configuration's");
-  for (const char* key : {"model.n_heads", "model.n_kv_heads", "model.head_dim", "model.norm_eps", "model.rope_theta", "model.rope_scaling"}) {
-    const std::string stored = ckpt::setting(theirs, key), ours = ckpt::setting(model, key);
-    // A source without any row does not say what it was trained with.
-    if (theirs.empty() || stored == ours) continue;
-    const bool dimension = std::string_view(key).ends_with("heads") || std::string_view(key) == "model.head_dim";
-    if (dimension && stored == ckpt::kNotSet) continue;
-    const std::string line = std::string(key) + ": " + stored + " in the checkpoint, " + ours + " in the configuration";
-    if (dimension) {
-      heads.causes.push_back(line);
-    } else {
-      warnings->push_back("the weights were trained with another value: " + line);
+Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source) {
+  const ckpt::Settings rows = known_model(source.model_config(), source.tensors(), loaded.config.model.n_heads);
+  TITAN_RETURN_IF_ERROR(check_model_known(loaded, rows, source.path()));
+  return with_model_of(loaded, rows, source.path());
+}
+
+Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::CheckpointReader& reader) {
+  return with_model_of(loaded, reader.manifest().config, reader.path());
+}
+
+Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume, const std::vector<std::string>& allow,
+                                    ckpt::WeightOpener opener) {
+  TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(loaded.config, allow));
+  TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(loaded.config, resume, permission, opener));
+  TITAN_ASSIGN_OR_RETURN(const StartDecision decision, decide_start(fs, request, {}));
+  switch (decision.mode) {
+    case StartMode::kFresh: break;
+    case StartMode::kResume: {
+      TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, decision.path));
+      return model_of_run(loaded, reader);
+    }
+    case StartMode::kTransfer: {
+      TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, opener ? opener(request.init_from) : ckpt::open_weights(fs, decision.path));
+      return model_of_weights(loaded, *source);
     }
   }
-  if (!heads.causes.empty()) return heads.with_hint("set the model.* keys as the checkpoint's: titan-ckpt inspect --config shows them");
+  return loaded;
+}
+
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,
+                                   std::vector<std::string>* warnings) {
   InitMap map;
   if (config.checkpoint.initial_load_map) {
     TITAN_ASSIGN_OR_RETURN(map, read_init_map(*config.checkpoint.initial_load_map));
   }
   auto match = match_weights(source.tensors(), plan.parameters, map);
+  const bool attention = !match.ok() || std::ranges::any_of(match->loaded, [&](const WeightMatch::Pair& pair) {
+    return plan.parameters[pair.parameter].name.find(".attention.") != std::string::npos;
+  });
+  Status other = ckpt::incompatible("the configuration's model is not that of " + source.path());
+  bool by_shapes = false, by_permission = false;
+  for (const Drift& row : model_differences(plan.dims, known_model(source.model_config(), source.tensors()))) {
+    const std::string line = row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
+    const TransferRule rule = transfer_rule(row.key);
+    const bool of_heads = row.key != "model.norm_eps" && rule != TransferRule::kShapes;
+    if (rule == TransferRule::kShapes && config.checkpoint.initial_load_map) {
+      warnings->push_back("by " + *config.checkpoint.initial_load_map + ", " + line);
+    } else if (of_heads && !attention) {
+      warnings->push_back("no weight of attention is taken; " + line);
+    } else if (rule == TransferRule::kPermission && permission.allow.contains(row.key)) {
+      warnings->push_back("the weights were trained with another value: " + line);
+    } else {
+      other.causes.push_back(line);
+      by_shapes |= rule == TransferRule::kShapes;
+      by_permission |= rule == TransferRule::kPermission;
+    }
+  }
+  if (!other.causes.empty()) {
+    std::string hint = "leave these keys and model.flavor out of the configuration: then they are the checkpoint's";
+    if (by_shapes) hint += "; another shape needs --init-map with tensors to skip and create";
+    if (by_permission) hint += "; to train on with another value all the same: --allow KEY";
+    return other.with_hint(hint);
+  }
   if (!match.ok()) return match.status().wrapped("cannot start from " + source.path());
   return match;
 }
 
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
-  const Config& config = inputs.config;
   StartPreview preview;
+  preview.loaded = inputs.loaded;
+  const Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(config, inputs.allow));
-  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
+  TITAN_RETURN_IF_ERROR(make_run_mesh(config, inputs.world).status());
   TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(config, inputs.resume, permission, inputs.open_weights));
   if (config.debug.seed) preview.seed = static_cast<std::uint64_t>(*config.debug.seed);
   for (std::set<std::uint64_t> damaged;;) {
@@ -109,13 +156,17 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     damaged.insert(reader.manifest().step);
     preview.warnings.push_back("step " + std::to_string(reader.manifest().step) + " is damaged: " + status.message);
   }
+  if (preview.decision.mode == StartMode::kFresh) {
+    TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
+  } else if (preview.decision.mode == StartMode::kTransfer) {
+    TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
+  }
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
                          Dataset::open(config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size)));
   preview.data = dataset->origin();
   preview.validation_samples = dataset->validation_samples();
   preview.lr = ckpt::schedule_from(preview.plan.lr);
 
-  if (preview.decision.mode == StartMode::kTransfer) preview.verdict = read_transfer(fs, inputs, preview);
   if (!preview.stored) return preview;
   const std::uint64_t seed = config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : preview.stored->state.seed;
   preview.continuation = continue_run(*preview.stored, config, preview.plan, dataset->origin(), seed, permission);

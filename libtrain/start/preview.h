@@ -7,13 +7,14 @@
 
 #include "ckpt/io/reader.h"
 #include "libtrain/config/continuation.h"
+#include "libtrain/config/model_source.h"
 #include "libtrain/start/decide.h"
 #include "libtrain/start/init_map.h"
 
 namespace titan::train {
 
 struct StartInputs {
-  const Config& config;
+  const LoadedConfig& loaded;
   std::string resume = "auto";
   std::vector<std::string> allow;      ///< words of --allow
   std::uint32_t world = 1;
@@ -21,6 +22,7 @@ struct StartInputs {
 };
 
 struct StartPreview {
+  LoadedConfig loaded;                 ///< the configuration, with the model of the checkpoint where it left keys of the model open
   StartDecision decision;
   RunPlan plan;
   std::optional<StoredRun> stored;     ///< of a resume
@@ -50,8 +52,18 @@ Status check_steps(const Config& config, std::uint64_t checkpoint_step);
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);
 
-/// Weights for a new run: which go where. Head counts that differ from the checkpoint's are refused, since shapes do not show them;
-/// other differences of the model are `warnings`. \error kIncompatible, kInvalid (map file)
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, std::vector<std::string>* warnings);
+/// `loaded` with the model of the weights that a new run takes, where it leaves keys of the model open (model_source.h).
+/// \error kIncompatible: neither says what a key is
+Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source);
+/// `loaded` with the model of the checkpoint that is resumed, where it leaves keys of the model open. \error kIncompatible
+Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::CheckpointReader& reader);
+/// One or the other, for the start that these words ask for; as it is for a fresh start. \error as decide_start
+Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume, const std::vector<std::string>& allow, ckpt::WeightOpener opener);
+
+/// Weights for a new run: which go where. A model that is another function than the checkpoint's is refused: what shapes do not show
+/// (heads, RoPE, eps) unless `permission` has the key, what they show unless the map leaves out or creates the tensors. What differs
+/// all the same is `warnings`. \error kIncompatible, kInvalid (map file)
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,
+                                   std::vector<std::string>* warnings);
 
 }  // namespace titan::train

@@ -6,7 +6,13 @@ import sys
 FORBIDDEN = ("torch", "c10", "hdf5", "cuda", "nccl", "gloo", "python", "mpi", "curl")
 MOST = 12  # C and C++ runtime, zlib, zstd and the like
 
-lines = subprocess.run(["ldd", sys.argv[1]], check=True, capture_output=True, text=True).stdout.splitlines()
+found = subprocess.run(["ldd", sys.argv[1]], capture_output=True, text=True)
+if "not a dynamic executable" in found.stderr or "statically linked" in found.stdout:
+    print("statically linked: loads nothing")
+    sys.exit(0)
+if found.returncode != 0:
+    sys.exit(found.stderr)
+lines = found.stdout.splitlines()
 names = [line.split()[0] for line in lines if line.strip()]
 bad = [name for name in names if any(word in name.lower() for word in FORBIDDEN)]
 print("\n".join(names))

@@ -169,10 +169,71 @@ class Transfer(Runs):
         _, err = self.train("--init-from", f"{self.source}@6", "--init-map", str(rules), training__steps=2, expect=13)
         self.assertIn("output.weight: no weight for this parameter, and no rule creates it", err)
         _, err = self.train("--init-from", f"{self.source}@6", training__steps=2, model__ffn_dim=48, expect=13)
-        self.assertIn("layers.0.feed_forward.w1.weight: shape [32, 16] in the checkpoint, [48, 16] in the model", err)
+        self.assertIn("model.ffn_dim: 32 in the checkpoint, 48 in the configuration", err)
         _, err = self.train("--init-from", f"{self.source}@6", training__steps=2, model__n_heads=4, expect=13)
         self.assertIn("model.n_heads", err)
         self.assertFalse(self.run_dir.exists(), "nothing was written")
+
+
+class OpenModel(Runs):
+    """A configuration that says nothing of the model: it is the checkpoint's, at the first start and at every later one."""
+
+    MODEL = {"model.dim": 24, "model.n_layers": 3, "model.n_heads": 4, "model.n_kv_heads": 2, "model.head_dim": 10, "model.ffn_dim": 40, "model.vocab_size": 260,
+             "model.norm_eps": 1e-6, "model.rope_theta": 20000.0, "model.rope_scaling": "llama3:8:1:4:8"}
+    REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "training.seq_len": 16, "training.steps": 6, "training.mixed_precision_param": "float32",
+            "lr_scheduler.warmup_steps": 2, "job.threads_per_rank": 1, "debug.seed": 3}
+
+    def start(self, *words, run=None, verb="run", expect=0, **settings):
+        flags = {"job.dump_folder": run or self.run_dir, "training.dataset_path": self.data, **self.REST, **settings}
+        done = subprocess.run([harness.TRAIN, verb, "", *words, *harness.flags(flags)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done
+
+    def origins(self, *words, **settings):
+        keys = json.loads(self.start(*words, "--json", verb="config", **settings).stdout)["keys"]
+        return {key["key"]: (key["value"], key["origin"], key.get("source")) for key in keys if key["key"].startswith("model.")}
+
+    def setUp(self):
+        super().setUp()
+        self.source, self.foreign = self.work / "source", self.work / "hf"
+        self.start(run=self.source, **self.MODEL, **{"training.steps": 2})
+        harness.ckpt("convert", f"{self.source}@2", self.foreign, "--to", "hf")
+
+    def test_a_folder_of_hugging_face_starts_a_run_that_goes_on_without_it(self):
+        words = ("--init-from", str(self.foreign))
+        origins = self.origins(*words)
+        for key, value in self.MODEL.items():
+            self.assertEqual(origins[key], (value, "checkpoint", str(self.foreign)))
+        plan = json.loads(self.start(*words, "--json", verb="plan").stdout)
+        self.assertEqual((plan["model"]["head_dim"], plan["model"]["from_checkpoint"]), (10, str(self.foreign)))
+        done = self.start(*words, "--nproc", "2", **{"debug.stop_at_step": 3}, expect=75)
+        self.assertIn(f"rope_scaling from checkpoint {self.foreign}", done.stderr)
+        whole = self.work / "whole"
+        self.start(*words, run=whole)
+        self.foreign.rename(self.work / "gone")
+        step = self.run_dir / "checkpoint" / "step-00000003"
+        self.assertEqual(self.origins(*words)["model.rope_theta"], (20000.0, "checkpoint", str(step)))
+        self.start(*words, "--nproc", "2", **{"parallelism.pipeline_parallel_degree": 2, "debug.stop_at_step": 4}, expect=75)
+        self.start()  # and without naming where it began
+        self.assertEqual(harness.checkpoint_id(self.run_dir, 6), harness.checkpoint_id(whole, 6))
+        stored = dict(self.ckpt_json(6, "train_state")["accepted"])
+        self.assertEqual((stored["model.n_kv_heads"], stored["model.rope_scaling"]), ("2", '"llama3:8:1:4:8"'))
+
+    def test_what_is_said_must_agree(self):
+        for source, verb in ((self.foreign, "plan"), (f"{self.source}@2", "run")):
+            words = ("--init-from", str(source))
+            for settings in ({"model.n_kv_heads": 4}, {"model.rope_theta": 10000.0}, {"model.rope_scaling": "none"}, {"model.norm_eps": 1e-5}, {"model.vocab_size": 256},
+                             {"model.flavor": "debugmodel"}):
+                err = self.start(*words, verb=verb, expect=13, **settings).stderr
+                self.assertIn("the configuration's model is not that of", err)
+                self.assertIn("model.dim: 24" if "model.flavor" in settings else f"{list(settings)[0]}: ", err)
+            self.assertFalse(self.run_dir.exists(), "nothing was written")
+        err = self.start(*words, "--allow", "model.rope_theta", **{"model.rope_theta": 10000.0, "training.steps": 1}).stderr
+        self.assertIn("model.rope_theta: 20000.0 in the checkpoint, 10000.0 in the configuration", err)
+        # Once the run is its own, its own value counts; the word of permission may stay.
+        self.start(*words, "--allow", "model.rope_theta", "--lr_scheduler.total_steps=1", **{"model.rope_theta": 10000.0})
+        err = self.start(*words, "--lr_scheduler.total_steps=1", **{"model.rope_theta": 20000.0, "training.steps": 7}, expect=13).stderr
+        self.assertIn("cannot change within a run", err)
 
 
 class Data(Runs):

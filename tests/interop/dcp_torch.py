@@ -177,6 +177,41 @@ def cat(checkpoint, name):
         return torch.from_numpy(numpy.load(f"{out}/x.npy"))
 
 
+def load_everything(folder):
+    """What dcp.load gives for every key, asked for as a trainer would: nested, and torch has to unflatten by planner_data."""
+    metadata = dcp.FileSystemReader(folder).read_metadata()
+    nested = {}
+    for key, entry in metadata.state_dict_metadata.items():
+        place, path = nested, metadata.planner_data[key]
+        for part in path[:-1]:
+            place = place.setdefault(part, {})
+        place[path[-1]] = torch.zeros(entry.size, dtype=entry.properties.dtype) if type(entry).__name__ == "TensorStorageMetadata" else None
+    dcp.load(nested, checkpoint_id=folder)
+    state = {}
+    for key in metadata.state_dict_metadata:
+        place = nested
+        for part in metadata.planner_data[key]:
+            place = place[part]
+        state[key] = place
+    return state
+
+
+def equal_by_torch(source, folder, step):
+    """Every tensor that dcp.load finds in `folder` is that of our checkpoint `source` at `step`. Returns (state, count of tensors)."""
+    state, count = load_everything(folder), 0
+    for key, value in state.items():
+        if not isinstance(value, torch.Tensor):
+            continue
+        if key.endswith(".step"):
+            check(value.item() == step, f"{key} is {value}")
+            continue
+        check(torch.equal(value, cat(source, key.removeprefix("optimizer.state."))), f"{key} differs")
+        count += 1
+    check(state["lr_scheduler.last_epoch"] == step and state["train_state.step"] == step, "step")
+    check(state["lr_scheduler._last_lr"] == [state["optimizer.param_groups.norm.weight.lr"]], "lr")
+    return state, count
+
+
 def ours(work):
     subprocess.run([BIN / "titan-make-checkpoint", work / "run", "--step", "10", "--dp", "2", "--pp", "2"], check=True, capture_output=True)
     source = work / "run" / "step-00000010"
@@ -185,38 +220,8 @@ def ours(work):
     folder = work / "step-10"
     done = subprocess.run([BIN / "titan-ckpt", "convert", source, folder, "--to", "dcp", "--config", config], capture_output=True, text=True)
     check(done.returncode == 0, f"convert: {done.stderr}")
-    metadata = dcp.FileSystemReader(folder).read_metadata()
-    state = {}
-    for key, entry in metadata.state_dict_metadata.items():
-        if type(entry).__name__ == "TensorStorageMetadata":
-            state[key] = torch.zeros(entry.size, dtype=entry.properties.dtype)
-        else:
-            state[key] = None
-    # Nested, as a trainer would ask for them: torch has to unflatten by planner_data.
-    nested = {}
-    for key, value in state.items():
-        place, path = nested, metadata.planner_data[key]
-        for part in path[:-1]:
-            place = place.setdefault(part, {})
-        place[path[-1]] = value
-    dcp.load(nested, checkpoint_id=folder)
-    count = 0
-    for key in state:
-        place = nested
-        for part in metadata.planner_data[key]:
-            place = place[part]
-        if not isinstance(place, torch.Tensor):
-            continue
-        if key.endswith(".step"):
-            check(place.item() == 10, f"{key} is {place}")
-            continue
-        name = key.removeprefix("optimizer.state.")
-        check(torch.equal(place, cat(source, name)), f"{key} differs")
-        count += 1
-    groups = nested["optimizer"]
-    check(groups["param_groups.norm.weight.betas"] == (0.9, 0.95), "betas")
-    check(nested["lr_scheduler"]["last_epoch"] == 10 and nested["train_state"]["step"] == 10, "step")
-    check(nested["lr_scheduler"]["_last_lr"] == [groups["param_groups.norm.weight.lr"]], "lr")
+    state, count = equal_by_torch(source, folder, 10)
+    check(state["optimizer.param_groups.norm.weight.betas"] == (0.9, 0.95), "betas")
     print(f"ours: dcp.load gives {len(state)} keys, {count} tensors equal")
     tensors, _, damage = dump(folder, 1000)
     check(damage == [] and len(tensors) > count, "our own reading of it")

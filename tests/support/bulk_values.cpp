@@ -28,21 +28,45 @@ float normal(std::uint64_t bits) {
   return static_cast<float>(part(0) + part(16) + part(32) + part(48) - 131070) * kScale;
 }
 
+// What converters ask of a checkpoint: the model's dimensions and the optimizer's settings.
+Settings complete_config(const Synthetic& options) {
+  const std::string heads = std::to_string(options.dim / 64);
+  return {
+      {"model.dim", std::to_string(options.dim)},
+      {"model.ffn_dim", std::to_string(options.ffn)},
+      {"model.head_dim", "64"},
+      {"model.n_heads", heads},
+      {"model.n_kv_heads", heads},
+      {"model.n_layers", std::to_string(options.layers)},
+      {"model.norm_eps", "1e-05"},
+      {"model.rope_theta", "500000.0"},
+      {"model.vocab_size", std::to_string(options.vocab)},
+      {"optimizer.beta1", "0.9"},
+      {"optimizer.beta2", "0.95"},
+      {"optimizer.eps", "1e-08"},
+      {"optimizer.lr", "0.001"},
+      {"optimizer.weight_decay", "0.1"},
+      {"training.steps", "100"},
+  };
+}
+
 }  // namespace
 
 Status fill_size(Synthetic& options, std::uint64_t bytes) {
   // Depth and width grow together (64 per layer), as they do in the Llama family; 12 d^2 parameters a layer.
-  const double parameters = static_cast<double>(bytes) / 12;
+  const std::uint64_t of_parameter = 4 * (1 + options.slots.size());
+  const double parameters = static_cast<double>(bytes) / static_cast<double>(of_parameter);
   const auto dim = static_cast<std::uint64_t>(std::cbrt(parameters * 64 / 12) / 64) * 64;
   if (dim == 0) return invalid("--size is less than one small layer needs: give at least 1M");
   options.dim = dim;
   options.ffn = (dim * 8 / 3 + 63) / 64 * 64;
-  const std::uint64_t layer = 4 * dim * dim + 3 * dim * options.ffn + 2 * dim, all = bytes / 12;
+  const std::uint64_t layer = 4 * dim * dim + 3 * dim * options.ffn + 2 * dim, all = bytes / of_parameter;
   options.layers = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, all / 100 * 88 / layer));
   const std::uint64_t used = options.layers * layer;
   options.vocab = std::max<std::uint64_t>(64, (all > used ? all - used : 0) / (2 * dim));
   options.leaf_elements = kDefaultLeafElements;
   options.values = Values::kNormal;
+  options.config = complete_config(options);
   return ok_status();
 }
 

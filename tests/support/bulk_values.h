@@ -6,7 +6,8 @@
 
 namespace titan::ckpt::testing {
 
-/// Sets the dimensions of `options` so that parameters and two moments take about `bytes`; the shapes are those of Llama models.
+/// Sets the dimensions of `options` so that parameters and slots take about `bytes`; the shapes are those of Llama models, and the
+/// configuration names them.
 /// \error kInvalid when `bytes` is too few for one layer
 Status fill_size(Synthetic& options, std::uint64_t bytes);
 

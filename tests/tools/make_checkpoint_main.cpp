@@ -60,9 +60,10 @@ bool set(Synthetic& options, const std::string& name, const std::string& value) 
   else if (name == "compression" && (value == "zstd" || value == "none")) options.codec = value == "zstd" ? Codec::kZstd : Codec::kRaw;
   else if (name == "threads") options.threads = static_cast<unsigned>(number());
   else if (name == "lr") options.peak_lr = std::stod(value);
+  else if (name == "slots" && value == "none") options.slots.clear();  // before --size
   else if (name == "created") options.created = value;
   else if (name == "change") options.changes.push_back(parse_change(value));
-  else if (name == "steps") options.config[2].second = value;
+  else if (name == "steps") options.config.back().second = value;  // training.steps, the last key
   else return false;
   return true;
 }

@@ -24,6 +24,16 @@ TEST(JsonWriter, EscapesWhatMustBeAndReplacesWhatIsNotUtf8) {
   EXPECT_TRUE(in.finish().ok());
 }
 
+TEST(JsonWriter, SeesAByteThatIsNotUtf8WhereverItIs) {
+  const std::string good(100, 'a');
+  EXPECT_TRUE(is_utf8(good));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = '\x80';
+    EXPECT_FALSE(is_utf8(bad)) << "at " << i;
+  }
+}
+
 TEST(JsonWriter, KnowsUtf8) {
   for (const char* good : {"", "abc", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "12345678\xC3\xA4""12345678"}) EXPECT_TRUE(is_utf8(good)) << good;
   for (const char* bad : {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xFF", "1234567\xC3(89"}) EXPECT_FALSE(is_utf8(bad)) << bad;

@@ -221,7 +221,7 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
       elements.clear();
       for (const std::uint64_t n : numbers) elements.push_back(static_cast<float>(1000 * t + n));
       TITAN_ASSIGN_OR_RETURN(AppendFile* const out, file(b));
-      TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*out, "float32", sizes, [&](const PutBytes& put) { return put(std::as_bytes(std::span(elements))); }));
+      TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*out, "float32", sizes, std::as_bytes(std::span(elements))));
       chunk.file = "__" + std::to_string(b) + "_0.distcp";
       chunk.at = static_cast<std::int64_t>(range.offset);
       chunk.length = static_cast<std::int64_t>(range.length);

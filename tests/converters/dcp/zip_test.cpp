@@ -30,7 +30,7 @@ std::string archive(bool tensor) {
   auto file = AppendFile::create(fs, kFile);
   EXPECT_TRUE(file.ok());
   const std::uint16_t elements[] = {0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0};
-  const auto range = tensor ? append_tensor(**file, "bfloat16", {2, 3}, [&](const PutBytes& put) { return put(std::as_bytes(std::span(elements))); })
+  const auto range = tensor ? append_tensor(**file, "bfloat16", {2, 3}, std::as_bytes(std::span(elements)))
                             : append_value(**file, Value::of(std::int64_t{5}));
   EXPECT_TRUE(range.ok());
   EXPECT_TRUE((*file)->finish().ok());

@@ -200,6 +200,20 @@ TEST(Rendezvous, OneRankNeedsNoSockets) {
   world.shutdown();
 }
 
+int be_writer_to_the_dead() {
+  World world = connect(test::connect_options());
+  raise(SIGPIPE);  // what the kernel does when Gloo's writev meets a closed socket
+  world.shutdown();
+  return 0;
+}
+
+const test::TestRole writer_to_the_dead("writer-to-the-dead", be_writer_to_the_dead);
+
+TEST(Rendezvous, AWriteToADeadPeerDoesNotKillTheWriter) {
+  test::RankGroup ranks("writer-to-the-dead", 2, 1);
+  ranks.expect_success();
+}
+
 TEST(Rendezvous, EndsAfterASuccessfulShutdownOnEveryRank) {
   test::RankGroup ranks("finisher", 2, 2);
   ranks.expect_success();

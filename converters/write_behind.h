@@ -1,0 +1,52 @@
+#pragma once
+// Writes blocks to a file in a thread of its own, so that the next block is read meanwhile.
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::convert {
+
+/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps as many blocks as are under way, a few at most.
+class WriteBehind {
+ public:
+  using Block = std::vector<std::byte>;
+
+  /// `file` outlives this, and is not written to by others meanwhile.
+  explicit WriteBehind(ckpt::File& file);
+  /// Waits for the block that is being written; those behind it are dropped.
+  ~WriteBehind();
+  WriteBehind(const WriteBehind&) = delete;
+  WriteBehind& operator=(const WriteBehind&) = delete;
+
+  /// A block of `bytes` bytes of any content; waits while too many are under way. \error that of an earlier write
+  ckpt::Result<Block> take(std::uint64_t bytes);
+  /// Hands over a block to be written at `offset`.
+  void put(std::uint64_t offset, Block block);
+  /// Waits until everything is written; call it once. The file is not synced. \error kFailed
+  ckpt::Status finish();
+
+ private:
+  struct Write {
+    std::uint64_t offset;
+    Block block;
+  };
+  void work();
+
+  ckpt::File& file_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Block> free_;
+  std::deque<Write> queue_;
+  bool closed_ = false;     // no more blocks come
+  bool dropped_ = false;    // and what is queued is not wanted
+  ckpt::Status status_;
+  std::thread thread_;
+};
+
+}  // namespace titan::convert

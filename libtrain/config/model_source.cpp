@@ -1,0 +1,156 @@
+#include "libtrain/config/model_source.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "ckpt/plan/lr_settings.h"
+#include "libtrain/config/stored_dims.h"
+#include "libtrain/config/toml_reader.h"
+#include "libtrain/config/writer.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kFlavor = "model.flavor";
+constexpr const char* kScaling = "model.rope_scaling";
+
+std::vector<const char*> model_keys() {
+  std::vector<const char*> keys(std::begin(kModelDimensions), std::end(kModelDimensions));
+  keys.insert(keys.end(), std::begin(kModelSwitches), std::end(kModelSwitches));
+  return keys;
+}
+
+bool given(const LoadedConfig& loaded, const char* key) {
+  const auto origin = loaded.origins.find(key);
+  return origin != loaded.origins.end() && (origin->second.kind == Origin::Kind::kFile || origin->second.kind == Origin::Kind::kFlag);
+}
+
+bool says_all(const ckpt::Settings& rows) {
+  return std::ranges::all_of(kModelDimensions, [&](const char* key) { return ckpt::has_setting(rows, key); });
+}
+
+/// The value as the key table has it; nothing for a row that cannot be read.
+std::optional<Value> read_row(const char* key, const std::string& text) {
+  Config config;
+  if (!set_value(*find_key(key), parse_override_value(text), config).ok()) return std::nullopt;
+  if (config.model.rope_scaling) {
+    const auto scaling = parse_rope_scaling(*config.model.rope_scaling);
+    if (scaling.ok()) config.model.rope_scaling = rope_scaling_text(*scaling);
+  }
+  return get_value(*find_key(key), config);
+}
+
+std::string shown(const char* key, const std::optional<Value>& value) {
+  return value ? to_toml(*value) : std::string_view(key) == kScaling ? "\"none\"" : "false";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors, std::optional<std::int64_t> n_heads) {
+  std::map<std::string, std::vector<std::uint64_t>> shapes;
+  for (const ckpt::WeightInfo& tensor : tensors) shapes[tensor.name] = tensor.shape;
+  const auto extent = [&](const char* name, std::size_t dim) -> std::uint64_t {
+    const auto at = shapes.find(name);
+    return at == shapes.end() || at->second.size() <= dim ? 0 : at->second[dim];
+  };
+  ckpt::Settings known = rows;
+  const auto add = [&](const char* key, std::uint64_t value) {
+    if (value != 0 && !ckpt::has_setting(rows, key)) known.emplace_back(key, std::to_string(value));
+  };
+  const auto add_switch = [&](const char* key, bool on) {
+    if (!ckpt::has_setting(rows, key) && on) known.emplace_back(key, "true");
+  };
+  std::uint64_t layers = 0;
+  while (shapes.contains("layers." + std::to_string(layers) + ".attention_norm.weight")) ++layers;
+  add("model.dim", extent("tok_embeddings.weight", 1));
+  add("model.vocab_size", extent("tok_embeddings.weight", 0));
+  add("model.ffn_dim", extent("layers.0.feed_forward.w1.weight", 0));
+  add("model.n_layers", layers);
+  add_switch("model.tied_embeddings", layers > 0 && !shapes.contains("output.weight"));
+  add_switch("model.qkv_bias", shapes.contains("layers.0.attention.wq.bias"));
+
+  if (ckpt::has_setting(rows, "model.n_heads")) {
+    const std::optional<Value> stored = read_row("model.n_heads", ckpt::setting(rows, "model.n_heads"));
+    const auto* const number = stored ? stored->as<std::int64_t>() : nullptr;
+    n_heads = number ? std::optional(*number) : std::nullopt;
+  }
+  const std::uint64_t q = extent("layers.0.attention.wq.weight", 0), kv = extent("layers.0.attention.wk.weight", 0);
+  if (n_heads && *n_heads > 0 && q >= static_cast<std::uint64_t>(*n_heads)) {
+    const std::uint64_t head_dim = q / static_cast<std::uint64_t>(*n_heads);
+    add("model.head_dim", head_dim);
+    add("model.n_kv_heads", kv / head_dim);
+  }
+  std::ranges::sort(known);
+  return known;
+}
+
+Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
+  if (given(alone, kFlavor)) return alone;
+  LoadedConfig loaded = alone;
+  for (const char* key : model_keys()) {
+    const auto row = std::ranges::find(rows, key, &ckpt::Settings::value_type::first);
+    if (row == rows.end() || row->second == ckpt::kNotSet || given(loaded, key)) continue;
+    const Status status = set_value(*find_key(key), parse_override_value(row->second), loaded.config);
+    if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
+    loaded.origins[key] = {Origin::Kind::kCheckpoint, path};
+  }
+  // A configuration that means this model by itself has taken nothing.
+  const auto without = model_dims(alone.config), with = model_dims(loaded.config);
+  if (without.ok() && with.ok() && *without == *with) return alone;
+  return loaded;
+}
+
+Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path) {
+  if (given(loaded, kFlavor) || says_all(rows)) return ckpt::ok_status();
+  std::vector<std::string> missing;
+  for (const char* key : kModelDimensions)
+    if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
+  // Who says neither eps nor theta does not say either that RoPE is as it is.
+  if (!given(loaded, kScaling) && !ckpt::has_setting(rows, kScaling)) missing.emplace_back(std::string(kScaling) + " (\"none\" without scaling)");
+  // Both follow from the number of heads and the shapes.
+  if (std::ranges::find(missing, "model.n_heads") != missing.end() && ckpt::has_setting(rows, "model.dim"))
+    std::erase_if(missing, [](const std::string& key) { return key == "model.n_kv_heads" || key == "model.head_dim"; });
+  if (missing.empty()) return ckpt::ok_status();
+  return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
+      .with_hint("set these keys under [model], or a model.flavor that is this model");
+}
+
+std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
+  RunPlan plan;
+  plan.dims = dims;
+  const Config ours = resolved_config(Config{}, plan);
+  std::vector<Drift> differences;
+  for (const char* key : model_keys()) {
+    const bool there = ckpt::has_setting(rows, key) && ckpt::setting(rows, key) != ckpt::kNotSet;
+    if (!there && !says_all(rows)) continue;
+    const std::string stored = shown(key, there ? read_row(key, ckpt::setting(rows, key)) : std::nullopt);
+    const std::string wanted = shown(key, get_value(*find_key(key), ours));
+    if (stored != wanted) differences.push_back({key, stored, wanted});
+  }
+  return differences;
+}
+
+std::string model_source(const LoadedConfig& loaded) {
+  for (const auto& [key, origin] : loaded.origins)
+    if (origin.kind == Origin::Kind::kCheckpoint) return origin.source;
+  return "";
+}
+
+std::string model_source_line(const LoadedConfig& loaded) {
+  std::vector<std::string> keys;
+  for (const char* key : model_keys()) {
+    const auto origin = loaded.origins.find(key);
+    if (origin == loaded.origins.end() || origin->second.kind != Origin::Kind::kCheckpoint) continue;
+    keys.push_back(std::string(key).substr(6));
+  }
+  return keys.empty() ? "" : joined(keys) + " from checkpoint " + model_source(loaded);
+}
+
+}  // namespace titan::train

@@ -1,0 +1,35 @@
+#pragma once
+// The model of a start that loads a checkpoint: what the configuration leaves open is the checkpoint's; what it says must agree. Pure.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/io/weight_source.h"
+#include "libtrain/config/drift.h"
+#include "libtrain/config/loader.h"
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+
+/// The rows "model.*" of a checkpoint, and, where it has none, those that the shapes of its tensors show: dim, n_layers, ffn_dim,
+/// vocab_size, tying and biases, and with the number of query heads (of the rows, else `n_heads`) also head_dim and n_kv_heads.
+ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors, std::optional<std::int64_t> n_heads = {});
+
+/// `loaded` with the checkpoint's values of the model's dimensions, eps, RoPE, tying and biases under every key that neither file nor
+/// flags give. A flavour that was given gives all of them. \error kIncompatible: a row that cannot be read
+Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
+
+/// Fails where neither the configuration nor the checkpoint says what a key of the model is, which the flavour's default would
+/// decide in silence. \error kIncompatible
+Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
+
+/// Where `dims` are another function than the checkpoint's rows describe, in key order. A checkpoint that says everything else but
+/// not biases, scaling or tying has none.
+std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows);
+
+/// The checkpoint that keys of the model were taken from; "" when none was.
+std::string model_source(const LoadedConfig& loaded);
+/// "dim, n_layers, ... from checkpoint PATH"; "" when no key was taken from one.
+std::string model_source_line(const LoadedConfig& loaded);
+
+}  // namespace titan::train

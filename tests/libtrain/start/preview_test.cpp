@@ -1,0 +1,130 @@
+#include "libtrain/start/preview.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "libtrain/config/writer.h"
+#include "tests/libtrain/config/config_support.h"
+#include "tests/libtrain/scratch_dir.h"
+
+namespace titan::train {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::vector<std::string> kSource = {"--model.dim=32",     "--model.n_layers=2",   "--model.n_heads=4",       "--model.n_kv_heads=2",
+                                          "--model.ffn_dim=48", "--model.vocab_size=99", "--model.rope_theta=10000", "--model.rope_scaling=llama3:8:1:4:64"};
+
+/// Weights of a model with these flags; nothing can be read.
+class FakeWeights final : public ckpt::WeightSource {
+ public:
+  explicit FakeWeights(const std::vector<std::string>& flags) {
+    RunPlan plan;
+    plan.dims = *model_dims(load_ok("", flags).config);
+    for (const ckpt::ParameterMeta& parameter : model_parameters(plan.dims)) tensors_.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
+    rows_ = resolved_settings(resolved_config(Config{}, plan));
+  }
+  const std::vector<ckpt::WeightInfo>& tensors() const override { return tensors_; }
+  const std::string& path() const override { return path_; }
+  std::string id() const override { return "1d"; }
+  std::uint64_t step() const override { return 0; }
+  ckpt::Settings model_config() const override { return rows_; }
+  Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override { return ckpt::failed("nothing to read"); }
+
+ private:
+  std::vector<ckpt::WeightInfo> tensors_;
+  ckpt::Settings rows_;
+  std::string path_ = "weights";
+};
+
+struct Outcome {
+  Status status;
+  std::vector<std::string> warnings;
+};
+
+/// Starts from weights of kSource with these flags.
+Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {}) {
+  const FakeWeights source(kSource);
+  flags.push_back("--checkpoint.initial_load_path=weights");
+  const auto loaded = model_of_weights(load_ok("", flags), source);
+  if (!loaded.ok()) return {loaded.status(), {}};
+  const auto plan = make_run_plan(loaded->config, 1);
+  const auto permission = read_permission(loaded->config, allow);
+  if (!plan.ok() || !permission.ok()) return {plan.ok() ? permission.status() : plan.status(), {}};
+  Outcome outcome;
+  outcome.status = match_transfer(source, loaded->config, *plan, *permission, &outcome.warnings).status();
+  return outcome;
+}
+
+TEST(Transfer, NeedsNoModelInTheConfiguration) {
+  const Outcome outcome = transfer({});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
+  EXPECT_THAT(outcome.warnings, IsEmpty());
+  EXPECT_TRUE(transfer({"--model.n_heads=4", "--model.rope_scaling=llama3:8.0:1:4:64"}).status.ok());
+}
+
+TEST(Transfer, RefusesEveryKeyThatDisagreesByName) {
+  for (const auto& [key, value, stored, ours] : std::vector<std::array<std::string, 4>>{{"n_heads", "2", "4", "2"},
+                                                                                       {"head_dim", "16", "8", "16"},
+                                                                                       {"rope_theta", "500000", "10000.0", "500000.0"},
+                                                                                       {"rope_scaling", "none", "\"llama3:8:1:4:64\"", "\"none\""},
+                                                                                       {"norm_eps", "1e-6", "0.00001", "1e-06"},
+                                                                                       {"vocab_size", "100", "99", "100"},
+                                                                                       {"n_layers", "3", "2", "3"},
+                                                                                       {"tied_embeddings", "true", "false", "true"},
+                                                                                       {"qkv_bias", "true", "false", "true"}}) {
+    const Outcome outcome = transfer({"--model." + key + "=" + value});
+    EXPECT_EQ(outcome.status.code, ckpt::Code::kIncompatible) << key;
+    EXPECT_EQ(outcome.status.message, "the configuration's model is not that of weights");
+    EXPECT_THAT(outcome.status.causes, testing::ElementsAre("model." + key + ": " + stored + " in the checkpoint, " + ours + " in the configuration"));
+    EXPECT_THAT(outcome.status.hint, HasSubstr("leave these keys"));
+  }
+}
+
+TEST(Transfer, AFlavourGivesEveryKeyOfTheModel) {
+  const Outcome outcome = transfer({"--model.flavor=debugmodel"});
+  EXPECT_EQ(outcome.status.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(outcome.status.causes, AllOf(Contains("model.dim: 32 in the checkpoint, 256 in the configuration"), Contains(HasSubstr("model.rope_scaling")), SizeIs(9)));
+  std::vector<std::string> agreeing = kSource;
+  agreeing.push_back("--model.flavor=debugmodel");
+  EXPECT_TRUE(transfer(agreeing).status.ok());
+}
+
+TEST(Transfer, PermissionLetsRopeAndEpsDifferButNotHeads) {
+  const Outcome outcome = transfer({"--model.rope_theta=500000", "--model.norm_eps=1e-6"}, {"model.rope_theta,model.norm_eps"});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
+  EXPECT_THAT(outcome.warnings, AllOf(SizeIs(2), Contains(HasSubstr("model.rope_theta: 10000.0 in the checkpoint, 500000.0"))));
+  EXPECT_EQ(transfer({"--model.n_heads=2"}, {"model.n_heads"}).status.code, ckpt::Code::kInvalid);
+  EXPECT_FALSE(read_permission(Config{}, {"model.rope_theta"}).ok()) << "without weights to start from nothing of the model may change";
+}
+
+TEST(Transfer, AMapLetsWhatShapesShowDifferAndSaysSo) {
+  const ScratchDir scratch;
+  const std::string map = scratch.write("map.toml", "skip = [\"tok_embeddings.weight\", \"output.weight\"]\ncreate = [\"tok_embeddings.weight\", \"output.weight\"]\n");
+  const Outcome outcome = transfer({"--model.vocab_size=200", "--checkpoint.initial_load_map=" + map});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
+  EXPECT_THAT(outcome.warnings, testing::ElementsAre("by " + map + ", model.vocab_size: 99 in the checkpoint, 200 in the configuration"));
+  EXPECT_THAT(transfer({"--model.vocab_size=200", "--model.n_heads=2", "--checkpoint.initial_load_map=" + map}).status.causes, Contains(HasSubstr("model.n_heads")));
+
+  scratch.write("map.toml", "skip = [\"output.weight\"]\ncreate = [\"output.weight\"]\n");
+  const Status half = transfer({"--model.vocab_size=200", "--checkpoint.initial_load_map=" + map}).status;
+  EXPECT_EQ(half.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(half.to_string(), HasSubstr("tok_embeddings.weight"));
+}
+
+TEST(Transfer, WithoutAnyAttentionFromTheWeightsHeadsMayDiffer) {
+  const ScratchDir scratch;
+  const std::string map = scratch.write("map.toml", "skip = [\"*.attention.*\"]\ncreate = [\"*.attention.*\"]\n");
+  const Outcome outcome = transfer({"--model.n_heads=2", "--model.head_dim=8", "--checkpoint.initial_load_map=" + map});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
+  EXPECT_THAT(outcome.warnings, Contains("no weight of attention is taken; model.n_heads: 4 in the checkpoint, 2 in the configuration"));
+}
+
+}  // namespace
+}  // namespace titan::train
