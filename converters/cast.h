@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <span>
 
-#include "ckpt/model/dtype.h"
+#include "ckpt/ops/convert_dtype.h"
 
 namespace titan::convert {
 
 /// True for float32, bfloat16 and float16, which cast() takes.
 bool is_castable(ckpt::DType dtype);
 
-/// Fills `out` (as many elements as `in`). NaN stays NaN; what is too large for the target becomes infinite.
-void cast(ckpt::DType from, std::span<const std::byte> in, ckpt::DType to, std::span<std::byte> out);
+/// ckpt::convert_elements, which also copies where the types are equal.
+ckpt::RoundingError cast(ckpt::DType from, std::span<const std::byte> in, ckpt::DType to, std::span<std::byte> out);
 
 }  // namespace titan::convert

@@ -46,6 +46,7 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
     if (progress) TITAN_RETURN_IF_ERROR(progress(done, total));
     return rewrite->beat();
   }));
+  if (report.count([](const TensorReport& tensor) { return tensor.cast(); }) > 0) report.rounding = writer.rounding();
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(rewrite->folder()));
   for (const ckpt::DirEntry& entry : entries) report.files.push_back(entry.name);
   TITAN_RETURN_IF_ERROR(rewrite->publish_folder());

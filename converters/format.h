@@ -72,6 +72,9 @@ struct ImportOptions {
   std::optional<Settings> config;     ///< of a configuration file that the user named: dotted key -> TOML text
 };
 
+/// Bytes of tensors so far, and in all. An error that it returns ends the work.
+using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
+
 /// An open foreign checkpoint.
 class ForeignCheckpoint {
  public:
@@ -84,8 +87,9 @@ class ForeignCheckpoint {
   /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt (shapes that
   /// do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
-  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once.
-  virtual Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const = 0;
+  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once; the report's note says
+  /// what it does not let one check.
+  virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
 struct ExportOptions {
@@ -97,9 +101,6 @@ struct ExportOptions {
   std::optional<Settings> config;                ///< as in ImportOptions
 };
 
-/// Bytes of tensors so far, and in all. An error that it returns ends the conversion.
-using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
-
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
 class ForeignWriter {
  public:
@@ -107,6 +108,7 @@ class ForeignWriter {
   virtual const std::vector<TensorReport>& report() const = 0;
   virtual const std::vector<std::string>& notes() const = 0;
   virtual std::uint64_t bytes() const = 0;       ///< of tensors
+  virtual const Rounding& rounding() const = 0;  ///< of what was cast, after write()
   /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to sync.
   /// Holds a few MiB. \error kCorrupt (the source), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;

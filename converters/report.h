@@ -7,6 +7,7 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/dtype.h"
+#include "ckpt/ops/convert_dtype.h"
 
 namespace titan::convert {
 
@@ -17,6 +18,14 @@ enum class Fate {
   kSkipped,  ///< not written: the user asked for that
 };
 const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"
+
+/// The error of all casts of a conversion.
+struct Rounding {
+  ckpt::RoundingError error;  ///< over all tensors; `at` is an element of `tensor`
+  std::string tensor;         ///< with the largest error; empty when there is none
+  /// Adds the error of elements of `name` from `first` on.
+  void add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first);
+};
 
 struct TensorReport {
   std::string from, to;              ///< names; `to` is empty when nothing stands for it
@@ -36,6 +45,7 @@ struct ConversionReport {
   std::uint64_t step = 0;
   std::optional<ckpt::Digest> id;      ///< of a Titan checkpoint that was written
   std::uint64_t bytes = 0;             ///< of tensors, in the destination
+  std::optional<Rounding> rounding;    ///< when something was cast
   std::vector<std::string> files;      ///< of the destination, relative; empty in a dry run
   std::vector<TensorReport> tensors;
   std::vector<std::string> notes;
@@ -47,5 +57,8 @@ struct ConversionReport {
     return n;
   }
 };
+
+/// The first five names in quotes, and how many more there are: for messages.
+std::string listed(const std::vector<std::string>& names);
 
 }  // namespace titan::convert

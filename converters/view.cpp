@@ -116,7 +116,10 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   ckpt::VerifiedStep step{options.target, {}, {}};
   const auto source = format->open(fs, options.target);
   if (source.ok()) {
-    TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify(options.progress));
+    TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify([&](std::uint64_t done, std::uint64_t total) {
+      if (options.progress) options.progress(done, total);
+      return options.cancel.check();
+    }));
   } else if (source.status().code == ckpt::Code::kCorrupt) {
     step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, source.status().message});
   } else {

@@ -133,7 +133,7 @@ class Resharder {
     return ok_status();
   }
 
-  // Byte for byte; derived files are made anew or left behind.
+  // Byte for byte; derived files are made anew here or carried by the caller.
   Status json_members() {
     for (const FileEntry& file : source_.manifest().files) {
       if (file.role != FileRole::kJson) continue;

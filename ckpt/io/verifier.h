@@ -27,6 +27,7 @@ struct VerifyReport {
   std::uint64_t leaves = 0;   ///< checked
   std::uint64_t bytes = 0;    ///< read and checked
   std::vector<Damage> damage; ///< in order of the manifest's files
+  std::string note;           ///< what could not be checked; empty for our own checkpoints
 };
 
 /// Called now and then, from any verifying thread but by one at a time; `total` is known from the start.

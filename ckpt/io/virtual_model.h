@@ -14,6 +14,8 @@
 namespace titan::ckpt {
 
 inline constexpr const char* kVirtualModel = "model/model.h5";
+/// True for a derived member that is not made from the others: a file that came with a converted model. \source FORMAT.md, "derived"
+inline bool came_with_model(const FileEntry& file) { return file.role == FileRole::kDerived && file.path != kVirtualModel; }
 
 /// The datasets for the component "model" of `manifest`. \error kInvalid (no such component, or a shard outside of model/)
 Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest);

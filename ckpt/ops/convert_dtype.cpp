@@ -16,7 +16,21 @@ std::uint16_t bf16_of(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-// Of a double to a float that rounds to bfloat16 as the double would: to odd, so that no tie is made or unmade on the way.
+std::uint16_t f16_of(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value), size = bits & 0x7fffffff;
+  const auto sign = static_cast<std::uint16_t>(bits >> 31 << 15);
+  if (size > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00 | (size >> 13 & 0x3ff));
+  if (size >= 0x47800000) return sign | 0x7c00;  // 65536 and more
+  if (size < 0x38800000) {                       // below the smallest normal number: a multiple of 2^-24
+    // Adding a half of the target's unit in the last place lets the hardware round to even.
+    const float shifted = std::bit_cast<float>(size) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f)));
+  }
+  const std::uint32_t rounded = size + 0xfff + (size >> 13 & 1);
+  return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
+}
+
+// Of a double to a float that rounds to 16 bits as the double would: to odd, so that no tie is made or unmade on the way.
 float to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
@@ -53,25 +67,22 @@ RoundingError convert_elements(DType from, std::span<const std::byte> in, DType 
   const std::uint64_t count = in.size() / dtype_size(from);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::byte* source = in.data() + i * dtype_size(from);
-    if (to == DType::kBF16) {
-      double before = 0;
-      std::uint16_t bits = 0;
-      if (from == DType::kF32) {
-        float value;
-        std::memcpy(&value, source, sizeof value);
-        bits = bf16_of(value);
-        before = value;
-      } else {
-        before = element_value(from, source);
-        bits = bf16_of(from == DType::kF64 ? to_odd(before) : static_cast<float>(before));
-      }
-      std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
-      note(error, i, before, widened(bits));
+    float value = 0;
+    double before = 0;
+    if (from == DType::kF32) {
+      std::memcpy(&value, source, sizeof value);
+      before = value;
     } else {
-      const double before = element_value(from, source);
-      const float value = static_cast<float>(before);
+      before = element_value(from, source);
+      value = from == DType::kF64 && to != DType::kF32 ? to_odd(before) : static_cast<float>(before);
+    }
+    if (to == DType::kF32) {
       std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
       note(error, i, before, value);
+    } else {
+      const std::uint16_t bits = to == DType::kBF16 ? bf16_of(value) : f16_of(value);
+      std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
+      note(error, i, before, to == DType::kBF16 ? widened(bits) : element_value(DType::kF16, out.data() + i * sizeof bits));
     }
   }
   return error;

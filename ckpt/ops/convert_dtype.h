@@ -17,7 +17,7 @@ struct RoundingError {
 /// True for the types that convert_elements takes.
 bool is_float(DType dtype);
 
-/// Converts `in` (type `from`) into `out` (type `to`, kF32 or kBF16), rounding once to nearest, ties to even. NaN stays NaN with its sign
+/// Converts `in` (type `from`) into `out` (type `to`: kF32, kBF16 or kF16), rounding once to nearest, ties to even. NaN stays NaN with its sign
 /// and as much of its payload as fits. `out` has as many elements as `in`; little-endian both.
 RoundingError convert_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out);
 

@@ -6,6 +6,7 @@
 #include "ckpt/io/reshard_io.h"
 #include "ckpt/io/rewrite.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/virtual_model.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/plan/stage_layout.h"
@@ -131,8 +132,10 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   made->created = options.created;
   made->derived_from = DerivedFrom{source.manifest().id, source.manifest().step, lasting_path(fs, path)};
   for (const FileEntry& file : source.manifest().files) {
-    const auto same = [&](const FileEntry& other) { return other.path == file.path; };
-    if (file.role == FileRole::kDerived && std::none_of(made->files.begin(), made->files.end(), same)) report.left_behind.push_back(file.path);
+    if (!came_with_model(file)) continue;
+    TITAN_RETURN_IF_ERROR(rewrite->carry(file.path, options.cancel).status());
+    made->files.push_back(file);
+    report.carried.push_back(file.path);
   }
   TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(*made));

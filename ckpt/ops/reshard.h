@@ -55,7 +55,7 @@ struct ReshardReport {
   std::uint32_t threads = 0;
   std::uint64_t memory = 0;                  ///< bound of buffers and tables
   bool hidden_from_resume = false;           ///< DST is not named step-%08d
-  std::vector<std::string> left_behind;      ///< derived members of the source that were not made anew
+  std::vector<std::string> carried;          ///< members that came with a converted model; empty in a dry run
   std::vector<std::string> warnings;
 };
 

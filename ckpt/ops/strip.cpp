@@ -191,22 +191,6 @@ void renew_model_component(Manifest& manifest) {
   }
 }
 
-// Where shards are new, derived files of SRC are no longer true: the one that can be rebuilt stays in the list, to be.
-void drop_derived(Manifest& manifest) {
-  std::map<std::uint32_t, std::uint32_t> moved;
-  std::vector<FileEntry> files;
-  for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
-    if (manifest.files[i].role == FileRole::kDerived && manifest.files[i].path != kVirtualModel) continue;
-    moved[i] = static_cast<std::uint32_t>(files.size());
-    files.push_back(manifest.files[i]);
-  }
-  manifest.files = std::move(files);
-  for (ParameterRecord& record : manifest.parameters) {
-    if (!record.model) continue;
-    for (Piece& piece : record.model->pieces) piece.file = moved.at(piece.file);
-  }
-}
-
 Result<Manifest> stripped(Fs& fs, const CheckpointReader& reader, const StripOptions& options) {
   Manifest manifest = derived_manifest(fs, reader, options);
   TITAN_RETURN_IF_ERROR(drop_components(manifest, options));
@@ -251,11 +235,10 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(fs, reader, options));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, report.src, options.dst, options.force));
   if (report.dtype) {
-    drop_derived(manifest);
     TITAN_RETURN_IF_ERROR(Converter(reader, options, report).run(fs, *rewrite, manifest));
     renew_model_component(manifest);
     for (FileEntry& file : manifest.files) {
-      if (file.role != FileRole::kDerived) continue;
+      if (file.path != kVirtualModel) continue;
       TITAN_ASSIGN_OR_RETURN(file, write_virtual_model(fs, rewrite->folder(), manifest));
       report.rewritten.push_back(file.path);
     }

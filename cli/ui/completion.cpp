@@ -58,12 +58,6 @@ std::string head_comment(const Program& program, const std::string& shell) {
   return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name + " completion " + shell + "`.\n";
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 std::vector<std::string> spellings(const Flag& flag) {
   std::vector<std::string> words{"--" + flag.name};
   if (flag.letter != 0) words.push_back(std::string("-") + flag.letter);

@@ -1,6 +1,7 @@
 #pragma once
 // The three dialects behind completion.h; each gets a program without what is not built yet.
 #include "cli/ui/completion.h"
+#include "cli/ui/text.h"
 
 namespace titan::ui {
 
@@ -12,7 +13,6 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
 std::string function_name(const Program& program);
 /// The first comment of a script.
 std::string head_comment(const Program& program, const std::string& shell);
-std::string joined(const std::vector<std::string>& words, const std::string& between = " ");
 /// {"--output", "-o"}.
 std::vector<std::string> spellings(const Flag& flag);
 

@@ -9,12 +9,6 @@ namespace {
 
 using ckpt::CatReport;
 
-std::string joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
-  return text;
-}
-
 /// "[0:10, 3]": what was asked for, with every end spelled out.
 std::string slice_text(const ckpt::Slice& slice) {
   std::string text = "[";

@@ -1,6 +1,8 @@
 #include "cli/ui/reports.h"
 
 #include "ckpt/plan/lr_schedule.h"
+#include "cli/ui/text.h"
+#include "cli/ui/units.h"
 
 namespace titan::ui {
 
@@ -9,6 +11,21 @@ std::string digest_text(const ckpt::Digest& digest) { return digest == ckpt::Dig
 void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest) {
   if (digest == ckpt::Digest{}) return json.null(key);
   json.text(key, digest.hex());
+}
+
+std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor) {
+  std::string text = format_count(error.rounded) + (error.rounded == 1 ? " element" : " elements") + " changed";
+  if (!tensor.empty()) text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(tensor) + " at element " + format_count(error.at);
+  if (error.overflowed > 0) text += "; " + format_count(error.overflowed) + " became infinite";
+  return text;
+}
+
+void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor) {
+  json.count("changed", error.rounded);
+  json.count("overflowed", error.overflowed);
+  json.real("largest_error", error.largest);
+  json.text("tensor", tensor);
+  json.count("element", error.at);
 }
 
 std::string mesh_text(const ckpt::Mesh& mesh) {

@@ -38,13 +38,17 @@ std::string summary(const ConversionReport& report) {
 
 // The tensors one by one: all of them in a dry run, else those that did not become tensors of the destination.
 std::string tensor_table(const ConversionReport& report, const TextStyle& style) {
+  constexpr std::size_t kShown = 12;  // of a real run's; an optimizer has hundreds of tensors that an export drops
   Table table({{"tensor"}, {"becomes"}, {"dtype"}, {"shape"}, {""}});
+  std::size_t rows = 0;
   for (const TensorReport& tensor : report.tensors) {
     if (!report.dry_run && tensor.fate == Fate::kWritten) continue;
+    if (++rows > kShown && !report.dry_run) continue;
     table.row({escape(tensor.from), tensor.fate == Fate::kWritten ? Cell(escape(tensor.to)) : Cell("-", Role::kDim), std::string(ckpt::dtype_name(tensor.from_dtype)),
                shape_text(tensor.shape), {what_of(tensor), Role::kDim}});
   }
-  return table.empty() ? "" : "\n" + table.render(style.palette);
+  const std::string more = rows > kShown && !report.dry_run ? "and " + format_count(rows - kShown) + " more (--dry-run and --json list all)\n" : "";
+  return table.empty() ? "" : "\n" + table.render(style.palette) + more;
 }
 
 }  // namespace
@@ -57,6 +61,7 @@ std::string convert_text(const ConversionReport& report, const TextStyle& style)
   row("step", format_count(report.step));
   if (report.id) row("id", report.id->hex());
   row("tensors", summary(report));
+  if (report.rounding) row("rounding", rounding_text(report.rounding->error, report.rounding->tensor));
   row("size", format_bytes(report.bytes, style.exact_bytes));
   if (!report.files.empty()) row("files", format_count(report.files.size()));
   for (const std::string& note : report.notes) row("note", escape(note));
@@ -75,6 +80,11 @@ std::string convert_json(const ConversionReport& report) {
   json.count("step", report.step);
   if (report.id) json.text("id", report.id->hex());
   json.count("bytes", report.bytes);
+  if (report.rounding) {
+    json.begin_object("rounding");
+    rounding_json(json, report.rounding->error, report.rounding->tensor);
+    json.end_object();
+  }
   json.begin_array("files");
   for (const std::string& file : report.files) json.text(file);
   json.end_array();

@@ -54,7 +54,7 @@ std::string reshard_text(const ReshardReport& report, const TextStyle& style) {
                                                                                   counted(report.moved.decoded, "leaf", "leaves") + " decoded");
   row("memory", "at most " + bytes(report.memory) + " in " + counted(report.threads, "thread", "threads"));
   row("id", report.id.hex() + (report.dry_run ? "" : " (before and after)"));
-  for (const std::string& path : report.left_behind) row("left behind", escape(path) + " (derived)");
+  for (const std::string& path : report.carried) row("carried", escape(path) + " (came with the model)");
   std::string text = table.render(style.palette);
   if (!report.dry_run) return text;
   Table files({{"file"}, {"pieces", Align::kRight}, {"leaves", Align::kRight}, {"bytes", Align::kRight}});
@@ -94,8 +94,8 @@ std::string reshard_json(const ReshardReport& report) {
     json.end_object();
   }
   json.end_array();
-  json.begin_array("left_behind");
-  for (const std::string& path : report.left_behind) json.text(path);
+  json.begin_array("carried");
+  for (const std::string& path : report.carried) json.text(path);
   json.end_array();
   json.begin_array("warnings");
   for (const std::string& warning : report.warnings) json.text(warning);

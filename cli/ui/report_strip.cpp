@@ -8,20 +8,7 @@
 namespace titan::ui {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + escape(name);
-  return text.empty() ? "nothing" : text;
-}
-
-std::string rounding(const ckpt::StripReport& report) {
-  const ckpt::RoundingError& error = report.error;
-  std::string text = format_count(error.rounded) + (error.rounded == 1 ? " element" : " elements") + " changed";
-  if (!report.worst_tensor.empty())
-    text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(report.worst_tensor) + " at element " + format_count(error.at);
-  if (error.overflowed > 0) text += "; " + format_count(error.overflowed) + " became infinite";
-  return text;
-}
+std::string named(const std::vector<std::string>& names) { return names.empty() ? "nothing" : escape(joined(names, ", ")); }
 
 }  // namespace
 
@@ -29,13 +16,13 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
   Table table({{}, {}});
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   row("source", escape(report.src) + " (step " + std::to_string(report.step) + ", id " + report.old_id.hex() + ")");
-  row("keeps", joined(report.kept) + "; parameters " + format_bytes(report.model_bytes, style.exact_bytes));
-  row("drops", joined(report.dropped) + (report.dropped.empty() ? "" : "; " + format_bytes(report.dropped_bytes, style.exact_bytes)));
+  row("keeps", named(report.kept) + "; parameters " + format_bytes(report.model_bytes, style.exact_bytes));
+  row("drops", named(report.dropped) + (report.dropped.empty() ? "" : "; " + format_bytes(report.dropped_bytes, style.exact_bytes)));
   if (report.dtype) {
     row("converts", "to " + std::string(ckpt::dtype_name(*report.dtype)) + ", rounding to nearest, ties to even");
-    if (report.written) row("rounding", rounding(report));
+    if (report.written) row("rounding", rounding_text(report.error, report.worst_tensor));
   }
-  if (!report.full_from.empty()) row("resume", "refused from now on: no " + joined(report.dropped) + "; the full checkpoint is " + escape(report.full_from));
+  if (!report.full_from.empty()) row("resume", "refused from now on: no " + named(report.dropped) + "; the full checkpoint is " + escape(report.full_from));
   std::string out = table.render(style.palette) + "\n";
   if (!report.written) return out + "nothing written: --dry-run\n";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";
@@ -65,11 +52,7 @@ std::string strip_json(const ckpt::StripReport& report) {
     json.begin_object("conversion");
     json.text("dtype", ckpt::dtype_name(*report.dtype));
     json.text("rounding", "nearest, ties to even");
-    json.count("changed", report.error.rounded);
-    json.count("overflowed", report.error.overflowed);
-    json.real("largest_error", report.error.largest);
-    json.text("tensor", report.worst_tensor);
-    json.count("element", report.error.at);
+    rounding_json(json, report.error, report.worst_tensor);
     json.end_object();
   }
   json.path("full_checkpoint", report.full_from);

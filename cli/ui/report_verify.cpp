@@ -55,6 +55,7 @@ std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
              (count == 1 ? " place" : " places") + "\n";
     }
     for (const Damage& damage : step.report.damage) out += "  " + damage_line(damage) + "\n";
+    if (!step.report.note.empty()) out += "  note: " + escape(step.report.note) + "\n";
   }
   if (summary.is_run) {
     const std::size_t count = summary.steps.size();
@@ -84,6 +85,7 @@ std::string verify_json(const VerifySummary& summary) {
     json.count("leaves", step.report.leaves);
     json.count("bytes", step.report.bytes);
     json.count("damage", step.report.damage.size());
+    if (!step.report.note.empty()) json.text("note", step.report.note);
     json.end_object();
   }
   json.end_array();

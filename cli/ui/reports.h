@@ -62,6 +62,10 @@ std::string digest_text(const ckpt::Digest& digest);
 /// The same as JSON: hex digits or null.
 void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
 using ckpt::shape_text;
+/// "12 elements changed; largest absolute error 0.5 in NAME at element 7".
+std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor);
+/// "changed", "overflowed", "largest_error", "tensor", "element" of the present object.
+void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor);
 /// "4x2": DP degree x PP degree.
 std::string mesh_text(const ckpt::Mesh& mesh);
 /// {"pp":..,"dp":..,"tp":..} under `key`.

@@ -76,6 +76,12 @@ std::string escape(std::string_view text) {
   return out;
 }
 
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
+  return text;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Decoded next = decode(text);

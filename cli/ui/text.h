@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace titan::ui {
 
 /// Makes `text` harmless for a terminal: control characters, bytes that are not UTF-8, and invisible direction marks
 /// become \xNN or \u{N}. Everything else stays as it is.
 std::string escape(std::string_view text);
+
+/// `words` with `between` between them.
+std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
 
 /// True when `text` is well-formed UTF-8.
 bool is_utf8(std::string_view text);

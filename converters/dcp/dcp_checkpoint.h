@@ -17,7 +17,7 @@ class DcpCheckpoint final : public ForeignCheckpoint {
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;
-  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const override { return reader_->verify(progress); }
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return reader_->verify(progress); }
 
   const DcpReader& reader() const { return *reader_; }
   /// Names of the tensors that tensors() lacks, with their element types.

@@ -10,27 +10,21 @@
 #include "converters/dcp/names.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/glob.h"
+#include "converters/skip.h"
 
 namespace titan::convert::dcp {
 namespace {
 
 using Kind = DcpKey::Kind;
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
-  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
-}
-
 class Planner {
  public:
-  Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
+  Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options), skip_(options.skip) {}
 
   Result<ImportPlan> run() {
     TITAN_RETURN_IF_ERROR(sort_in_others());
     for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
+    TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
     if (newer_ && !slots_.empty()) {
       return ckpt::unsupported(source_.path() + " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
@@ -63,7 +57,7 @@ class Planner {
     for (const auto& [name, dtype] : source_.others()) {
       if (follows_from_config(name)) {
         plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
-      } else if (!matches_any(options_.skip, name)) {
+      } else if (!skip_.takes(name)) {
         return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip GLOB");
       }
     }
@@ -72,7 +66,7 @@ class Planner {
 
   Status sort_in(std::size_t i) {
     const std::string& name = source_.tensors()[i].name;
-    if (matches_any(options_.skip, name)) {
+    if (skip_.takes(name)) {
       plan_.report.push_back(report(i, Fate::kSkipped, ""));
       return {};
     }
@@ -205,6 +199,7 @@ class Planner {
 
   const DcpCheckpoint& source_;
   const ImportOptions& options_;
+  SkipRules skip_;
   ImportPlan plan_;
   bool newer_ = false;
   std::map<std::string, std::size_t> parameters_, steps_;

@@ -9,8 +9,8 @@
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/glob.h"
 #include "converters/range_reader.h"
+#include "converters/skip.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -44,12 +44,13 @@ struct StepItem {
 
 class DcpWriter final : public ForeignWriter {
  public:
-  DcpWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options) {}
+  DcpWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan();
   const std::vector<TensorReport>& report() const override { return report_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override;
+  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
@@ -62,17 +63,18 @@ class DcpWriter final : public ForeignWriter {
   void add_run(const std::vector<std::string>& names);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done);
   void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
-  bool skipped(const std::string& name) const { return matches_any(options_.skip, name); }
 
   const CheckpointReader& source_;
   const ckpt::Manifest& manifest_;
   const ExportOptions options_;
+  SkipRules skip_;
   std::optional<RunState> run_;
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
   std::vector<TensorReport> report_;
   std::vector<std::string> notes_;
+  Rounding rounding_;
 };
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
@@ -91,7 +93,7 @@ void DcpWriter::add_slots(const ckpt::ParameterRecord& record, std::uint32_t ind
     if (run_) {
       add_tensor({"optimizer", key}, {index, slot.name}, "optimizer." + key);
     } else {
-      const bool asked = skipped(record.meta.name + "." + slot.name) || skipped("optimizer." + key);
+      const bool asked = skip_.takes({record.meta.name + "." + slot.name, "optimizer." + key});
       report_.push_back({.from = record.meta.name + "." + slot.name, .fate = asked ? Fate::kSkipped : Fate::kDropped, .from_dtype = slot.tensor.dtype, .to_dtype = slot.tensor.dtype, .shape = record.meta.shape});
     }
   }
@@ -103,7 +105,7 @@ Status DcpWriter::add_parameters() {
   for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
     const ckpt::ParameterRecord& record = manifest_.parameters[p];
     if (!record.model) continue;
-    if (skipped(record.meta.name)) {
+    if (skip_.takes(record.meta.name)) {
       report_.push_back({.from = record.meta.name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
       continue;
     }
@@ -113,7 +115,7 @@ Status DcpWriter::add_parameters() {
   }
   if (names.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
   const auto embedding = manifest_.find(kEmbedding);
-  if (embedding && !manifest_.find(kHead) && !skipped(kHead)) {
+  if (embedding && !manifest_.find(kHead) && !skip_.takes(kHead)) {
     if (!options_.untie) {
       return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
           .with_hint("--untie writes the head as a tensor of its own; training on from that is not the same continuation");
@@ -124,7 +126,7 @@ Status DcpWriter::add_parameters() {
     notes_.push_back("untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, for the two will part");
   }
   if (run_) add_run(names);
-  return {};
+  return skip_.check_used(source_.path());
 }
 
 // torchtitan builds the future of its curve from its configuration alone: ours must be such a curve from here on.
@@ -148,7 +150,10 @@ Status DcpWriter::decide_run() {
     return ckpt::ok_status();
   };
   if (!slots) return no_run("the checkpoint has no optimizer state");
-  if (skipped("optimizer.state." + manifest_.parameters[0].meta.name + ".exp_avg") || skipped(manifest_.parameters[0].meta.name + ".exp_avg")) return no_run("the optimizer is left out as asked");
+  bool left_out = false;  // torch takes the state of all parameters or of none
+  for (const ckpt::ParameterRecord& record : manifest_.parameters)
+    for (const ckpt::SlotTensor& slot : record.slots) left_out = skip_.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) || left_out;
+  if (left_out) return no_run("the optimizer is left out as asked");
   const Result<ckpt::LrSchedule> lr = source_.lr_schedule();
   const Result<ckpt::TrainState> train = source_.train_state();
   for (const Status& status : {lr.status(), train.status()})
@@ -269,7 +274,7 @@ Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::ve
         if (item.from == item.to) return reader.read(first, out);
         raw.resize(count * reader.element_size());
         TITAN_RETURN_IF_ERROR(reader.read(first, raw));
-        cast(item.from, raw, item.to, out);
+        rounding_.add(cast(item.from, raw, item.to, out), manifest_.parameters[item.ref.index].meta.name, first);
         return {};
       }));
       done += count * size;

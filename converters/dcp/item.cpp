@@ -21,6 +21,13 @@ constexpr DTypeRow kDTypes[] = {
 constexpr std::uint64_t kMaxPickle = 256u << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 250'000;
+constexpr std::uint64_t kMaxText = 64u << 20;  // of all strings of one value: a pickle can name one string many times
+constexpr std::uint32_t kMaxNodes = 2'000'000;
+
+struct Budget {
+  std::size_t values = kMaxValues;
+  std::uint64_t text = kMaxText;
+};
 
 // Latin-1 text in UTF-8 back to bytes: how protocol 2 spells a bytes value.
 Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
@@ -38,9 +45,10 @@ Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
   return bytes;
 }
 
-Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, std::size_t& budget) {
-  if (depth > kMaxDepth || budget == 0) return ckpt::unsupported(pickle.what() + ": a value that is too deep or too large");
-  --budget;
+Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& budget) {
+  const auto too_large = [&] { return ckpt::unsupported(pickle.what() + ": a value that is too deep or too large"); };
+  if (depth > kMaxDepth || budget.values == 0) return too_large();
+  --budget.values;
   Value value;
   switch (pickle.kind(node)) {
     case NodeKind::kNone: return value;
@@ -49,6 +57,8 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, std::size_t
     case NodeKind::kFloat: return Value::of(pickle.real(node));
     case NodeKind::kText:
       value.kind = Value::Kind::kText;
+      if (pickle.text(node).size() > budget.text) return too_large();
+      budget.text -= pickle.text(node).size();
       value.text = pickle.text(node);
       return value;
     case NodeKind::kTuple: value.kind = Value::Kind::kTuple; break;
@@ -60,6 +70,9 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, std::size_t
         if (pickle.size(arguments) == 2 && pickle.is(pickle.item(arguments, 0), NodeKind::kText) && pickle.is(pickle.item(arguments, 1), NodeKind::kText) &&
             pickle.text(pickle.item(arguments, 1)) == "latin1") {
           value.kind = Value::Kind::kBytes;
+          const std::uint64_t size = pickle.text(pickle.item(arguments, 0)).size();
+          if (size > budget.text) return too_large();
+          budget.text -= size;
           TITAN_ASSIGN_OR_RETURN(value.text, latin1(pickle, pickle.text(pickle.item(arguments, 0))));
           return value;
         }
@@ -67,7 +80,6 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, std::size_t
       [[fallthrough]];
     default: return ckpt::unsupported(pickle.what() + ": " + pickle.describe(node) + " where a plain value is expected");
   }
-  value.parts.reserve(std::min<std::size_t>(pickle.size(node), budget));
   for (std::size_t i = 0; i < pickle.size(node); ++i) {
     TITAN_ASSIGN_OR_RETURN(Value part, value_of(pickle, pickle.item(node, i), depth + 1, budget));
     value.parts.push_back(std::move(part));
@@ -198,7 +210,7 @@ std::string Value::to_string() const {
 }
 
 Result<Value> parse_value(const Pickle& pickle, NodeId node) {
-  std::size_t budget = kMaxValues;
+  Budget budget;
   return value_of(pickle, node, 0, budget);
 }
 
@@ -222,6 +234,7 @@ Result<ItemContent> read_item(const ZipArchive& zip) {
   TITAN_ASSIGN_OR_RETURN(std::string bytes, zip.read(*pkl, kMaxPickle));
   PickleLimits limits;
   limits.text = static_cast<std::uint32_t>(kMaxPickle);
+  limits.nodes = kMaxNodes;
   TITAN_ASSIGN_OR_RETURN(const Pickle pickle, Pickle::decode(zip.what() + ": data.pkl", std::move(bytes), limits));
   TITAN_ASSIGN_OR_RETURN(ItemContent content, parse_item(pickle));
   const auto* tensor = std::get_if<ItemTensor>(&content);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/pickle_names.h"
@@ -11,6 +12,8 @@ namespace titan::convert::dcp {
 namespace {
 
 constexpr std::size_t kMaxRank = 16;
+constexpr std::size_t kMaxName = 4096;
+constexpr std::size_t kMaxState = 64;  // keys of an instance; torch's have six at most
 
 // The storage of one key before it is matched with chunks.
 struct StoredIndex {
@@ -39,7 +42,14 @@ class MetadataParser {
   Result<NodeId> state_of(NodeId node, std::string_view module, std::string_view name, const std::string& where) const {
     if (!p_.is(node, NodeKind::kInstance) || !p_.is_made_by(node, module, name)) return bad(where + " is " + p_.describe(node) + " instead of a " + std::string(name));
     if (!p_.is(p_.state(node), NodeKind::kDict)) return bad(where + ": the state of a " + std::string(name) + " is " + p_.describe(p_.state(node)));
+    if (p_.size(p_.state(node)) > 2 * kMaxState) return bad(where + ": a " + std::string(name) + " of " + p_.describe(p_.state(node)));
     return p_.state(node);
+  }
+
+  // A pickle can name one value many times at two bytes each: what torch writes has values of its own for every part of a list.
+  Status count_parts(std::size_t parts, const std::string& where) {
+    parts_ += parts;
+    return parts_ <= p_.nodes() ? Status{} : bad(where + " has more parts than the pickle has values");
   }
 
   // A torch.Size or a plain tuple or list of numbers that are not negative.
@@ -60,11 +70,13 @@ class MetadataParser {
   }
   Result<std::string> key(NodeId node, const std::string& where) const {
     if (!p_.is(node, NodeKind::kText)) return bad(where + " is " + p_.describe(node) + " instead of a string");
+    if (p_.text(node).size() > kMaxName) return bad(where + " has " + std::to_string(p_.text(node).size()) + " bytes, at most " + std::to_string(kMaxName) + " are read");
     return std::string(p_.text(node));
   }
 
   Status read_storage(NodeId dict) {
     if (!p_.is(dict, NodeKind::kDict)) return bad("storage_data is " + p_.describe(dict) + " instead of a dict");
+    TITAN_RETURN_IF_ERROR(count_parts(p_.size(dict), "storage_data"));
     for (std::size_t i = 0; i < p_.size(dict); i += 2) {
       TITAN_ASSIGN_OR_RETURN(const NodeId index, state_of(p_.item(dict, i), kMetadataModule, "MetadataIndex", "a key of storage_data"));
       TITAN_ASSIGN_OR_RETURN(const std::string name, key(p_.find(index, "fqn"), "the fqn of a MetadataIndex"));
@@ -103,8 +115,10 @@ class MetadataParser {
 
   Status read_entries(NodeId dict) {
     if (!p_.is(dict, NodeKind::kDict)) return bad("state_dict_metadata is " + p_.describe(dict) + " instead of a dict");
+    std::unordered_set<std::string_view> names;
     for (std::size_t i = 0; i < p_.size(dict); i += 2) {
       TITAN_ASSIGN_OR_RETURN(const std::string name, key(p_.item(dict, i), "a key of state_dict_metadata"));
+      if (!names.insert(p_.text(p_.item(dict, i))).second) return bad("key " + name + " is there twice");
       const NodeId value = p_.item(dict, i + 1);
       if (p_.is_made_by(value, kMetadataModule, "BytesStorageMetadata")) {
         TITAN_RETURN_IF_ERROR(read_bytes(name));
@@ -115,12 +129,6 @@ class MetadataParser {
     }
     std::sort(out_.tensors.begin(), out_.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     std::sort(out_.values.begin(), out_.values.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    for (std::size_t i = 1; i < out_.tensors.size(); ++i)
-      if (out_.tensors[i].name == out_.tensors[i - 1].name) return bad("key " + out_.tensors[i].name + " is there twice");
-    for (std::size_t i = 1; i < out_.values.size(); ++i)
-      if (out_.values[i].name == out_.values[i - 1].name) return bad("key " + out_.values[i].name + " is there twice");
-    for (const BytesEntry& value : out_.values)
-      if (out_.tensor(value.name) != nullptr) return bad("key " + value.name + " is there twice");
     return {};
   }
 
@@ -164,6 +172,7 @@ class MetadataParser {
     if (!ckpt::checked_elements(tensor.shape, &elements)) return bad(name + ": the number of elements overflows");
     const NodeId chunks = p_.find(state, "chunks");
     if (!p_.is(chunks, NodeKind::kList)) return bad(name + ": chunks are " + p_.describe(chunks) + " instead of a list");
+    TITAN_RETURN_IF_ERROR(count_parts(p_.size(chunks), name + ": chunks"));
     const auto stored = storage_.find(name);
     for (std::size_t i = 0; i < p_.size(chunks); ++i) {
       const std::string where = name + ": chunk " + std::to_string(i);
@@ -234,6 +243,7 @@ class MetadataParser {
 
   const Pickle& p_;
   Metadata out_;
+  std::size_t parts_ = 0;
   std::unordered_map<std::string, std::vector<StoredIndex>> storage_;
   std::map<std::string, std::uint32_t> file_of_;
 };

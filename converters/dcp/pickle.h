@@ -51,6 +51,7 @@ class Pickle {
 
   NodeId root() const { return root_; }
   const std::string& what() const { return what_; }
+  std::size_t nodes() const { return nodes_.size(); }  ///< how many values the pickle makes
   NodeKind kind(NodeId id) const { return nodes_[id].kind; }
   bool is(NodeId id, NodeKind kind) const { return id != kNoNode && nodes_[id].kind == kind; }
 

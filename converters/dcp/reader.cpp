@@ -241,7 +241,7 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
   return {};
 }
 
-Result<ckpt::VerifyReport> DcpReader::verify(const ckpt::VerifyProgress& progress) const {
+Result<ckpt::VerifyReport> DcpReader::verify(const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const {
   struct Item {
     ItemPlace place;
     const std::string* name;
@@ -260,7 +260,7 @@ Result<ckpt::VerifyReport> DcpReader::verify(const ckpt::VerifyProgress& progres
     TITAN_RETURN_IF_ERROR(verify_item(item.place, *item.name, item.tensor, item.chunk, report));
     ++report.leaves;
     report.bytes += item.place.length;
-    if (progress) progress(report.bytes, total);
+    if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
   }
   return report;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // A DCP directory opened for reading: tensors by any range of elements, whatever their sharding, and plain values.
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,8 +32,8 @@ class DcpReader {
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt, kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the report.
-  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const;
+  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the report; an error of `progress` ends it.
+  Result<ckpt::VerifyReport> verify(const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 
  private:
   struct OpenChunk;

@@ -1,11 +1,10 @@
 #include "converters/hf/hf_checkpoint.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
 
 namespace titan::convert {
@@ -17,7 +16,6 @@ namespace {
 
 constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kMaxFiles = 4096;
-constexpr std::string_view kSuffix = ".safetensors";
 
 std::string parent(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -26,7 +24,7 @@ std::string parent(const std::string& path) {
 
 bool is_file(Fs& fs, const std::string& path) {
   const auto info = fs.stat(path);
-  return info.ok() && info->type != ckpt::FileType::kDirectory;
+  return info.ok() && info->type == ckpt::FileType::kFile;  // through links; a pipe would hang
 }
 
 class HfCheckpoint final : public ForeignCheckpoint {
@@ -34,13 +32,13 @@ class HfCheckpoint final : public ForeignCheckpoint {
   explicit HfCheckpoint(std::string path) : path_(std::move(path)) {}
 
   Status open(Fs& fs, const std::vector<std::string>& files);
-  Status check_index(const std::map<std::string, std::string>& index);
+  Status check_index(const WeightMap& index);
 
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override { return plan_hf_import(*fs_, folder_, *this, options); }
-  Result<ckpt::VerifyReport> verify(const ckpt::VerifyProgress& progress) const override;
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
   std::string folder_;
 
@@ -79,7 +77,7 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
 }
 
 // The index must say exactly what the files say.
-Status HfCheckpoint::check_index(const std::map<std::string, std::string>& index) {
+Status HfCheckpoint::check_index(const WeightMap& index) {
   std::size_t found = 0;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::string& file = names_[places_[i].file];
@@ -102,10 +100,11 @@ Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std
   return out.empty() ? ckpt::ok_status() : files_[place.file]->pread(place.offset + first * ckpt::dtype_size(tensors_[tensor].dtype), out);
 }
 
-Result<ckpt::VerifyReport> HfCheckpoint::verify(const ckpt::VerifyProgress& progress) const {
-  // The format has no checksums: the structure was checked when it was opened; what is left is that every byte can be read.
+Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const {
+  // The structure was checked when it was opened; what is left is that every byte can be read.
   constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
   ckpt::VerifyReport report;
+  report.note = "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed value cannot be found";
   std::uint64_t total = 0;
   for (const ForeignTensor& tensor : tensors_) total += ckpt::element_count(tensor.shape) * ckpt::dtype_size(tensor.dtype);
   std::vector<std::byte> buffer(kChunk);
@@ -115,32 +114,16 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const ckpt::VerifyProgress& prog
       const std::uint64_t count = std::min(kChunk / size, elements - at);
       TITAN_RETURN_IF_ERROR(read(i, at, std::span(buffer).first(count * size)));
       report.bytes += count * size;
-      if (progress) progress(report.bytes, total);
+      if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
     }
     ++report.leaves;
   }
   return report;
 }
 
-// A plain name of a safetensors file in the same folder.
-Status check_file_name(const std::string& index, const std::string& name) {
-  const bool plain = name.find('/') == std::string::npos && name.find('\\') == std::string::npos && name.find('\0') == std::string::npos;
-  if (plain && name.size() > kSuffix.size() && name.size() <= 255 && name.ends_with(kSuffix) && name[0] != '.') return ckpt::ok_status();
-  return corrupt(index + " names the file '" + name + "', expected the name of a .safetensors file in the same folder");
-}
-
-Result<std::map<std::string, std::string>> read_index(Fs& fs, const std::string& path) {
+Result<WeightMap> read_index(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kMaxIndexBytes));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue index, parse_json(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-  const JsonValue* weights = index.find("weight_map");
-  if (weights == nullptr || !weights->is_object()) return corrupt(path + " has no object 'weight_map'");
-  std::map<std::string, std::string> map;
-  for (const auto& [name, file] : weights->members()) {
-    if (file.text() == nullptr) return corrupt(path + ": the file of tensor '" + name + "' is not a text");
-    TITAN_RETURN_IF_ERROR(check_file_name(path, *file.text()));
-    map.emplace(name, *file.text());
-  }
-  return map;
+  return decode_hf_index(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace
@@ -154,13 +137,13 @@ bool is_companion(const std::string& name) {
 }
 
 bool probe_hf(Fs& fs, const std::string& path) {
-  if (path.ends_with(kSuffix) && is_file(fs, path)) return true;
+  if (path.ends_with(kSafetensorsSuffix) && is_file(fs, path)) return true;
   return is_file(fs, join_path(path, kHfWeights)) || is_file(fs, join_path(path, kHfIndex));
 }
 
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
   auto checkpoint = std::make_unique<HfCheckpoint>(path);
-  if (path.ends_with(kSuffix) && is_file(fs, path)) {
+  if (path.ends_with(kSafetensorsSuffix) && is_file(fs, path)) {
     checkpoint->folder_ = parent(path);
     TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {path.substr(path.rfind('/') + 1)}));
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));

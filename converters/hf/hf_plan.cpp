@@ -5,11 +5,11 @@
 #include <map>
 
 #include "ckpt/model/shape_text.h"
-#include "converters/glob.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/names.h"
 #include "converters/model_config.h"
+#include "converters/skip.h"
 
 namespace titan::convert {
 
@@ -17,7 +17,7 @@ using ckpt::join_path;
 
 namespace {
 
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
 Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
@@ -36,7 +36,7 @@ Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOp
 class Planner {
  public:
   Planner(const ForeignCheckpoint& source, const ModelConfig& model, const ImportOptions& options)
-      : source_(source), tensors_(source.tensors()), model_(model), options_(options) {}
+      : source_(source), tensors_(source.tensors()), model_(model), skip_(options.skip) {}
 
   Result<ImportPlan> run() {
     for (std::size_t i = 0; i < tensors_.size(); ++i) sort_in(i);
@@ -44,6 +44,7 @@ class Planner {
     for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) TITAN_RETURN_IF_ERROR(take(p));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
     for (const auto& [name, entry] : ours_) left_over_.push_back(tensors_[entry.source].name);
+    TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", left_over_, "leave them out with --skip GLOB"));
     TITAN_RETURN_IF_ERROR(complain("missing", missing_, "the model cannot be had without them"));
     plan_.config = model_settings(model_);
@@ -63,7 +64,7 @@ class Planner {
 
   void sort_in(std::size_t i) {
     const std::string& name = tensors_[i].name;
-    if (matches_any(options_.skip, name)) {
+    if (skip_.takes(name)) {
       plan_.report.push_back(report(i, Fate::kSkipped));
     } else if (derivable(name)) {
       plan_.report.push_back(report(i, Fate::kDropped));
@@ -137,17 +138,10 @@ class Planner {
     return status.with_hint(hint);
   }
 
-  static std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 5;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
-    return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
-  }
-
   const ForeignCheckpoint& source_;
   const std::vector<ForeignTensor>& tensors_;
   const ModelConfig& model_;
-  const ImportOptions& options_;
+  SkipRules skip_;
   ImportPlan plan_;
   std::map<std::string, Entry> ours_;
   std::vector<std::string> left_over_, missing_;

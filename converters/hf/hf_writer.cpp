@@ -7,15 +7,16 @@
 #include <map>
 
 #include "ckpt/format/json_writer.h"
+#include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
-#include "converters/glob.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/names.h"
 #include "converters/hf/safetensors.h"
 #include "converters/range_reader.h"
 #include "converters/rotary.h"
+#include "converters/skip.h"
 #include "converters/write_behind.h"
 
 namespace titan::convert {
@@ -27,7 +28,7 @@ namespace {
 
 constexpr const char* kFolder = "hf";  // of the companions in a checkpoint of ours
 constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 
 struct Item {
   std::string name;
@@ -51,20 +52,23 @@ Status write_text(Fs& fs, const std::string& path, const std::string& text) {
 
 class HfWriter final : public ForeignWriter {
  public:
-  HfWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options) {}
+  HfWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan(Fs& fs);
   const std::vector<TensorReport>& report() const override { return report_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override { return bytes_; }
+  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
   Status add(std::uint32_t parameter);
   void add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
+  Result<Settings> model_rows() const;
   Status check_parameters();
   void cut_files();
   void make_config(const JsonValue& base);
+  void note_missing_tokenizer();
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
   }
@@ -75,12 +79,14 @@ class HfWriter final : public ForeignWriter {
   const CheckpointReader& source_;
   const Manifest& manifest_;
   ExportOptions options_;
+  SkipRules skip_;
   ModelConfig model_;
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
   std::vector<TensorReport> report_;
   std::vector<std::string> notes_;
+  Rounding rounding_;
   std::uint64_t bytes_ = 0, done_ = 0;
   WriteBehind::Block spare_;  // of a block that is permuted or cast
 };
@@ -89,10 +95,11 @@ Status HfWriter::plan(Fs& fs) {
   if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
   if (options_.dtype && !is_castable(*options_.dtype))
     return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) + ", expected float32, bfloat16 or float16");
-  const Settings& settings = options_.config ? *options_.config : manifest_.config;
-  TITAN_ASSIGN_OR_RETURN(model_, model_from_settings(options_.config ? "the configuration" : source_.path(), settings));
+  TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows());
+  TITAN_ASSIGN_OR_RETURN(model_, model_from_settings(source_.path(), settings));
   TITAN_RETURN_IF_ERROR(check_parameters());
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
+  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
   if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
   cut_files();
   JsonValue base;
@@ -102,15 +109,29 @@ Status HfWriter::plan(Fs& fs) {
     return text.status();
   }
   make_config(base);
+  note_missing_tokenizer();
   if (manifest_.component(ckpt::kOptimizer) != nullptr) notes_.push_back("the optimizer's state and the position of the run have no place in this format");
   return ckpt::ok_status();
+}
+
+// What the checkpoint does not say about its model the configuration may; it cannot say something else.
+Result<Settings> HfWriter::model_rows() const {
+  Settings rows = manifest_.config;
+  if (!options_.config) return rows;
+  for (const auto& [key, given] : *options_.config) {
+    if (!key.starts_with("model.")) continue;
+    const std::string own = ckpt::setting(manifest_.config, key);
+    if (own != ckpt::kNotSet && own != given) return ckpt::incompatible(source_.path() + ": " + key + " is " + own + ", the configuration says " + given);
+    if (own == ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, given}});
+  }
+  return rows;
 }
 
 // The tensors must be those that the configuration makes.
 Status HfWriter::check_parameters() {
   for (const ckpt::ParameterMeta& expected : model_parameters(model_)) {
     const auto index = manifest_.find(expected.name);
-    if (!index && !matches_any(options_.skip, expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
+    if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
       return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
   }
@@ -120,7 +141,12 @@ Status HfWriter::check_parameters() {
 Status HfWriter::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  if (matches_any(options_.skip, name)) {
+  for (const ckpt::SlotTensor& slot : record.slots) {
+    const std::string slot_name = name + "." + slot.name;
+    report_.push_back({.from = slot_name, .fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped, .from_dtype = slot.tensor.dtype, .to_dtype = slot.tensor.dtype, .shape = record.meta.shape});
+  }
+  if (!record.model) return ckpt::ok_status();
+  if (skip_.takes(name)) {
     report_.push_back({.from = name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
     return ckpt::ok_status();
   }
@@ -176,6 +202,12 @@ void HfWriter::make_config(const JsonValue& base) {
     if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
   config_ = write_hf_config(model, base, defaults);
+}
+
+// A run's saves have none, and neither have checkpoints that came from elsewhere.
+void HfWriter::note_missing_tokenizer() {
+  const bool there = std::ranges::any_of(manifest_.files, [](const ckpt::FileEntry& file) { return file.path.starts_with(std::string(kFolder) + "/tokenizer") || file.path == std::string(kFolder) + "/vocab.json"; });
+  if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
@@ -238,7 +270,7 @@ Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const I
     }
     if (item.from != item.to) {
       spare_.resize(count * out_size);
-      cast(item.from, data, item.to, spare_);
+      rounding_.add(cast(item.from, data, item.to, spare_), item.name, at);
       data.swap(spare_);
     }
     done_ += data.size();

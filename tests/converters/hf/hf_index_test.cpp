@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "converters/convert.h"
+#include "converters/hf/hf_index.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -20,6 +21,11 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
       {"MapIsAList", R"({"weight_map":[]})", "no object 'weight_map'"},
       {"FileIsANumber", R"({"weight_map":{"a":1}})", "is not a text"},
       {"NameTwice", R"({"weight_map":{"a":"x.safetensors","a":"x.safetensors"}})", "'a' is there twice"},
+      {"MapTwice", R"({"weight_map":{"a":"x.safetensors"},"weight_map":{}})", "'weight_map' is there twice"},
+      {"MapIsANumberThenAMap", R"({"weight_map":1,"weight_map":{"a":"x.safetensors"}})", "'weight_map' is there twice"},
+      {"TooDeep", R"({"x":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[)", "nested too deeply"},
+      {"NotUtf8", "{\"weight_map\":{\"\xff\":\"x.safetensors\"}}", "not UTF-8"},
+      {"EscapedSlash", R"({"weight_map":{"a":"\u002e\u002e\u002fx.safetensors"}})", "in the same folder"},
       {"Absolute", R"({"weight_map":{"a":"/etc/passwd.safetensors"}})", "in the same folder"},
       {"Above", R"({"weight_map":{"a":"../x.safetensors"}})", "in the same folder"},
       {"Below", R"({"weight_map":{"a":"sub/x.safetensors"}})", "in the same folder"},
@@ -42,6 +48,13 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
     ASSERT_FALSE(report.ok()) << wrong.name;
     EXPECT_NE(report.status().to_string().find(wrong.message), std::string::npos) << wrong.name << ": " << report.status().to_string();
   }
+}
+
+// Indices in the wild have wrong sums (tied weights counted twice); nobody reads them, and the files say what they hold.
+TEST(HfIndex, TakesTotalSizeForAHint) {
+  const auto map = decode_hf_index("i", R"({"metadata":{"total_size":-1},"weight_map":{"a":"x.safetensors"}})");
+  ASSERT_TRUE(map.ok()) << map.status().to_string();
+  EXPECT_EQ(*map, (WeightMap{{"a", "x.safetensors"}}));
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+#pragma once
+// model.safetensors.index.json: which tensor lies in which file.
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/result.h"
+
+namespace titan::convert {
+
+inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
+
+/// Tensor name -> name of a file in the same folder.
+using WeightMap = std::map<std::string, std::string>;
+
+/// Reads the weight map of an index; `what` names it in messages. Everything else is ignored: `metadata.total_size` is a hint that
+/// other programs do not read either. \error kCorrupt: no JSON, no map, a name twice, a file that is no plain *.safetensors name
+ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_view json);
+
+}  // namespace titan::convert

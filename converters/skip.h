@@ -1,0 +1,26 @@
+#pragma once
+// What the user asked to leave out: shell patterns over tensor names ("*" also crosses dots).
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/status.h"
+
+namespace titan::convert {
+
+class SkipRules {
+ public:
+  explicit SkipRules(std::vector<std::string> globs) : globs_(std::move(globs)), used_(globs_.size(), false) {}
+  /// True when a pattern is one of `names` (a tensor may have two) or matches it; such patterns count as used.
+  bool takes(std::initializer_list<std::string> names);
+  bool takes(const std::string& name) { return takes({name}); }
+  /// A pattern that matched nothing is a typing error as a rule. `what` names the source. \error kInvalid
+  ckpt::Status check_used(const std::string& what) const;
+
+ private:
+  std::vector<std::string> globs_;
+  std::vector<bool> used_;
+};
+
+}  // namespace titan::convert

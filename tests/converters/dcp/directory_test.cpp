@@ -1,0 +1,122 @@
+// DCP directories whose parts do not belong together: what is said, and when (by opening, reading, or verifying).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "converters/dcp/dcp_format.h"
+#include "converters/dcp/reader.h"
+#include "tests/converters/dcp/dcp_builder.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+using ckpt::testing::MemFs;
+using ::testing::HasSubstr;
+using testing::BuiltMetadata;
+
+// Tensor "a" [4, 6] in two halves, tensor "s" without dimensions, value "v"; `metadata` says what lies where.
+class MalformedDirectory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(fs.make_dir("/d").ok());
+    ASSERT_TRUE(testing::write_sharded(fs, "/d", {{"a", {4, 6}, {{2}, {}}}, {"s", {}, {}}}, {{"v", Value::of(0.25)}}).ok());
+    const auto reader = DcpReader::open(fs, "/d");
+    ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+    const Metadata& read = (*reader)->metadata();
+    const auto at = [](const ItemPlace& place, auto& built) {
+      built.at = static_cast<std::int64_t>(place.offset);
+      built.length = static_cast<std::int64_t>(place.length);
+    };
+    metadata.tensors = {{"a", "float32", {4, 6}, {{{0, 0}, {2, 6}}, {{2, 0}, {2, 6}}}}, {"s", "float32", {}, {{{}, {}}}}};
+    metadata.values = {{"v"}};
+    for (const char* name : {"a", "s"}) {
+      auto& chunks = metadata.tensors[name[0] == 's'].chunks;
+      for (std::size_t i = 0; i < chunks.size(); ++i) {
+        at(read.tensor(name)->chunks[i].place, chunks[i]);
+        chunks[i].file = read.files[read.tensor(name)->chunks[i].place.file];
+      }
+    }
+    at(read.value("v")->place, metadata.values[0]);
+    metadata.values[0].file = read.files[read.value("v")->place.file];
+  }
+
+  /// The first error of opening, of reading both tensors and the value; the damage that verify reports where opening succeeds.
+  std::string first_error() {
+    const std::string pickle = testing::build_metadata(metadata);
+    (void)fs.remove_file("/d/.metadata");
+    EXPECT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", pickle).ok());
+    const auto reader = DcpReader::open(fs, "/d");
+    if (!reader.ok()) return reader.status().message;
+    for (const TensorEntry& tensor : (*reader)->metadata().tensors) {
+      std::uint64_t elements = 1;
+      for (const std::uint64_t extent : tensor.shape) elements *= extent;
+      std::vector<std::byte> out(elements * torch_dtype_size(tensor.dtype));
+      if (Status status = (*reader)->read(tensor, 0, out); !status.ok()) {
+        const auto report = (*reader)->verify({});
+        EXPECT_TRUE(report.ok() && !report->damage.empty()) << "verify did not find: " << status.message;
+        return status.message;
+      }
+    }
+    return (*reader)->value("v").status().message;
+  }
+
+  MemFs fs;
+  BuiltMetadata metadata;
+};
+
+TEST_F(MalformedDirectory, TheSampleItselfIsFine) { EXPECT_EQ(first_error(), ""); }
+
+TEST_F(MalformedDirectory, IsRefusedByName) {
+  struct Row {
+    const char* name;
+    std::function<void()> damage;
+    const char* message;
+  };
+  const BuiltMetadata sound = metadata;
+  const Row rows[] = {
+      {"OtherElementType", [&] { metadata.tensors[0].dtype = "int32"; }, "item a at offset 1261 has element type float32, the metadata says int32"},
+      {"OtherShape", [&] { metadata.tensors[0].shape = {6, 4}; metadata.tensors[0].chunks[0].sizes = {3, 4}; metadata.tensors[0].chunks[1].sizes = {3, 4};
+                           metadata.tensors[0].chunks[1].offsets = {3, 0}; }, "item a at offset 1261 has another shape than the metadata says"},
+      {"ChunksChangedPlaces", [&] { metadata.tensors[0].chunks[0].sizes = {1, 6}; metadata.tensors[0].chunks[1].offsets = {1, 0};
+                                    metadata.tensors[0].chunks[1].sizes = {3, 6}; }, "has another shape than the metadata says"},
+      {"ItemTooShort", [&] { metadata.tensors[0].chunks[0].length -= 1; }, "no zip end record"},
+      {"ItemBeginsLate", [&] { metadata.tensors[0].chunks[0].at += 1; metadata.tensors[0].chunks[0].length -= 1; }, "the zip64 end record is not where its locator says"},
+      {"ItemOfNothing", [&] { metadata.tensors[0].chunks[0].length = 0; }, "an archive of 0 bytes is shorter"},
+      {"ItemBeyondTheFile", [&] { metadata.tensors[0].chunks[1].length = std::int64_t{1} << 40; }, "its items need 10995116"},
+      {"FileThatIsNotThere", [&] { metadata.tensors[0].chunks[1].file = "__9_0.distcp"; }, "/d/__9_0.distcp is missing; the metadata names it"},
+      {"FileThatIsAFolder", [&] { EXPECT_TRUE(fs.make_dir("/d/sub").ok()); metadata.tensors[0].chunks[1].file = "sub"; }, "/d/sub is no regular file"},
+      {"TensorForAValue", [&] { std::swap(metadata.values[0].at, metadata.tensors[1].chunks[0].at); std::swap(metadata.values[0].length, metadata.tensors[1].chunks[0].length);
+                                std::swap(metadata.values[0].file, metadata.tensors[1].chunks[0].file); }, "holds a plain value instead of a tensor"},
+      {"UnknownElementType", [&] { metadata.tensors[0].dtype = "float31"; }, "float31"},
+  };
+  for (const Row& row : rows) {
+    metadata = sound;
+    row.damage();
+    EXPECT_THAT(first_error(), HasSubstr(row.message)) << row.name;
+  }
+}
+
+TEST_F(MalformedDirectory, ElementTypesThatACheckpointCannotHoldAreNamedUnlessSkipped) {
+  metadata.tensors[0].dtype = "complex64";
+  (void)fs.remove_file("/d/.metadata");
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", testing::build_metadata(metadata)).ok());
+  const auto opened = dcp_format().open(fs, "/d");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const Status refused = (*opened)->plan({}).status();
+  EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
+  EXPECT_THAT(refused.message, HasSubstr("tensor 'a' has the element type complex64, which a checkpoint of ours cannot hold"));
+  EXPECT_TRUE((*opened)->plan({{"a"}, {}}).ok());
+}
+
+TEST_F(MalformedDirectory, AMissingOrEmptyMetadataIsSaid) {
+  ASSERT_TRUE(fs.remove_file("/d/.metadata").ok());
+  EXPECT_EQ(DcpReader::open(fs, "/d").status().code, ckpt::Code::kNotFound);
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", "").ok());
+  EXPECT_THAT(DcpReader::open(fs, "/d").status().message, HasSubstr("ends at offset 0 without STOP"));
+}
+
+}  // namespace
+}  // namespace titan::convert::dcp

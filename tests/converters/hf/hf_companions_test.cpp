@@ -1,0 +1,83 @@
+// Tokenizer and configuration files on their way through tools of ours.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ckpt/ops/reshard.h"
+#include "ckpt/ops/strip.h"
+#include "ckpt/ops/verify.h"
+#include "converters/convert.h"
+#include "tests/converters/hf/folder.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert {
+namespace {
+
+using ckpt::testing::get_text;
+using ckpt::testing::tree;
+
+class HfCompanions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const ModelConfig model = testing::tiny_model();
+    testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
+    ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/tokenizer.json", "words").ok());
+    convert("/hf", "/titan", {});
+  }
+  ConversionReport convert(const std::string& source, const std::string& destination, ConvertOptions options) {
+    options.source = source;
+    options.destination = destination;
+    auto report = convert_checkpoint(fs, options);
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report.ok() ? *report : ConversionReport();
+  }
+  void expect_companions(const std::string& checkpoint) {
+    const auto verified = ckpt::verify_target(fs, {.target = checkpoint, .begin = {}, .progress = {}, .cancel = {}});
+    ASSERT_TRUE(verified.ok()) << verified.status().to_string();
+    EXPECT_TRUE(verified->ok()) << checkpoint;
+    convert(checkpoint, checkpoint + ".hf", {.to = "hf"});
+    EXPECT_EQ(get_text(fs, checkpoint + ".hf/tokenizer.json"), "words") << checkpoint;
+  }
+  ckpt::testing::MemFs fs;
+};
+
+TEST_F(HfCompanions, StayWhenACheckpointIsResharded) {
+  ckpt::ReshardOptions options;
+  options.source = "/titan";
+  options.dst = "/wide";
+  options.target.dp = 3;
+  const auto report = ckpt::reshard_checkpoint(fs, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->carried, (std::vector<std::string>{"hf/config.json", "hf/tokenizer.json"}));
+  expect_companions("/wide");
+}
+
+TEST_F(HfCompanions, StayWhenACheckpointIsStrippedWithAndWithoutACast) {
+  for (const auto& [dst, dtype] : {std::pair<std::string, std::optional<DType>>("/plain", {}), std::pair<std::string, std::optional<DType>>("/cast", DType::kBF16)}) {
+    ckpt::StripOptions options;
+    options.src = "/titan";
+    options.dst = dst;
+    options.keep = ckpt::StripKeep::kModel;
+    options.dtype = dtype;
+    auto report = ckpt::plan_strip(fs, options);
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    const Status written = ckpt::write_strip(fs, options, *report);
+    ASSERT_TRUE(written.ok()) << written.to_string();
+    expect_companions(dst);
+  }
+  EXPECT_NE(get_text(fs, "/cast.hf/config.json").find("bfloat16"), std::string::npos);
+}
+
+TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
+  const auto says = [](const ConversionReport& report) {
+    return std::ranges::any_of(report.notes, [](const std::string& note) { return note.starts_with("no tokenizer files are in the checkpoint"); });
+  };
+  EXPECT_FALSE(says(convert("/titan", "/with", {.to = "hf"})));
+  ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());
+  convert("/hf", "/bare", {});
+  EXPECT_TRUE(says(convert("/bare", "/without", {.to = "hf"})));
+}
+
+}  // namespace
+}  // namespace titan::convert
