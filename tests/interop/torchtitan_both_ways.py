@@ -86,7 +86,7 @@ ROPE = "llama3:8:1:4:8192"  # torchtitan's model always has it
 HERE_ONLY = {"model.rope_scaling": ROPE, "model.hf_assets_path": "none", "optimizer.implementation": "fused", "activation_checkpoint.mode": "none",
              "checkpoint.export_dtype": "float32", "checkpoint.last_save_model_only": "false", "training.dataset": "tokens"}
 FED = {**HERE_ONLY, "training.shuffle": "false", "training.sample_stride": SEQ + 1}
-TINY = {"model.dim": 64, "model.n_layers": 2, "model.n_heads": 4, "model.n_kv_heads": 2, "model.ffn_dim": 192, "model.vocab_size": 131,
+TINY = {"model.flavor": "debugmodel", "model.dim": 64, "model.n_layers": 2, "model.n_heads": 4, "model.n_kv_heads": 2, "model.ffn_dim": 192, "model.vocab_size": 131,
         "model.rope_theta": 500000}
 LAYOUTS = {"1x1": {}, "2x1": {"parallelism.data_parallel_shard_degree": 2}, "1x2": {"parallelism.pipeline_parallel_degree": 2},
            "2x2": {"parallelism.data_parallel_shard_degree": 2, "parallelism.pipeline_parallel_degree": 2}}
