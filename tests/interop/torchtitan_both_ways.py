@@ -133,8 +133,8 @@ class Case:
     def train(self, run, layout, data, *extra, settings=FED, expect=0, **more):
         settings = {**self.dims, **settings, "job.dump_folder": run, "job.threads_per_rank": 1, "training.dataset_path": data, "training.global_batch_size": BATCH,
                     "parallelism.data_parallel_shard_degree": 1, **LAYOUTS[layout], **{key.replace("__", "."): value for key, value in more.items()}}
-        ranks = eval(layout.replace("x", "*"))
-        return harness.train(self.config, ranks, settings, extra, expect=expect)[1]
+        stages, rows = map(int, reversed(layout.split("x")))
+        return harness.train(self.config, stages * rows, settings, extra, expect=expect)[1]
 
     def forth(self):
         tokens = numpy.random.default_rng(1).integers(0, self.vocab, size=(20, BATCH, SEQ + 1)).astype("<u2")
