@@ -46,9 +46,9 @@ class Loader {
     if (same_source && value_at.kind == Origin::Kind::kFile)
       return fail(ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
     last_origin_[name] = value_at;
-    // What this trainer lacks may stand in another program's file as long as the command line asks for something else.
-    if (const auto lacking = unsupported_.extract(name); lacking && value_at.kind == Origin::Kind::kFlag)
-      std::erase_if(problems_, [&](const Status& problem) { return problem.message == lacking.mapped(); });
+    // Another program's file may ask for what is not here, as long as the command line asks for something else.
+    if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag)
+      std::erase_if(problems_, [&](const Status& problem) { return problem.message == wrong.mapped(); });
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
     Status status = set_value(*key, value, loaded_.config, name);
@@ -56,7 +56,7 @@ class Loader {
       // A flag already names the key.
       const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
       status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
-      if (status.code == ckpt::Code::kUnsupported) unsupported_[name] = status.message;
+      wrong_values_[name] = status.message;
       return fail(std::move(status));
     }
     if (key->slot) loaded_.origins[name] = value_at;
@@ -98,7 +98,7 @@ class Loader {
   LoadedConfig loaded_;
   std::map<std::string, std::string> names_;         ///< canonical name -> name first used
   std::map<std::string, Origin> last_origin_;
-  std::map<std::string, std::string> unsupported_;   ///< canonical name -> message among problems_
+  std::map<std::string, std::string> wrong_values_;  ///< canonical name -> message among problems_
   std::vector<Status> problems_;
 };
 

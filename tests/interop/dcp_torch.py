@@ -6,6 +6,7 @@
    pieces that cross shards: every tensor equals what torch had, bit by bit.
 2. titan-ckpt writes: `convert --to dcp` of a checkpoint; `torch.distributed.checkpoint.load` takes it key by key, and the parameters
    and optimizer state equal what `titan-ckpt cat` says. A flipped bit is found by our verification.
+3. torch writes the names of torchtitan 0.3.0: our names have the same values.
 TITAN_BIN names the folder of the programs.
 """
 import os
@@ -229,12 +230,32 @@ def ours(work):
     check(done.returncode == 0, f"diff: {done.returncode} {done.stdout} {done.stderr}")
 
 
+def newer_names(work):
+    """The names of torchtitan 0.3.0's debugmodel, as its own state_dict has them."""
+    generator = torch.Generator().manual_seed(3)
+    shapes = {"tok_embeddings.weight": (131, 16), "norm.weight": (16,), "lm_head.weight": (131, 16)}
+    for layer in ("layers.0.", "layers.1."):
+        shapes.update({layer + "attention.qkv_linear.wq.weight": (16, 16), layer + "attention.qkv_linear.wk.weight": (8, 16),
+                       layer + "attention.qkv_linear.wv.weight": (8, 16), layer + "attention.wo.weight": (16, 16), layer + "attention_norm.weight": (16,),
+                       layer + "ffn_norm.weight": (16,), layer + "feed_forward.w1.weight": (48, 16), layer + "feed_forward.w2.weight": (16, 48),
+                       layer + "feed_forward.w3.weight": (48, 16)})
+    state = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    dcp.save(state, checkpoint_id=work / "newer" / "step-7")
+    done = subprocess.run([BIN / "titan-ckpt", "convert", work / "newer" / "step-7", work / "renamed", "--to", "titan"], capture_output=True, text=True)
+    check(done.returncode == 0 and "21 written, 7 renamed" in done.stdout, f"convert: {done.stdout} {done.stderr}")
+    for name, tensor in state.items():
+        ours = name.replace(".qkv_linear.", ".").replace("lm_head.", "output.")
+        check(torch.equal(cat(work / "renamed", ours), tensor), f"{ours} is not {name}")
+    print(f"torchtitan 0.3.0's names: {len(state)} tensors equal")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         one_process(work)
         two_processes(work)
         ours(work)
+        newer_names(work)
         flipped_bit(work)
 
 

@@ -86,7 +86,7 @@ ROPE = "llama3:8:1:4:8192"  # torchtitan's model always has it
 HERE_ONLY = {"model.rope_scaling": ROPE, "model.hf_assets_path": "none", "optimizer.implementation": "fused", "activation_checkpoint.mode": "none",
              "checkpoint.export_dtype": "float32", "checkpoint.last_save_model_only": "false", "training.dataset": "tokens"}
 FED = {**HERE_ONLY, "training.shuffle": "false", "training.sample_stride": SEQ + 1}
-TINY = {"model.dim": 64, "model.n_layers": 2, "model.n_heads": 4, "model.n_kv_heads": 2, "model.ffn_dim": 192, "model.vocab_size": 131,
+TINY = {"model.flavor": "debugmodel", "model.dim": 64, "model.n_layers": 2, "model.n_heads": 4, "model.n_kv_heads": 2, "model.ffn_dim": 192, "model.vocab_size": 131,
         "model.rope_theta": 500000}
 LAYOUTS = {"1x1": {}, "2x1": {"parallelism.data_parallel_shard_degree": 2}, "1x2": {"parallelism.pipeline_parallel_degree": 2},
            "2x2": {"parallelism.data_parallel_shard_degree": 2, "parallelism.pipeline_parallel_degree": 2}}
@@ -133,8 +133,8 @@ class Case:
     def train(self, run, layout, data, *extra, settings=FED, expect=0, **more):
         settings = {**self.dims, **settings, "job.dump_folder": run, "job.threads_per_rank": 1, "training.dataset_path": data, "training.global_batch_size": BATCH,
                     "parallelism.data_parallel_shard_degree": 1, **LAYOUTS[layout], **{key.replace("__", "."): value for key, value in more.items()}}
-        ranks = eval(layout.replace("x", "*"))
-        return harness.train(self.config, ranks, settings, extra, expect=expect)[1]
+        stages, rows = map(int, reversed(layout.split("x")))
+        return harness.train(self.config, stages * rows, settings, extra, expect=expect)[1]
 
     def forth(self):
         tokens = numpy.random.default_rng(1).integers(0, self.vocab, size=(20, BATCH, SEQ + 1)).astype("<u2")

@@ -160,7 +160,7 @@ void write_mini(MemFs& fs, const Mini& mini) {
 
 // lr(11) = 1e-3 (1 - 9.8 / 20) is kNextLr: total 20, ratio 1, no warm-up, floor 0.02: 0.02 + 0.98 (1 - 10/20) = 0.51.
 Settings mini_config(const std::map<std::string, std::string>& changes = {}) {
-  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"optimizer.lr", "1e-3"},
+  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"},
                                              {"training.steps", "20"}, {"training.seq_len", "16"}, {"training.local_batch_size", "1"}};
   for (const auto& [key, value] : changes) rows[key] = value;
   return {rows.begin(), rows.end()};
@@ -190,6 +190,15 @@ TEST(DcpImport, WithTheConfigurationARunCanGoOn) {
   ASSERT_TRUE(model.ok()) << model.status().to_string();
   EXPECT_EQ(model->n_kv_heads, 1u);
   EXPECT_EQ(model->rope_scaling, RopeScaling{});
+}
+
+TEST(DcpImport, TakesTheDataRanksFromTheConfigurationWhereTheSourceHasNone) {
+  const Mini ours{.changes = {{std::vector<std::string>{"dataloader", "world_size"}, std::nullopt}}};
+  const Result<ImportPlan> result = plan(ours, {{}, mini_config({{"parallelism.data_parallel_shard_degree", "2"}, {"parallelism.data_parallel_replicate_degree", "3"}})});
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(result->train->tokens, 320u * 6);
+  EXPECT_THAT(result->notes, ::testing::Contains(HasSubstr("6 data ranks, taken from the configuration")));
+  EXPECT_THAT(plan(ours, {{}, mini_config()}).status().hint, HasSubstr("--set parallelism.data_parallel_shard_degree=N"));
 }
 
 TEST(DcpImport, WithoutTheConfigurationTakesTheTensorsAlone) {
@@ -242,6 +251,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"WrongEps", {}, {{"optimizer.eps", "1e-6"}}, "eps is 1e-08, but optimizer.eps"},
         Refused{"OtherOptimizer", {}, {{"optimizer.name", "\"Adam\""}}, "only AdamW can go on"},
         Refused{"NoHeads", {}, {{"model.n_heads", "not set"}}, "does not say how many heads"},
+        Refused{"MaskedFlavor", {}, {{"model.n_heads", "not set"}, {"model.flavor", "\"8B_flex\""}}, "flavour `8B_flex` masks attention between documents"},
+        Refused{"NoTheta", {}, {{"model.rope_theta", "not set"}}, "does not say model.rope_theta"},
         Refused{"WrongHeads", {}, {{"model.n_heads", "3"}}, "do not make whole heads"},
         Refused{"WrongDim", {}, {{"model.dim", "16"}}, "model.dim is 16 in the configuration and 8 in the tensors"},
         Refused{"EpochBehind", {.changes = {{Path{"lr_scheduler", "last_epoch"}, Value::of(std::int64_t{9})}}}, {}, "lr_scheduler.last_epoch is 9, but train_state.step is 10"},

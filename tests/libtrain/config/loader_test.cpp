@@ -108,6 +108,17 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   }
 }
 
+TEST(Loader, TheCommandLineMayReplaceWhatTheFileAsksForInVain) {
+  const std::string theirs = "model.flavor = \"mine\"\nmodel.hf_assets_path = \"./tokenizer\"\nactivation_checkpoint.mode = \"selective\"\ntraining.dataset = \"c4\"\n";
+  const std::vector<std::string> flags = {"--model.flavor=8B", "--model.hf_assets_path=none", "--activation_checkpoint.mode=none", "--training.dataset=tokens"};
+  const auto loaded = load_config_text(theirs, "run.toml", flags);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->config.training.dataset, "tokens");
+  // What is left unanswered, or answered in vain, is still refused.
+  EXPECT_THAT(load_config_text(theirs, "run.toml", {flags[0], flags[1], flags[2]}).status().message, HasSubstr("training.dataset = \"c4\""));
+  EXPECT_THAT(load_config_text("training.dataset = \"c4\"", "run.toml", {"--training.dataset=pile"}).status().message, HasSubstr("flag --training.dataset"));
+}
+
 TEST(Loader, NamesAllUnknownKeysAtOnce) {
   const Status status = load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[compile]\nenable = true\n");
   EXPECT_EQ(status.code, Code::kInvalid);

@@ -131,6 +131,28 @@ TEST(DecideStart, AnImportedStepWithoutADataPositionNeedsPermission) {
   EXPECT_EQ(allowed->step, 40u);
 }
 
+TEST(DecideStart, AStepConvertedWithoutAConfigurationSaysWhatItLacks) {
+  Folders f;
+  f.save(kOwn, 40);
+  const std::string step = std::string(kOwn) + "/step-00000040";
+  auto reader = ckpt::CheckpointReader::open(f.fs, step);
+  ASSERT_TRUE(reader.ok());
+  ckpt::Manifest manifest = reader->manifest();
+  for (const std::string name : {"lr_scheduler", "dataloader", "train_state"}) {
+    std::erase_if(manifest.components, [&](const ckpt::ComponentEntry& c) { return c.name == name; });
+    std::erase_if(manifest.files, [&](const ckpt::FileEntry& file) { return file.path == name + ".json"; });
+    ASSERT_TRUE(f.fs.remove_file(step + "/" + name + ".json").ok());
+  }
+  ASSERT_TRUE(f.fs.remove_file(step + "/manifest.json").ok());
+  ASSERT_TRUE(ckpt::write_manifest(f.fs, step, manifest).ok());
+  for (const std::string& resume : {std::string("auto"), step}) {
+    const auto refused = f.decide(resume);
+    EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible) << resume;
+    EXPECT_THAT(refused.status().message, HasSubstr("has no lr_scheduler, dataloader, train_state"));
+    EXPECT_THAT(refused.status().hint, HasSubstr("--config torchtitan.toml"));
+  }
+}
+
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   Config config;
   config.checkpoint.initial_load_path = "/a";
