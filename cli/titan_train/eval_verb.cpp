@@ -12,6 +12,7 @@
 #include "cli/ui/table.h"
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
+#include "converters/import.h"
 #include "libtrain/config/model_source.h"
 #include "libtrain/config/stored_dims.h"
 #include "libtrain/loop/evaluation.h"
@@ -83,11 +84,23 @@ class LogitsFile {
   bool done_ = false;
 };
 
+/// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
+Result<train::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
+  const ckpt::Settings rows = train::known_model(source.model_config(), source.tensors());
+  const std::vector<std::string> unknown = train::unknown_model_keys({}, rows);
+  if (unknown.empty() || convert::detect_format(ckpt::posix_fs(), given) == nullptr) return train::stored_dims(rows, source.path());
+  std::string names;
+  for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
+  return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
+      .with_hint("titan-ckpt convert " + given + " NEW --to titan --config FILE.toml --skip 'optimizer.*', where FILE.toml has model.flavor or model.n_heads, "
+                 "and what is not torchtitan's default; then titan-train eval NEW");
+}
+
 Result<EvalReport> run_eval(const ui::Command& command) {
   const auto tokens = command.value("tokens");
   if (!tokens) return ckpt::invalid("`titan-train eval` needs --tokens FILE").with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
-  TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, train::stored_dims(train::known_model(source->model_config(), source->tensors()), source->path()));
+  TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, model_of(*source, command.positionals[0]));
   train::TokenRows::Options options;
   TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
   TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));

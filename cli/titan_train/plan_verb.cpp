@@ -47,8 +47,10 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
+  // Of which model could only be said with the checkpoint.
+  if (!start.ok() && config.checkpoint.initial_load_path) return start.status();
   auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
-  if (!made.ok()) return loaded.config.checkpoint.initial_load_path ? start.status() : made.status();
+  if (!made.ok()) return made.status();
   const train::RunPlan plan = std::move(*made);
   report.ranks_from = ranks.from;
   report.config_file = arguments.command.positionals[0];

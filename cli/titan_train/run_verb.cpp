@@ -44,7 +44,7 @@ std::optional<std::string> environment(const char* name) {
   options.resume = arguments.command.value("resume").value_or("auto");
   options.allow = allow_words(arguments.command);
   options.open_weights = weight_opener();
-  options.threads = train::choose_threads(loaded->config, options.resume, env.local_world);
+  options.threads = train::choose_threads(loaded->config, options.resume, env.local_world, options.open_weights);
   train::ensure_thread_env(options.threads);
   train::install_stop_handlers();
   options.loaded = std::move(*loaded);
@@ -124,7 +124,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   train::LaunchOptions options;
   options.nproc = *nproc;
   options.argv = words;
-  options.threads_per_rank = train::choose_threads(loaded->config, resume, *nproc);
+  options.threads_per_rank = train::choose_threads(loaded->config, resume, *nproc, weight_opener());
   options.run_dir = loaded->config.job.dump_folder;
   train::LaunchEvents events;
   events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };

@@ -107,9 +107,9 @@ Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settin
   return loaded;
 }
 
-Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path) {
-  if (given(loaded, kFlavor) || says_all(rows)) return ckpt::ok_status();
+std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows) {
   std::vector<std::string> missing;
+  if (given(loaded, kFlavor) || says_all(rows)) return missing;
   for (const char* key : kModelDimensions)
     if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
   // Who says neither eps nor theta does not say either that RoPE is as it is.
@@ -117,6 +117,11 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
   // Both follow from the number of heads and the shapes.
   if (std::ranges::find(missing, "model.n_heads") != missing.end() && ckpt::has_setting(rows, "model.dim"))
     std::erase_if(missing, [](const std::string& key) { return key == "model.n_kv_heads" || key == "model.head_dim"; });
+  return missing;
+}
+
+Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path) {
+  const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
   return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
       .with_hint("set these keys under [model], or a model.flavor that is this model");

@@ -19,6 +19,9 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
 /// flags give. A flavour that was given gives all of them. \error kIncompatible: a row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
+/// What neither the configuration nor the checkpoint says of the model, for people: "model.n_heads", ... What follows from the
+/// number of heads and the shapes is left out. Empty where a flavour was given.
+std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows);
 /// Fails where neither the configuration nor the checkpoint says what a key of the model is, which the flavour's default would
 /// decide in silence. \error kIncompatible
 Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);

@@ -81,7 +81,8 @@ TransferRule transfer_rule(const std::string& key) {
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow) {
   Permission permission;
   std::vector<std::string> names = allowed_names();
-  if (config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only) {
+  const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
+  if (with_weights) {
     names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
     std::ranges::sort(names);
   }
@@ -98,7 +99,12 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
       std::ranges::replace(name, '-', '_');
       name = canonical_name(name);
       if (name.empty()) return ckpt::invalid("--allow " + words + ": expected KEY[,KEY...]");
-      if (!std::ranges::binary_search(names, name)) return refuse(name);
+      if (!std::ranges::binary_search(names, name)) {
+        if (with_weights && name.starts_with("model.") && find_key(name) != nullptr)
+          return ckpt::invalid("--allow " + name + ": with --init-from only model.norm_eps, model.rope_scaling and model.rope_theta may differ from the weights'")
+              .with_hint("leave the key out of the configuration: then it is the checkpoint's");
+        return refuse(name);
+      }
       open(name);
     }
   }

@@ -233,10 +233,11 @@ TrainOutcome train(const TrainOptions& options) {
   return outcome;
 }
 
-int choose_threads(const Config& config, const std::string& resume, int local_ranks) {
+int choose_threads(const Config& config, const std::string& resume, int local_ranks, const ckpt::WeightOpener& open_weights) {
   if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
   ckpt::Fs& fs = ckpt::posix_fs();
-  const auto request = start_request(config, resume);
+  auto request = start_request(config, resume);
+  if (request.ok()) request->open_weights = open_weights;
   const auto start = request.ok() ? decide_start(fs, *request, {}) : Result<StartDecision>(request.status());
   if (start.ok() && start->mode == StartMode::kResume) {
     const auto reader = ckpt::CheckpointReader::open(fs, start->path);

@@ -33,6 +33,7 @@ struct TrainOutcome {
 TrainOutcome train(const TrainOptions& options);
 
 /// Threads per rank: job.threads_per_rank, else what the checkpoint that a resume would take says, else cores / local ranks.
-int choose_threads(const Config& config, const std::string& resume, int local_ranks);
+/// `open_weights` opens those of --init-from.
+int choose_threads(const Config& config, const std::string& resume, int local_ranks, const ckpt::WeightOpener& open_weights);
 
 }  // namespace titan::train

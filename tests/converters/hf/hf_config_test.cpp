@@ -98,6 +98,10 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
   expect_refusals(kLlama4, {
       {"architectures", R"(["Qwen3ForCausalLM"])", "'Qwen3ForCausalLM' is not supported: Titan's model has no norms of queries and keys"},
       {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
+      {"architectures", R"(["Qwen3MoeForCausalLM"])", "no experts"},
+      {"architectures", R"(["GemmaForCausalLM"])", "'GemmaForCausalLM' is not supported: Titan's model has no scaled embeddings, GELU and norms with an offset"},
+      {"architectures", R"(["Gemma2ForCausalLM"])", "capped logits and sliding windows"},
+      {"architectures", R"(["Phi3ForCausalLM"])", "no fused projections"},
       {"architectures", R"(["FancyForCausalLM"])", "'FancyForCausalLM' is not supported"},
       {"architectures", R"([7])", "'' is not supported"},
       {"hidden_act", "\"gelu\"", "the activation is 'gelu'"},

@@ -129,6 +129,7 @@ TEST(ModelSource, ShapesTellWhatTheyShow) {
   EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
   EXPECT_EQ(status.message,
             "some/dcp does not say what model it holds, and the configuration does not either: model.n_heads, model.norm_eps, model.rope_theta, model.rope_scaling (\"none\" without scaling)");
+  EXPECT_THAT(unknown_model_keys({}, known), testing::SizeIs(4));
   EXPECT_TRUE(check_model_known(from_weights("", {"--model.flavor=8B"}), known, "x").ok());
   EXPECT_TRUE(check_model_known(from_weights(""), rows_of({}), "x").ok());
 }
