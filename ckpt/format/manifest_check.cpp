@@ -28,6 +28,9 @@ struct Usage {
 
 std::vector<Extent> joined(const std::vector<std::vector<Extent>>& lists) {
   std::vector<Extent> all;
+  std::size_t count = 0;
+  for (const std::vector<Extent>& list : lists) count += list.size();
+  all.reserve(count + 1);  // and the table
   for (const std::vector<Extent>& list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
@@ -105,14 +108,16 @@ class Checker {
     std::uint64_t elements = 0;
     if (record.meta.shape.size() > 32) return wrong("it has more than 32 dimensions");
     const std::uint64_t size = dtype_size(tensor.dtype);
-    if (!checked_elements(record.meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / size)
+    std::uint64_t tensor_bytes = 0;
+    if (!checked_elements(record.meta.shape, &elements) || __builtin_mul_overflow(elements, size, &tensor_bytes) || tensor_bytes > std::uint64_t{1} << 63)
       return wrong("its shape overflows");
     const LeafGrid grid{elements, manifest_.leaf_elements};
     if (tensor.chunk != grid.chunk_extent())
       return wrong("chunk is " + std::to_string(tensor.chunk) + ", expected " + std::to_string(grid.chunk_extent()));
+    const std::uint64_t leaves = grid.count();
     std::uint64_t next = 0;
     for (const Piece& piece : tensor.pieces) {
-      if (piece.first_leaf != next || piece.leaf_count == 0 || piece.leaf_count > grid.count() - next)
+      if (piece.first_leaf != next || piece.leaf_count == 0 || piece.leaf_count > leaves - next)
         return wrong("its pieces do not cover leaf " + std::to_string(next) + " exactly once");
       next += piece.leaf_count;
       if (piece.file >= manifest_.files.size() || manifest_.files[piece.file].role != FileRole::kShard)
@@ -131,7 +136,7 @@ class Checker {
       totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }
-    if (next != grid.count()) return wrong("its pieces do not cover leaf " + std::to_string(next));
+    if (next != leaves) return wrong("its pieces do not cover leaf " + std::to_string(next));
     return ok_status();
   }
 

@@ -21,8 +21,7 @@ bool checked_elements(std::span<const std::uint64_t> shape, std::uint64_t* count
   std::uint64_t product = empty ? 0 : 1;
   if (!empty) {
     for (std::uint64_t dimension : shape) {
-      if (dimension > kMax / product) return false;
-      product *= dimension;
+      if (__builtin_mul_overflow(product, dimension, &product) || product > kMax) return false;
     }
   }
   *count = product;

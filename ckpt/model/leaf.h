@@ -21,7 +21,10 @@ struct LeafGrid {
   /// Number of leaves; 0 for a tensor without elements.
   std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
   /// First element of leaf `i`; `i == count()` gives `elements`.
-  std::uint64_t begin(std::uint64_t i) const { return i >= count() ? elements : i * leaf_elements; }
+  std::uint64_t begin(std::uint64_t i) const {
+    std::uint64_t at = 0;  // no division, which takes longer than all else that is done for a tensor of one leaf
+    return __builtin_mul_overflow(i, leaf_elements, &at) || at > elements ? elements : at;
+  }
   /// Elements of leaf `i`.
   std::uint64_t length(std::uint64_t i) const { return begin(i + 1) - begin(i); }
   /// Extent of an HDF5 chunk: min(leaf, elements of the tensor), never of a piece.

@@ -112,8 +112,10 @@ def killed(bench, verb, seconds, dice):
             flags = ["--force"]
         else:
             early += 1
+        begin = time.monotonic()
         rerun = bench.start(*flags, verb=verb)
         error = rerun.communicate()[1]
+        seconds = min(seconds, time.monotonic() - begin)
         bench.check(what + ", rerun", rerun.returncode, [0], error)
         bench.expect_whole(what + ", rerun", verb)
         bench.clear()
@@ -155,24 +157,27 @@ def prune_killed(bench, programs, dice):
     return early
 
 
-def interrupted(bench, seconds, dice):
-    stopped = 0
-    for number in (signal.SIGINT, signal.SIGTERM) * 15:
+def interrupted(bench, dice):
+    """Signals once something is there to leave behind; where they come too late the next ones come sooner."""
+    stopped, wait = 0, 0.02
+    for number in (signal.SIGINT, signal.SIGTERM) * 50:
         if stopped == 6:
             break
         process = bench.start()
-        time.sleep(dice.uniform(0.2, 0.8) * seconds)
+        while process.poll() is None and not os.path.exists(f"{bench.dst}.tmp-rewrite/new"):
+            pass
+        time.sleep(dice.uniform(0, wait))
         process.send_signal(number)
         error = process.communicate()[1]
-        # Before the handlers are there the signal ends the process as such.
-        bench.check(f"signal {number}", process.returncode, [0, 128 + number, -number], error)
+        bench.check(f"signal {number}", process.returncode, [0, 128 + number], error)
         if process.returncode == 128 + number:
             stopped += 1
             bench.expect_nothing_left(f"signal {number}")
+        else:
+            wait /= 2
         bench.clear()
-        shutil.rmtree(f"{bench.dst}.tmp-rewrite", ignore_errors=True)
-    if stopped == 0:
-        fail("no signal came in the middle")
+    if stopped < 6:
+        fail(f"{stopped} of 100 signals came in the middle, expected 6")
     return stopped
 
 
@@ -244,7 +249,7 @@ def main():
             if digest(bench.inputs) != bench.pristine:
                 fail(f"{verb}: the source has changed")
             if verb == "reshard":
-                stopped = interrupted(bench, seconds, dice)
+                stopped = interrupted(bench, dice)
         if early["reshard"] == 0:
             fail("no kill came before the end of a reshard")
         two_at_once(bench)

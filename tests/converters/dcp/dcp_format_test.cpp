@@ -160,7 +160,7 @@ void write_mini(MemFs& fs, const Mini& mini) {
 
 // lr(11) = 1e-3 (1 - 9.8 / 20) is kNextLr: total 20, ratio 1, no warm-up, floor 0.02: 0.02 + 0.98 (1 - 10/20) = 0.51.
 Settings mini_config(const std::map<std::string, std::string>& changes = {}) {
-  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"optimizer.lr", "1e-3"},
+  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"},
                                              {"training.steps", "20"}, {"training.seq_len", "16"}, {"training.local_batch_size", "1"}};
   for (const auto& [key, value] : changes) rows[key] = value;
   return {rows.begin(), rows.end()};
