@@ -92,8 +92,8 @@ Result<train::ModelDims> model_of(const ckpt::WeightSource& source, const std::s
   std::string names;
   for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
   return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
-      .with_hint("titan-ckpt convert " + given + " NEW --to titan --config FILE.toml --skip 'optimizer.*', where FILE.toml has model.flavor or model.n_heads, "
-                 "and what is not torchtitan's default; then titan-train eval NEW");
+      .with_hint("titan-ckpt convert " + given + " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
+                 "torchtitan's default; then titan-train eval NEW");
 }
 
 Result<EvalReport> run_eval(const ui::Command& command) {

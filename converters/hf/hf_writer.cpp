@@ -119,7 +119,7 @@ Result<Settings> HfWriter::model_rows() const {
   Settings rows = manifest_.config;
   if (!options_.config) return rows;
   for (const auto& [key, given] : *options_.config) {
-    if (!key.starts_with("model.")) continue;
+    if (!key.starts_with("model.") || given == "\"none\"") continue;
     const std::string own = ckpt::setting(manifest_.config, key);
     if (own != ckpt::kNotSet && own != given) return ckpt::incompatible(source_.path() + ": " + key + " is " + own + ", the configuration says " + given);
     if (own == ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, given}});

@@ -18,6 +18,7 @@ BASE, NEXT = 1e-3, 1e-3 * (0.02 + 0.98 * 0.5)
 TOML = """[model]
 flavor = "mine"
 n_heads = 2
+rope_theta = 500000.0
 
 [optimizer]
 lr = 1e-3
