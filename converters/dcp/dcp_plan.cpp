@@ -10,6 +10,7 @@
 #include "converters/dcp/names.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/name_table.h"
 #include "converters/skip.h"
 
 namespace titan::convert::dcp {
@@ -55,7 +56,7 @@ class Planner {
   // Tensors of element types that a checkpoint of ours cannot hold.
   Status sort_in_others() {
     for (const auto& [name, dtype] : source_.others()) {
-      if (follows_from_config(name)) {
+      if (torchtitan_names().derivable(name)) {
         plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
       } else if (!skip_.takes(name)) {
         return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip GLOB");
@@ -70,7 +71,7 @@ class Planner {
       plan_.report.push_back(report(i, Fate::kSkipped, ""));
       return {};
     }
-    if (follows_from_config(name)) {
+    if (torchtitan_names().derivable(name)) {
       plan_.report.push_back(report(i, Fate::kDropped, ""));
       return {};
     }

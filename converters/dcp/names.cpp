@@ -4,14 +4,10 @@
 #include <charconv>
 #include <cstdint>
 
+#include "converters/name_table.h"
+
 namespace titan::convert::dcp {
 namespace {
-
-// torchtitan 0.3.0's spelling and ours.
-struct Renamed {
-  std::string_view theirs, ours;
-};
-constexpr Renamed kRenamed[] = {{".attention.qkv_linear.", ".attention."}, {"lm_head.", "output."}};
 
 constexpr std::string_view kInLayer[] = {
     "attention.wq.weight", "attention.wq.bias", "attention.wk.weight", "attention.wk.bias", "attention.wv.weight", "attention.wv.bias",
@@ -19,14 +15,10 @@ constexpr std::string_view kInLayer[] = {
 };
 
 std::string our_name(std::string_view name, bool& newer) {
-  std::string out(name);
-  for (const Renamed& row : kRenamed) {
-    const std::size_t at = row.theirs.front() == '.' ? out.find(row.theirs) : out.starts_with(row.theirs) ? 0 : std::string::npos;
-    if (at == std::string::npos) continue;
-    out.replace(at, row.theirs.size(), row.ours);
-    newer = true;
-  }
-  return out;
+  const std::optional<MappedName> mapped = torchtitan_names().ours(name);
+  if (!mapped) return std::string(name);
+  newer = true;
+  return mapped->name;
 }
 
 }  // namespace
@@ -52,8 +44,6 @@ DcpKey parse_key(std::string_view key) {
   }
   return out;
 }
-
-bool follows_from_config(std::string_view key) { return key == "freqs_cis" || key.ends_with(".freqs_cis") || key == "rope.cache"; }
 
 ModelOrder model_order(const std::string& parameter) {
   if (parameter.starts_with("tok_embeddings.")) return {0, 0, 0, parameter};

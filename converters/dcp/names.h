@@ -27,9 +27,6 @@ struct DcpKey {
 /// Takes a flattened key apart. Model keys have no prefix, so whatever has none is a parameter.
 DcpKey parse_key(std::string_view key);
 
-/// True for tensors that follow from the configuration (rotary tables that old checkpoints hold).
-bool follows_from_config(std::string_view key);
-
 /// Where a parameter stands in a Llama's order: compare as tuples. Names that are none of its come last, by name.
 struct ModelOrder {
   int group = 0;

@@ -7,8 +7,8 @@
 #include "ckpt/model/shape_text.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
-#include "converters/hf/names.h"
 #include "converters/model_config.h"
+#include "converters/name_table.h"
 #include "converters/skip.h"
 
 namespace titan::convert {
@@ -66,9 +66,9 @@ class Planner {
     const std::string& name = tensors_[i].name;
     if (skip_.takes(name)) {
       plan_.report.push_back(report(i, Fate::kSkipped));
-    } else if (derivable(name)) {
+    } else if (huggingface_names().derivable(name)) {
       plan_.report.push_back(report(i, Fate::kDropped));
-    } else if (const auto mapped = titan_name(name)) {
+    } else if (const auto mapped = huggingface_names().ours(name)) {
       ours_.emplace(mapped->name, Entry{i, mapped->rows});
     } else {
       left_over_.push_back(name);
@@ -79,7 +79,7 @@ class Planner {
     const ckpt::ParameterMeta& meta = plan_.parameters[parameter];
     const auto at = ours_.find(meta.name);
     if (at == ours_.end()) {
-      const auto name = hf_name(meta.name);
+      const auto name = huggingface_names().theirs(meta.name);
       missing_.push_back(name ? name->name : meta.name);
       return ckpt::ok_status();
     }

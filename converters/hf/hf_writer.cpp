@@ -12,8 +12,8 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
-#include "converters/hf/names.h"
 #include "converters/hf/safetensors.h"
+#include "converters/name_table.h"
 #include "converters/range_reader.h"
 #include "converters/rotary.h"
 #include "converters/skip.h"
@@ -150,7 +150,7 @@ Status HfWriter::add(std::uint32_t parameter) {
     report_.push_back({.from = name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
     return ckpt::ok_status();
   }
-  const std::optional<MappedName> mapped = hf_name(name);
+  const std::optional<MappedName> mapped = huggingface_names().theirs(name);
   if (!mapped || (model_.tied && name == "output.weight"))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format").with_hint("leave it out with --skip GLOB");
   const std::uint64_t head_dim = mapped->rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;

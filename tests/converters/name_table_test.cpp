@@ -1,0 +1,71 @@
+#include "converters/name_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "converters/model_config.h"
+
+namespace titan::convert {
+namespace {
+
+TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
+  ModelConfig model{.dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
+  model.qkv_bias = true;
+  std::set<std::string> seen;
+  std::size_t queries = 0, keys = 0;
+  for (const ckpt::ParameterMeta& meta : model_parameters(model)) {
+    const auto there = huggingface_names().theirs(meta.name);
+    ASSERT_TRUE(there) << meta.name;
+    EXPECT_TRUE(seen.insert(there->name).second) << there->name;
+    const auto back = huggingface_names().ours(there->name);
+    ASSERT_TRUE(back) << there->name;
+    EXPECT_EQ(*back, (MappedName{meta.name, there->rows}));
+    queries += there->rows == Rows::kQuery;
+    keys += there->rows == Rows::kKey;
+  }
+  EXPECT_EQ(queries, 24u);
+  EXPECT_EQ(keys, 24u);
+}
+
+TEST(HuggingfaceNames, MapsTheProjectionsToTheRightOnes) {
+  EXPECT_EQ(huggingface_names().ours("model.layers.10.self_attn.q_proj.bias"), (MappedName{"layers.10.attention.wq.bias", Rows::kQuery}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.k_proj.weight"), (MappedName{"layers.0.attention.wk.weight", Rows::kKey}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.v_proj.weight"), (MappedName{"layers.0.attention.wv.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.gate_proj.weight"), (MappedName{"layers.7.feed_forward.w1.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.down_proj.weight"), (MappedName{"layers.7.feed_forward.w2.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.up_proj.weight"), (MappedName{"layers.7.feed_forward.w3.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().theirs("output.weight"), (MappedName{"lm_head.weight", Rows::kStay}));
+}
+
+TEST(HuggingfaceNames, KnowsNoOtherSpelling) {
+  for (const char* name : {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight", "model.layers..self_attn.q_proj.weight",
+                           "model.layers.1x.self_attn.q_proj.weight", "model.layers.1234567890.self_attn.q_proj.weight", "layers.0.self_attn.q_proj.weight",
+                           "model.layers.0.self_attn.q_norm.weight", "model.layers.#.self_attn.q_proj.weight", "model.embed_tokens.weight "})
+    EXPECT_FALSE(huggingface_names().ours(name)) << name;
+}
+
+TEST(HuggingfaceNames, DropsOnlyRotaryTables) {
+  EXPECT_TRUE(huggingface_names().derivable("model.layers.3.self_attn.rotary_emb.inv_freq"));
+  EXPECT_TRUE(huggingface_names().derivable("model.rotary_emb.inv_freq"));
+  EXPECT_FALSE(huggingface_names().derivable("model.layers.3.self_attn.q_proj.weight"));
+}
+
+TEST(NameTable, RefusesLinesThatAreNoRow) {
+  EXPECT_EQ(NameTable("# a comment\n\na.#.b\tc.#\tkey\n").ours("a.7.b"), (MappedName{"c.7", Rows::kKey}));
+  for (const char* line : {"a", "a\t", "\tb", "a\tb\tvalue", "a\tb\tkey\tmore"}) EXPECT_THROW(NameTable{line}, std::logic_error) << line;
+}
+
+TEST(TorchtitanNames, OfEveryNewerOneLeadBack) {
+  for (const char* ours : {"layers.3.attention.wq.weight", "layers.3.attention.wk.bias", "layers.11.attention.wv.weight", "output.weight"}) {
+    const auto theirs = torchtitan_names().theirs(ours);
+    ASSERT_TRUE(theirs) << ours;
+    EXPECT_NE(theirs->name, ours);
+    EXPECT_EQ(torchtitan_names().ours(theirs->name), (MappedName{ours, Rows::kStay}));
+  }
+  EXPECT_FALSE(torchtitan_names().theirs("layers.3.attention.wo.weight"));
+  EXPECT_TRUE(torchtitan_names().derivable("freqs_cis"));
+}
+
+}  // namespace
+}  // namespace titan::convert
