@@ -28,6 +28,13 @@ Result<ckpt::Digest> copy(ckpt::File& from, std::uint64_t bytes, ckpt::File& to)
 
 }  // namespace
 
+std::string through_link(Fs& fs, const std::string& path) {
+  const auto info = fs.stat(path);
+  if (!info.ok() || info->type != ckpt::FileType::kOther) return path;
+  const Result<std::string> real = fs.real_path(path);
+  return real.ok() ? *real : path;
+}
+
 Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& checkpoint, const std::string& folder) {
   std::vector<FileEntry> entries;
   if (companions.empty()) return entries;
@@ -45,28 +52,30 @@ Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Compani
   return entries;
 }
 
-Result<std::string> read_companion(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& name, std::uint64_t limit) {
-  const std::string member = folder + "/" + name;
-  for (const FileEntry& entry : checkpoint.manifest().files) {
-    if (entry.path != member || entry.role != ckpt::FileRole::kDerived) continue;
-    const std::string path = join_path(checkpoint.path(), member);
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, limit));
-    if (bytes.size() != entry.bytes || ckpt::digest_of(bytes) != entry.whole) return ckpt::corrupt(path + " does not match its digest");
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return ckpt::not_found(checkpoint.path() + " has no " + member);
-}
-
-Status copy_companions(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& destination,
-                       const std::function<bool(const std::string& name)>& wanted) {
+std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const std::string& folder) {
+  std::vector<Companion> list;
   for (const FileEntry& entry : checkpoint.manifest().files) {
     const std::string name = entry.path.substr(std::min(folder.size() + 1, entry.path.size()));
-    if (entry.role != ckpt::FileRole::kDerived || entry.path != folder + "/" + name || name.find('/') != std::string::npos || !wanted(name)) continue;
-    const std::string path = join_path(checkpoint.path(), entry.path);
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(path));
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, name)));
-    TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, entry.bytes, *to));
-    if (digest != entry.whole) return ckpt::corrupt(path + " does not match its digest");
+    if (entry.role != ckpt::FileRole::kDerived || entry.path != folder + "/" + name || name.find('/') != std::string::npos) continue;
+    list.push_back({join_path(checkpoint.path(), entry.path), name, entry.whole});
+  }
+  return list;
+}
+
+Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, companion.path, limit));
+  if (companion.digest && ckpt::digest_of(bytes) != *companion.digest) return ckpt::corrupt(companion.path + " does not match its digest");
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination, const std::function<bool(const std::string& name)>& wanted) {
+  for (const Companion& companion : companions) {
+    if (!wanted(companion.name)) continue;
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t bytes, from->size());
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, companion.name)));
+    TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, bytes, *to));
+    if (companion.digest && digest != *companion.digest) return ckpt::corrupt(companion.path + " does not match its digest");
   }
   return ckpt::ok_status();
 }

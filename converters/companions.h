@@ -8,16 +8,21 @@
 
 namespace titan::convert {
 
+/// `path`, or where it leads when it is a symbolic link: Hugging Face's cache consists of links to its blobs.
+std::string through_link(Fs& fs, const std::string& path);
+
 /// Copies `companions` to `<checkpoint>/<folder>/`, synced (the folder is made, its names are not synced); returns their member entries.
 Result<std::vector<ckpt::FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& checkpoint,
                                                      const std::string& folder);
 
-/// Reads member `<folder>/<name>`, checked against its digest. \error kNotFound, kCorrupt
-Result<std::string> read_companion(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& name,
-                                   std::uint64_t limit);
+/// The members `<folder>/<name>` of a checkpoint of ours.
+std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const std::string& folder);
 
-/// Copies the members of `<folder>/` whose name `wanted` takes to `destination`, each checked and synced.
-Status copy_companions(Fs& fs, const CheckpointReader& checkpoint, const std::string& folder, const std::string& destination,
+/// Reads a companion, checked against its digest. \error kCorrupt, kFailed
+Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit);
+
+/// Copies those whose name `wanted` takes to the folder `destination`, each checked and synced.
+Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,
                        const std::function<bool(const std::string& name)>& wanted);
 
 }  // namespace titan::convert

@@ -5,6 +5,7 @@
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_folder.h"
+#include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/model_config.h"
 
@@ -40,16 +41,37 @@ Result<const Format*> target_format(const Format* from, const std::string& name)
 Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::string& path, const ConvertOptions& options) {
   if (options.dtype) return ckpt::unsupported("imports keep the elements' type").with_hint("`titan-ckpt strip --dtype` casts a checkpoint");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignCheckpoint> source, format.open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(const ImportPlan plan, source->plan({options.skip, options.config}));
+  TITAN_ASSIGN_OR_RETURN(const ImportPlan plan, source->plan({.skip = options.skip, .config = options.config}));
   const ImportTarget target{.destination = options.destination, .force = options.force, .dry_run = options.dry_run, .created = options.created, .writer = options.writer};
   return import_checkpoint(fs, format, *source, plan, target, options.progress);
 }
 
-Result<CheckpointReader> open_source(Fs& fs, const Format* format, const std::string& path, const ConvertOptions& options) {
-  if (format == nullptr) return CheckpointReader::open(fs, path);
+// A flag that does nothing is a mistake.
+Status check_flags(const Format* to, const ConvertOptions& options) {
+  const std::string target = to == nullptr ? kTitan : to->name();
+  const auto useless = [&](bool given, const char* flag, const char* where) {
+    return given ? ckpt::invalid(std::string("`") + flag + "` has no effect with --to " + target).with_hint(std::string("it is for --to ") + where) : ckpt::ok_status();
+  };
+  TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf and --to dcp"));
+  TITAN_RETURN_IF_ERROR(useless(options.max_shard_bytes && target != "hf", "--max-shard-size", "hf"));
+  return useless(options.lr_from_config && target != "dcp", "--lr-from-config", "dcp");
+}
+
+struct Source {
+  CheckpointReader reader;
+  std::vector<Companion> companions;  // of the format that it goes to
+};
+
+Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const std::string& path, const ConvertOptions& options) {
+  if (format == nullptr) {
+    TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+    std::vector<Companion> companions = companions_of(reader, to.name());
+    return Source{std::move(reader), std::move(companions)};
+  }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({{}, options.config}));
-  return view_checkpoint(*format, std::move(source), std::move(plan));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.config = options.config}));
+  std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
+  return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions)};
 }
 
 }  // namespace
@@ -67,9 +89,12 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   TITAN_ASSIGN_OR_RETURN(const Format* from, source_format(fs, path, options.from));
   if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
+  TITAN_RETURN_IF_ERROR(check_flags(to, options));
   if (to == nullptr) return import_from(fs, *from, path, options);
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader source, open_source(fs, from, path, options));
+  TITAN_ASSIGN_OR_RETURN(const Source opened, open_source(fs, from, *to, path, options));
+  const CheckpointReader& source = opened.reader;
   ExportOptions settings;
+  settings.companions = opened.companions;
   settings.skip = options.skip;
   settings.dtype = options.dtype;
   if (options.max_shard_bytes) settings.max_shard_bytes = *options.max_shard_bytes;

@@ -48,6 +48,7 @@ struct TensorPlan {
 struct Companion {
   std::string path;             ///< to be read
   std::string name;             ///< base name
+  std::optional<ckpt::Digest> digest;  ///< of its bytes, where it is known: of a member of ours
   bool operator==(const Companion&) const = default;
 };
 
@@ -70,6 +71,9 @@ struct ImportPlan {
 struct ImportOptions {
   std::vector<std::string> skip;      ///< shell patterns of foreign tensors to leave out
   std::optional<Settings> config;     ///< of a configuration file that the user named: dotted key -> TOML text
+  /// To be looked at, or to take the model from: what has no place in a checkpoint of ours, or cannot be read beside the model, is
+  /// let be, not refused.
+  bool look = false;
 };
 
 /// Bytes of tensors so far, and in all. An error that it returns ends the work.
@@ -99,6 +103,7 @@ struct ExportOptions {
   bool untie = false;                            ///< write a tied head as a tensor of its own
   bool lr_from_config = false;                   ///< dcp: take the curve from the configuration
   std::optional<Settings> config;                ///< as in ImportOptions
+  std::vector<Companion> companions;             ///< files of this format that travel with the model
 };
 
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.

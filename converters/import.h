@@ -38,6 +38,8 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+/// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else `spec` as it is.
+std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be one such
 /// checkpoint, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);

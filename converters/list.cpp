@@ -48,6 +48,19 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
 
 }  // namespace
 
+std::string resolve_any(Fs& fs, const std::string& spec) {
+  const std::size_t sign = spec.rfind('@');
+  if (sign == std::string::npos || sign == 0 || fs.stat(spec).ok() || ckpt::resolve_checkpoint(fs, spec).ok()) return spec;
+  const std::string run = spec.substr(0, sign), wanted = spec.substr(sign + 1);
+  std::vector<ckpt::ListedStep> steps;
+  for (const std::string& folder : {ckpt::join_path(run, "checkpoint"), run})
+    if (steps.empty()) steps = foreign_steps(fs, folder);
+  std::ranges::stable_sort(steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+  for (const ckpt::ListedStep& step : steps)
+    if (wanted == "latest" ? step.valid : wanted == std::to_string(step.step)) return step.path;
+  return spec;
+}
+
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
   if (const Format* format = detect_format(fs, run)) {
     ckpt::ListReport report;

@@ -154,6 +154,21 @@ std::vector<std::string> model_keys() {
   return keys;
 }
 
+Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given) {
+  Settings rows = own;
+  for (const std::string& key : model_keys())
+    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, value}});
+  const Result<ModelConfig> model = model_from_settings(what, own);
+  if (!model.ok()) return rows;
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", rows));
+  const Settings here = model_settings(*model), there = model_settings(said);
+  for (const std::string& key : model_keys()) {
+    const std::string mine = ckpt::setting(here, key), other = ckpt::setting(there, key);
+    if (mine != other) return ckpt::incompatible(what + ": " + key + " is " + mine + ", the configuration says " + other);
+  }
+  return own;
+}
+
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model) {
   const std::uint64_t q = model.n_heads * model.head_dim, kv = model.n_kv_heads * model.head_dim;
   std::vector<ckpt::ParameterMeta> list;

@@ -104,7 +104,7 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   const Format* format = detect_format(fs, path);
   if (format == nullptr) return CheckpointReader::open(fs, path);
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({}));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.look = true}));
   return view_checkpoint(*format, std::move(source), std::move(plan));
 }
 

@@ -10,7 +10,7 @@ Answer run_cat(const Request& request) {
   ckpt::CatOptions options;
   options.cancel = ui::stop_on_signals();
   options.open = convert::open_any;
-  options.checkpoint = request.command.positionals[0];
+  options.checkpoint = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.tensor = request.command.positionals[1];
   options.out = request.command.value("output").value_or("");
   if (request.command.has("output") && options.out.empty()) return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};

@@ -29,7 +29,7 @@ ckpt::Status read_dtype(const std::string& text, std::optional<ckpt::DType>& dty
 ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   const ui::Command& command = request.command;
   convert::ConvertOptions options;
-  options.source = command.positionals[0];
+  options.source = convert::resolve_any(request.fs, command.positionals[0]);
   options.destination = command.positionals[1];
   options.from = command.value("from").value_or("");
   options.to = command.value("to").value_or("");

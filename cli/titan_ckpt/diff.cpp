@@ -30,8 +30,8 @@ Answer run_diff(const Request& request) {
   ckpt::DiffOptions options;
   options.cancel = ui::stop_on_signals();
   options.open = convert::open_any;
-  options.a = request.command.positionals[0];
-  options.b = request.command.positionals[1];
+  options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
+  options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");
   if (request.command.has("only") && options.scope.only.empty()) return {.error = ckpt::invalid("`--only` is empty, expected a pattern as 'layers.0.*'")};

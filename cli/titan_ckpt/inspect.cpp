@@ -10,7 +10,7 @@ namespace titan::cli {
 
 Answer run_inspect(const Request& request) {
   ckpt::InspectReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, request.command.positionals[0], convert::open_any));
+  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), convert::open_any));
   ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
   if (request.command.has("stats")) {
     if (!view.tensors) view.tensors = "*";

@@ -11,7 +11,7 @@ Answer run_verify(const Request& request) {
   ui::Progress progress(!request.json);
   ckpt::VerifyOptions options;
   options.cancel = ui::stop_on_signals();
-  options.target = request.command.positionals[0];
+  options.target = convert::resolve_any(request.fs, request.command.positionals[0]);
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };

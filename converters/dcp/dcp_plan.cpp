@@ -27,14 +27,18 @@ class Planner {
     for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
     TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
-    if (newer_ && !slots_.empty()) {
+    if (newer_ && !slots_.empty() && options_.look) {
+      slots_.clear();
+      steps_.clear();
+      plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
+    } else if (newer_ && !slots_.empty()) {
       return ckpt::unsupported(source_.path() + " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
           .with_hint("take the model alone: --skip 'optimizer.*'");
     }
     list_parameters();
     if (options_.config) TITAN_RETURN_IF_ERROR(check_model());
     TITAN_RETURN_IF_ERROR(take_slots());
-    if (!left_over_.empty()) {
+    if (!left_over_.empty() && !options_.look) {
       return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_)).with_hint("leave them out with --skip GLOB");
     }
     TITAN_RETURN_IF_ERROR(take_step());
@@ -102,6 +106,7 @@ class Planner {
       plan_.parameters.push_back({place.name, source_.tensors()[source].shape, 0});
       plan_.tensors.push_back({{index, ""}, source, 0});
       plan_.report.push_back(report(source, Fate::kWritten, place.name));
+      if (!place.of_model()) left_over_.push_back(source_.tensors()[source].name);
     }
   }
 
@@ -116,7 +121,8 @@ class Planner {
       if (found->second != parameter.shape) return ckpt::corrupt(source_.path() + ": tensor '" + parameter.name + "' has another shape than the rest of the model makes it");
       shapes.erase(found);
     }
-    for (const auto& [name, shape] : shapes) left_over_.push_back(name);
+    for (const auto& [name, shape] : shapes)
+      if (model_order(name).of_model()) left_over_.push_back(name);  // a layer too many, say; other names are there already
     plan_.config = model_settings(model);
     return {};
   }

@@ -45,6 +45,8 @@ DcpKey parse_key(std::string_view key) {
   return out;
 }
 
+bool ModelOrder::of_model() const { return group < 4 && place < static_cast<int>(std::size(kInLayer)); }
+
 ModelOrder model_order(const std::string& parameter) {
   if (parameter.starts_with("tok_embeddings.")) return {0, 0, 0, parameter};
   if (parameter.starts_with("norm.")) return {2, 0, 0, parameter};

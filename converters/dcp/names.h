@@ -33,6 +33,8 @@ struct ModelOrder {
   std::uint64_t layer = 0;
   int place = 0;
   std::string name;
+  /// False for names that no Llama has.
+  bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };
 ModelOrder model_order(const std::string& parameter);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "converters/companions.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
@@ -23,8 +24,8 @@ std::string parent(const std::string& path) {
 }
 
 bool is_file(Fs& fs, const std::string& path) {
-  const auto info = fs.stat(path);
-  return info.ok() && info->type == ckpt::FileType::kFile;  // through links; a pipe would hang
+  const auto info = fs.stat(through_link(fs, path));
+  return info.ok() && info->type == ckpt::FileType::kFile;  // a pipe would hang
 }
 
 class HfCheckpoint final : public ForeignCheckpoint {
@@ -60,7 +61,7 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
   std::set<std::string_view> seen;
   for (const std::string& name : files) {
     const std::string path = join_path(folder_, name);
-    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(path));
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(through_link(fs, path)));
     TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path));
     for (SafetensorsEntry& entry : header.entries) {
       places_.push_back({files_.size(), header.buffer_offset + entry.begin});
@@ -122,7 +123,7 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const 
 }
 
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kMaxIndexBytes));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
   return decode_hf_index(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 

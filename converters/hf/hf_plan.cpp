@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ckpt/model/shape_text.h"
+#include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/model_config.h"
@@ -22,10 +23,12 @@ constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
 Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
-  const auto bytes = ckpt::read_file(fs, path, kMaxConfigBytes);
+  const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
     TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
-    return read_hf_config(path, config);
+    TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_hf_config(path, config));
+    if (options.config) TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config).status());
+    return model;
   }
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
   if (options.config) return model_from_settings("the configuration", *options.config);
@@ -147,14 +150,24 @@ class Planner {
   std::vector<std::string> left_over_, missing_;
 };
 
+// A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside <model>/blobs): what
+// travels is shown to others later, so it must not be any file of this machine.
+bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
+  for (const std::string& home : {folder, join_path(folder, "../../blobs")})
+    if (const auto place = fs.real_path(home); place.ok() && real.starts_with(*place + "/")) return true;
+  return false;
+}
+
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
   for (const ckpt::DirEntry& entry : entries) {
     if (!is_companion(entry.name)) continue;
-    const std::string path = join_path(folder, entry.name);
+    const std::string name = join_path(folder, entry.name), path = through_link(fs, name);
     TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
-    if (info.type == ckpt::FileType::kFile && info.size <= kMaxCompanionBytes) {
-      plan.companions.push_back({path, entry.name});
+    if (path != name && !may_travel(fs, folder, path)) {
+      plan.notes.push_back(entry.name + " is not taken along: it is a link out of the folder, to " + path);
+    } else if (info.type == ckpt::FileType::kFile && info.size <= kMaxCompanionBytes) {
+      plan.companions.push_back({path, entry.name, {}});
     } else {
       plan.notes.push_back(entry.name + " is not taken along: it is " + (info.type == ckpt::FileType::kFile ? "too large" : "not a regular file"));
     }

@@ -26,7 +26,6 @@ using ckpt::Manifest;
 
 namespace {
 
-constexpr const char* kFolder = "hf";  // of the companions in a checkpoint of ours
 constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 
@@ -103,10 +102,10 @@ Status HfWriter::plan(Fs& fs) {
   if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
   cut_files();
   JsonValue base;
-  if (const auto text = read_companion(fs, source_, kFolder, kHfConfig, kMaxConfigBytes); text.ok()) {
-    TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, *text));
-  } else if (text.status().code != ckpt::Code::kNotFound) {
-    return text.status();
+  const auto known = std::ranges::find(options_.companions, std::string(kHfConfig), &Companion::name);
+  if (known != options_.companions.end()) {
+    TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, *known, kMaxConfigBytes));
+    TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, text));
   }
   make_config(base);
   note_missing_tokenizer();
@@ -117,19 +116,7 @@ Status HfWriter::plan(Fs& fs) {
 // What the checkpoint does not say about its model the configuration may; it cannot say something else.
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config) return manifest_.config;
-  Settings rows = manifest_.config;
-  for (const std::string& key : model_keys())
-    if (const std::string given = ckpt::setting(*options_.config, key); given != ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, given}});
-  const Result<ModelConfig> own = model_from_settings(source_.path(), manifest_.config);
-  if (!own.ok()) return rows;
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", rows));
-  if (said == *own) return manifest_.config;
-  const Settings here = model_settings(*own), there = model_settings(said);
-  for (const std::string& key : model_keys()) {
-    const std::string mine = ckpt::setting(here, key), other = ckpt::setting(there, key);
-    if (mine != other) return ckpt::incompatible(source_.path() + ": " + key + " is " + mine + ", the configuration says " + other);
-  }
-  return rows;
+  return agreed_rows(source_.path(), manifest_.config, *options_.config);
 }
 
 // The tensors must be those that the configuration makes.
@@ -211,7 +198,7 @@ void HfWriter::make_config(const JsonValue& base) {
 
 // A run's saves have none, and neither have checkpoints that came from elsewhere.
 void HfWriter::note_missing_tokenizer() {
-  const bool there = std::ranges::any_of(manifest_.files, [](const ckpt::FileEntry& file) { return file.path.starts_with(std::string(kFolder) + "/tokenizer") || file.path == std::string(kFolder) + "/vocab.json"; });
+  const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name.starts_with("tokenizer") || file.name == "vocab.json"; });
   if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
 }
 
@@ -221,7 +208,7 @@ Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progre
     TITAN_RETURN_IF_ERROR(write_file(fs, join_path(folder, file_name(i, files_.size())), files_[i], progress));
   if (files_.size() > 1) TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfIndex), index_text()));
   TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfConfig), config_.write()));
-  return copy_companions(fs, source_, kFolder, folder, [](const std::string& name) { return name != kHfConfig && is_companion(name); });
+  return copy_companions(fs, options_.companions, folder, [](const std::string& name) { return name != kHfConfig && is_companion(name); });
 }
 
 std::string HfWriter::index_text() const {

@@ -124,7 +124,7 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
   const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
   return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
-      .with_hint("set these keys under [model], or a model.flavor that is this model");
+      .with_hint("set these keys under [model], or a model.flavor that is this model; torchtitan scales RoPE, which its flavours here do not: model.rope_scaling = \"llama3:8:1:4:8192\"");
 }
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
