@@ -1,7 +1,12 @@
 #include "converters/convert.h"
 
+#include <algorithm>
+
+#include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_folder.h"
+#include "converters/dcp/torchtitan.h"
+#include "converters/model_config.h"
 
 namespace titan::convert {
 namespace {
@@ -48,6 +53,14 @@ Result<CheckpointReader> open_source(Fs& fs, const Format* format, const std::st
 }
 
 }  // namespace
+
+Status check_config_key(const std::string& key) {
+  std::vector<std::string> known = model_keys();
+  for (std::string& other : dcp::torchtitan_keys()) known.push_back(std::move(other));
+  if (std::ranges::find(known, key) != known.end()) return ckpt::ok_status();
+  const std::string near = ckpt::did_you_mean(key, known);
+  return ckpt::invalid("`" + key + "` is not a key that a conversion reads").with_hint(near.empty() ? "these are the model's, and those of a torchtitan configuration that shape a run" : near);
+}
 
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, options.source));

@@ -21,6 +21,9 @@ struct ConvertOptions {
   Progress progress;
 };
 
+/// Checks that `key` is one that a conversion reads out of a configuration. \error kInvalid with the nearest
+Status check_config_key(const std::string& key);
+
 /// Converts whole or not at all. \error kInvalid (formats, names), kNotFound, kUnsupported, kIncompatible, kCorrupt, kLocked, kFailed
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options);
 

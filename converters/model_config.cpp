@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_settings.h"
 
 namespace titan::convert {
 
@@ -73,9 +74,10 @@ bool parse(std::string_view text, RopeScaling& scaling) {
 class Taker {
  public:
   explicit Taker(const Settings& settings) : settings_(settings) {}
+  // Accepted settings say of keys that were left open that they were.
   const std::string* find(std::string_view key) const {
     const auto at = std::ranges::find(settings_, key, &Settings::value_type::first);
-    return at == settings_.end() ? nullptr : &at->second;
+    return at == settings_.end() || at->second == ckpt::kNotSet ? nullptr : &at->second;
   }
   template <typename T>
   void take(const char* key, T& value, bool required) {
@@ -137,12 +139,19 @@ Result<ModelConfig> model_from_settings(const std::string& what, const Settings&
   taker.take("model.rope_theta", model.rope_theta, true);
   taker.take("model.tied_embeddings", model.tied, false);
   taker.take("model.qkv_bias", model.qkv_bias, false);
-  if (taker.find(kScaling) != nullptr) taker.take(kScaling, model.rope_scaling.emplace(), false);
+  if (const std::string* scaling = taker.find(kScaling); scaling != nullptr && *scaling != "\"none\"") taker.take(kScaling, model.rope_scaling.emplace(), false);
   if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
         .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
   if (!taker.wrong().empty()) return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
   if (const Status checked = check_model(model); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
   return model;
+}
+
+std::vector<std::string> model_keys() {
+  std::vector<std::string> keys = {"model.norm_eps", "model.rope_theta", "model.tied_embeddings", "model.qkv_bias", kScaling};
+  for (const Dimension& dimension : kDimensions) keys.emplace_back(dimension.key);
+  std::ranges::sort(keys);
+  return keys;
 }
 
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model) {

@@ -34,7 +34,9 @@ ckpt::Status check_model(const ModelConfig& model);
 /// Rows "model.*", ascending by key, as TOML text: dim, head_dim, n_heads, ..., and only when there: model.qkv_bias and
 /// model.rope_scaling = "llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS".
 ckpt::Settings model_settings(const ModelConfig& model);
-/// Reads the rows back; others are ignored. `what` names their holder in messages.
+/// Keys of all rows that say what a model is, ascending.
+std::vector<std::string> model_keys();
+/// Reads the rows back; others are ignored, and those that are "not set". Scaling may be "none". `what` names their holder in messages.
 /// \error kIncompatible naming the rows that are missing or have another type
 ckpt::Result<ModelConfig> model_from_settings(const std::string& what, const ckpt::Settings& settings);
 

@@ -44,6 +44,9 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     if (!options.config) return ckpt::invalid("`--set` changes what `--config` says, which is not given").with_hint("add --config torchtitan.toml");
     for (const std::string& text : set->second) {
       TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, parse_row(text));
+      TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
+      // A file may have the one name of this key, the flag the other: the flag counts.
+      if (row.first == "lr_scheduler.lr_min" || row.first == "lr_scheduler.min_lr_factor") std::erase_if(*options.config, [](const auto& other) { return other.first == "lr_scheduler.lr_min" || other.first == "lr_scheduler.min_lr_factor"; });
       options.config = ckpt::with_rows(std::move(*options.config), {row});
     }
   }

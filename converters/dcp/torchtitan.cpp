@@ -34,8 +34,12 @@ class Rows {
   explicit Rows(const Settings& rows) : rows_(rows) {}
   const Status& status() const { return status_; }
 
+  /// The keys that were looked for.
+  std::vector<std::string> asked;
+
   template <typename T>
   void number(const char* key, T& value) {
+    asked.push_back(key);
     const std::string* text = find(rows_, key);
     if (text == nullptr || *text == ckpt::kNotSet) return;
     std::string digits;
@@ -46,12 +50,14 @@ class Rows {
   }
   template <typename T>
   void number(const char* key, std::optional<T>& value) {
+    asked.push_back(key);
     if (const std::string* text = find(rows_, key); text == nullptr || *text == ckpt::kNotSet) return;
     T read{};
     number(key, read);
     value = read;
   }
   void text(const char* key, std::string& value) {
+    asked.push_back(key);
     const std::string* text = find(rows_, key);
     if (text == nullptr || *text == ckpt::kNotSet) return;
     const bool quoted = text->size() >= 2 && (text->front() == '"' || text->front() == '\'') && text->back() == text->front();
@@ -69,13 +75,10 @@ class Rows {
 
 std::string quoted(const std::string& text) { return ckpt::toml_string(text); }
 
-}  // namespace
-
-Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
+TorchtitanConfig read_all(Rows& rows) {
   TorchtitanConfig config;
   config.lr.peak = 8e-4;
   config.lr.warmup_steps = 200;
-  Rows rows(settings);
   std::optional<std::uint64_t> total;
   rows.text("optimizer.name", config.optimizer);
   rows.number("optimizer.lr", config.lr.peak);
@@ -103,11 +106,26 @@ Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
   rows.number("parallelism.data_parallel_replicate_degree", replicate);
   rows.number("parallelism.data_parallel_shard_degree", shard);
   if (replicate > 0 && shard > 0 && replicate < 1'000'000 && shard < 1'000'000) config.data_ranks = static_cast<std::uint64_t>(replicate * shard);
-  TITAN_RETURN_IF_ERROR(rows.status());
   config.lr.total_steps = total.value_or(config.steps);
+  return config;
+}
+
+}  // namespace
+
+Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
+  Rows rows(settings);
+  TorchtitanConfig config = read_all(rows);
+  TITAN_RETURN_IF_ERROR(rows.status());
   const std::string& type = config.lr.decay_type;
   if (type != "linear" && type != "sqrt" && type != "cosine") return ckpt::invalid("lr_scheduler.decay_type is " + quoted(type) + ", expected linear, sqrt or cosine");
   return config;
+}
+
+std::vector<std::string> torchtitan_keys() {
+  const Settings none;
+  Rows rows(none);
+  read_all(rows);
+  return rows.asked;
 }
 
 Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world) {
@@ -157,13 +175,19 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
     const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return config.flavor == name; });
     return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" + config.flavor + "` " +
                               (masked ? "masks attention between documents, which Titan's model does not do" : "is not known, or is of another size"))
-        .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X goes on without the mask" : "say it: --set model.n_heads=N --set model.rope_theta=X");
+        .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S goes on without the mask"
+                          : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
   }
-  // torchtitan's own flavours have 500000, a new one has 10000 unless it says otherwise: not to be guessed.
-  const std::string* theta = find(rows, "model.rope_theta");
-  if (!known && (theta == nullptr || *theta == ckpt::kNotSet)) {
-    return ckpt::incompatible("the configuration does not say model.rope_theta of " + what + ": flavour `" + config.flavor + "` is not known, or is of another size")
-        .with_hint("say it: --set model.rope_theta=X (torchtitan's flavours have 500000, TransformerModelArgs alone has 10000)");
+  // torchtitan's own flavours have 500000 and scale RoPE; a flavour of the user's may not, and the tensors do not tell.
+  const bool scaling_given = std::ranges::any_of(rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
+  if (!known) {
+    const bool theta_given = ckpt::setting(rows, "model.rope_theta") != ckpt::kNotSet;
+    const std::string missing = std::string(theta_given ? "" : "model.rope_theta") + (theta_given || scaling_given ? "" : " and ") + (scaling_given ? "" : "model.rope_scaling");
+    if (!missing.empty()) {
+      return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" + config.flavor + "` is not known, or is of another size")
+          .with_hint(std::string("say it:") + (theta_given ? "" : " --set model.rope_theta=X (torchtitan's flavours have 500000, TransformerModelArgs alone has 10000)") +
+                     (scaling_given ? "" : " --set model.rope_scaling=llama3:8:1:4:8192 (TransformerModelArgs' default), or none where its scaling_factor is 1"));
+    }
   }
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) + " key rows do not make whole heads when model.n_heads is " + std::to_string(model.n_heads));
@@ -179,7 +203,6 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
 
   // Rows that the file has beyond these must agree with the tensors; RoPE's scaling is the file's where it says one.
   Settings merged = model_settings(model);
-  const bool scaling_given = std::ranges::any_of(rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling"); });
   if (scaling_given) std::erase_if(merged, [](const auto& row) { return row.first.starts_with("model.rope_scaling"); });
   for (const auto& [key, text] : rows) {
     const bool ours = find(merged, key) != nullptr;

@@ -31,13 +31,17 @@ struct TorchtitanConfig {
 /// \error kInvalid naming the key and its value
 ckpt::Result<TorchtitanConfig> read_torchtitan(const ckpt::Settings& rows);
 
+/// The keys that read_torchtitan looks at.
+std::vector<std::string> torchtitan_keys();
+
 /// The rows of `config` that are compared when a run goes on, without the model's, ascending. `world` is the number of ranks
 /// that had data of their own: it resolves a global batch of -1.
 ckpt::Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world);
 
 /// The model: its dimensions out of the shapes of its tensors, the number of heads, RoPE and eps out of the configuration (explicit
-/// "model.*" rows, else the flavour, else torchtitan's defaults; RoPE is scaled as torchtitan always does).
-/// `what` names the checkpoint. \error kIncompatible: rows and shapes disagree, or the number of heads is not said
+/// "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is scaled as
+/// torchtitan's are).
+/// `what` names the checkpoint. \error kIncompatible: rows and shapes disagree, or the number of heads, or RoPE, is not said
 ckpt::Result<ModelConfig> model_of(const std::string& what, const std::map<std::string, std::vector<std::uint64_t>>& shapes, const ckpt::Settings& rows);
 
 }  // namespace titan::convert::dcp

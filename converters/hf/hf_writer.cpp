@@ -116,13 +116,18 @@ Status HfWriter::plan(Fs& fs) {
 
 // What the checkpoint does not say about its model the configuration may; it cannot say something else.
 Result<Settings> HfWriter::model_rows() const {
+  if (!options_.config) return manifest_.config;
   Settings rows = manifest_.config;
-  if (!options_.config) return rows;
-  for (const auto& [key, given] : *options_.config) {
-    if (!key.starts_with("model.") || given == "\"none\"") continue;
-    const std::string own = ckpt::setting(manifest_.config, key);
-    if (own != ckpt::kNotSet && own != given) return ckpt::incompatible(source_.path() + ": " + key + " is " + own + ", the configuration says " + given);
-    if (own == ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, given}});
+  for (const std::string& key : model_keys())
+    if (const std::string given = ckpt::setting(*options_.config, key); given != ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, given}});
+  const Result<ModelConfig> own = model_from_settings(source_.path(), manifest_.config);
+  if (!own.ok()) return rows;
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", rows));
+  if (said == *own) return manifest_.config;
+  const Settings here = model_settings(*own), there = model_settings(said);
+  for (const std::string& key : model_keys()) {
+    const std::string mine = ckpt::setting(here, key), other = ckpt::setting(there, key);
+    if (mine != other) return ckpt::incompatible(source_.path() + ": " + key + " is " + mine + ", the configuration says " + other);
   }
   return rows;
 }

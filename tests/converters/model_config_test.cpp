@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ckpt/plan/lr_settings.h"
+
 namespace titan::convert {
 namespace {
 
@@ -43,6 +45,15 @@ TEST(ModelConfig, WritesScalingAsOneTextOfShortestNumbers) {
   model.rope_scaling = RopeScaling{8, 1, 4, 8192};
   const ckpt::Settings settings = model_settings(model);
   EXPECT_EQ(std::ranges::find(settings, std::string("model.rope_scaling"), &ckpt::Settings::value_type::first)->second, "\"llama3:8:1:4:8192\"");
+}
+
+TEST(ModelConfig, TakesWhatIsNotSetAsAbsentAndNoScalingByName) {
+  for (const char* scaling : {"not set", "\"none\""}) {
+    const auto back = model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.qkv_bias", "not set"}, {"model.rope_scaling", scaling}}));
+    ASSERT_TRUE(back.ok()) << back.status().to_string();
+    EXPECT_EQ(*back, small());
+  }
+  EXPECT_FALSE(model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.dim", "not set"}})).ok());
 }
 
 TEST(ModelConfig, NamesEveryRowThatIsMissing) {

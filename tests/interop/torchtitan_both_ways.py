@@ -126,7 +126,7 @@ class Case:
         self.config.write_text(CONFIG.replace("FLAVOR", "debugmodel" if tp == 1 else "tiny"))
         self.vocab = 2048 if tp == 1 else TINY["model.vocab_size"]
         self.dims = {} if tp == 1 else TINY
-        self.heads = [] if tp == 1 else ["--set", "model.n_heads=4", "--set", "model.rope_theta=500000"]  # a flavour that no one else knows
+        self.heads = [] if tp == 1 else ["--set", "model.n_heads=4", "--set", "model.rope_theta=500000", "--set", f"model.rope_scaling={ROPE}"]  # a flavour that no one else knows
 
     def theirs(self, tokens, folder, *flags):
         return torchtitan_cpu.train(self.config, tokens, folder, ranks=2 * self.tp, flags=[f"--parallelism.tensor_parallel_degree={self.tp}", *flags])

@@ -160,7 +160,7 @@ void write_mini(MemFs& fs, const Mini& mini) {
 
 // lr(11) = 1e-3 (1 - 9.8 / 20) is kNextLr: total 20, ratio 1, no warm-up, floor 0.02: 0.02 + 0.98 (1 - 10/20) = 0.51.
 Settings mini_config(const std::map<std::string, std::string>& changes = {}) {
-  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"},
+  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_scaling", "\"llama3:8:1:4:8192\""}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"},
                                              {"training.steps", "20"}, {"training.seq_len", "16"}, {"training.local_batch_size", "1"}};
   for (const auto& [key, value] : changes) rows[key] = value;
   return {rows.begin(), rows.end()};
@@ -252,7 +252,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"OtherOptimizer", {}, {{"optimizer.name", "\"Adam\""}}, "only AdamW can go on"},
         Refused{"NoHeads", {}, {{"model.n_heads", "not set"}}, "does not say how many heads"},
         Refused{"MaskedFlavor", {}, {{"model.n_heads", "not set"}, {"model.flavor", "\"8B_flex\""}}, "flavour `8B_flex` masks attention between documents"},
-        Refused{"NoTheta", {}, {{"model.rope_theta", "not set"}}, "does not say model.rope_theta"},
+        Refused{"NoTheta", {}, {{"model.rope_theta", "not set"}}, "does not say model.rope_theta of"},
+        Refused{"NoScaling", {}, {{"model.rope_scaling", "not set"}}, "does not say model.rope_scaling of"},
+        Refused{"NoRope", {}, {{"model.rope_scaling", "not set"}, {"model.rope_theta", "not set"}}, "does not say model.rope_theta and model.rope_scaling of"},
         Refused{"WrongHeads", {}, {{"model.n_heads", "3"}}, "do not make whole heads"},
         Refused{"WrongDim", {}, {{"model.dim", "16"}}, "model.dim is 16 in the configuration and 8 in the tensors"},
         Refused{"EpochBehind", {.changes = {{Path{"lr_scheduler", "last_epoch"}, Value::of(std::int64_t{9})}}}, {}, "lr_scheduler.last_epoch is 9, but train_state.step is 10"},

@@ -236,6 +236,20 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
 }
 
+TEST_F(HfConvert, ExportsRefuseAConfigurationOfAnotherModel) {
+  model.rope_scaling = RopeScaling{};
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  // The same values in another spelling, and keys that say nothing of the model.
+  const ckpt::Settings same = {{"model.flavor", "\"8B\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
+  expect_ok(convert_to(fs, "/titan", "/same", {.to = "hf", .config = same}));
+  for (const auto& [key, value] : ckpt::Settings{{"model.rope_theta", "20000"}, {"model.n_heads", "2"}, {"model.norm_eps", "1e-6"}, {"model.rope_scaling", "\"none\""}}) {
+    const auto refused = convert_to(fs, "/titan", "/other", {.to = "hf", .config = ckpt::Settings{{key, value}}});
+    EXPECT_EQ(refused.status().code, Code::kIncompatible) << key;
+    EXPECT_NE(refused.status().message.find(key + " is "), std::string::npos) << refused.status().message;
+  }
+}
+
 TEST_F(HfConvert, ListsForeignCheckpointsAsStepsThatNoResumeTakes) {
   make_hf_folder(fs, "/run/checkpoint/step-10", model, model_tensors(model));
   make_hf_folder(fs, "/run/checkpoint/step-9", model, model_tensors(model));

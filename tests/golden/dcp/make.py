@@ -19,6 +19,7 @@ TOML = """[model]
 flavor = "mine"
 n_heads = 2
 rope_theta = 500000.0
+rope_scaling = "llama3:8:1:4:8192"
 
 [optimizer]
 lr = 1e-3
