@@ -9,15 +9,21 @@ constexpr std::size_t kBlocks = 4;  // one being filled, one being written, two 
 
 }  // namespace
 
-WriteBehind::WriteBehind(ckpt::File& file) : file_(file), free_(kBlocks), thread_([this] { work(); }) {}
+WriteBehind::WriteBehind(ckpt::File& file) : file_(file), free_(kBlocks) {
+  (void)thread_.start([this] { work(); });  // else put() writes
+}
 
 WriteBehind::~WriteBehind() {
+  give_up();
+  thread_.join();
+}
+
+void WriteBehind::give_up() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = dropped_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
 }
 
 ckpt::Result<WriteBehind::Block> WriteBehind::take(std::uint64_t bytes) {
@@ -39,6 +45,7 @@ void WriteBehind::put(std::uint64_t offset, Block block) {
     queue_.push_back({offset, std::move(block)});
   }
   changed_.notify_all();
+  if (thread_.empty()) write_next();
 }
 
 ckpt::Status WriteBehind::finish() {
@@ -53,23 +60,32 @@ ckpt::Status WriteBehind::finish() {
 
 void WriteBehind::work() {
   for (;;) {
-    Write write;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return !queue_.empty() || closed_; });
       if (queue_.empty() || dropped_) return;
-      write = std::move(queue_.front());
-      queue_.pop_front();
     }
-    const ckpt::Status status = file_.pwrite(write.offset, write.block);
-    {
-      const std::lock_guard lock(mutex_);
-      if (!status.ok()) status_ = status;
-      free_.push_back(std::move(write.block));
-    }
-    changed_.notify_all();
-    if (!status.ok()) return;
+    if (!write_next()) return;
   }
+}
+
+bool WriteBehind::write_next() {
+  Write write;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_.ok()) return false;
+    write = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  ckpt::Status status = ckpt::contained([&] { return file_.pwrite(write.offset, write.block); });
+  const bool ok = status.ok();
+  {
+    const std::lock_guard lock(mutex_);
+    status_ = std::move(status);
+    free_.push_back(std::move(write.block));
+  }
+  changed_.notify_all();
+  return ok;
 }
 
 }  // namespace titan::convert

@@ -1,14 +1,15 @@
 #pragma once
-// Writes blocks to a file in a thread of its own, so that the next block is read meanwhile.
+// Writes blocks to a file in a thread of its own, so that the next block is read meanwhile;
+// in the caller's where the system has none.
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/helpers.h"
 
 namespace titan::convert {
 
@@ -30,6 +31,8 @@ class WriteBehind {
   void put(std::uint64_t offset, Block block);
   /// Waits until everything is written; call it once. The file is not synced. \error kFailed
   ckpt::Status finish();
+  /// Blocks that wait are not written any more; the destructor begins with it.
+  void give_up();
 
  private:
   struct Write {
@@ -37,6 +40,7 @@ class WriteBehind {
     Block block;
   };
   void work();
+  bool write_next();  // the front of the queue; false after an error
 
   ckpt::File& file_;
   std::mutex mutex_;
@@ -46,7 +50,7 @@ class WriteBehind {
   bool closed_ = false;     // no more blocks come
   bool dropped_ = false;    // and what is queued is not wanted
   ckpt::Status status_;
-  std::thread thread_;
+  ckpt::Helpers thread_;
 };
 
 }  // namespace titan::convert

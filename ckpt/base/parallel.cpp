@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
-#include <vector>
+
+#include "ckpt/base/helpers.h"
 
 namespace titan::ckpt {
 
@@ -23,7 +24,7 @@ Status parallel_for(std::size_t count, unsigned threads, const std::function<Sta
         if (next == count || !failure.ok()) return;
         index = next++;
       }
-      Status status = work(index);
+      Status status = contained([&] { return work(index); });
       if (status.ok()) continue;
       const std::lock_guard lock(mutex);
       if (index >= failed_at) continue;
@@ -31,10 +32,10 @@ Status parallel_for(std::size_t count, unsigned threads, const std::function<Sta
       failure = std::move(status);
     }
   };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) others.emplace_back(worker);
+  Helpers others;
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count) && others.start(worker); ++i) {}
   worker();
-  for (std::thread& thread : others) thread.join();
+  others.join();
   return failure;
 }
 

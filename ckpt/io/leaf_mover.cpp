@@ -4,9 +4,9 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <tuple>
 
+#include "ckpt/base/helpers.h"
 #include "ckpt/format/leaf_codec.h"
 
 namespace titan::ckpt {
@@ -50,10 +50,10 @@ class Group {
   }
 
   Status run() {
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 1; i < plan_.threads; ++i) threads.emplace_back([this] { work(); });
-    work();
-    for (std::thread& thread : threads) thread.join();
+    Helpers threads;
+    for (std::uint32_t i = 1; i < plan_.threads && threads.start([this] { contained_work(); }); ++i) {}
+    contained_work();
+    threads.join();
     return error_;
   }
 
@@ -139,6 +139,13 @@ class Group {
       error_ = std::move(status);
       error_at_ = at;
     }
+  }
+
+  void contained_work() {
+    Status status = contained([&] { return work(), ok_status(); });
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex_);
+    fail_locked(leaves_.size(), std::move(status));  // what names a leaf says more
   }
 
   void work() {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <thread>
 
+#include "ckpt/base/helpers.h"
 #include "ckpt/io/turnstile.h"
 
 namespace titan::ckpt {
@@ -41,9 +41,13 @@ class Ring {
       slot.scratch.resize(leaf_bytes);
       free_.push_back(&slot);
     }
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    for (unsigned i = 0; i < threads; ++i) {
+      if (!threads_.start([this] { contained_work(); })) break;
+    }
   }
   ~Ring() { join(); }
+
+  bool has_threads() const { return !threads_.empty(); }
 
   // A slot's scratch to fetch into; empty after an error.
   std::span<std::byte> next_scratch() {
@@ -91,6 +95,10 @@ class Ring {
     return free_.front();
   }
 
+  void contained_work() {
+    if (const Status status = contained([&] { return work(), ok_status(); }); !status.ok()) fail(status);
+  }
+
   void work() {
     LeafEncoder encoder;
     for (;;) {
@@ -115,8 +123,7 @@ class Ring {
       closed_ = true;
       changed_.notify_all();
     }
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    threads_.join();
   }
 
   const LeafStore& store_;
@@ -127,27 +134,32 @@ class Ring {
   std::deque<Slot*> free_, ready_;
   Status status_;
   bool closed_ = false;
-  std::vector<std::thread> threads_;
+  Helpers threads_;
 };
+
+// Everything in the caller's thread, without copying leaves.
+Status run_alone(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store) {
+  LeafEncoder encoder;
+  std::vector<std::byte> scratch(longest_leaf(pieces));
+  std::uint64_t sequence = 0;
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
+      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch_checked(pieces[p], path, fetch, p, i, scratch));
+      TITAN_RETURN_IF_ERROR(store({p, i, sequence++, raw}, encoder));
+    }
+  }
+  return ok_status();
+}
 
 }  // namespace
 
 Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store,
                          unsigned threads, Turnstile& turnstile) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(threads, count_leaves(pieces)));
-  std::uint64_t sequence = 0;
-  if (workers <= 1) {
-    LeafEncoder encoder;
-    std::vector<std::byte> scratch(longest_leaf(pieces));
-    for (std::size_t p = 0; p < pieces.size(); ++p) {
-      for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
-        TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch_checked(pieces[p], path, fetch, p, i, scratch));
-        TITAN_RETURN_IF_ERROR(store({p, i, sequence++, raw}, encoder));
-      }
-    }
-    return ok_status();
-  }
+  if (workers <= 1) return run_alone(pieces, path, fetch, store);
   Ring ring(store, workers, longest_leaf(pieces), turnstile);
+  if (!ring.has_threads()) return run_alone(pieces, path, fetch, store);
+  std::uint64_t sequence = 0;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
       const std::span<std::byte> scratch = ring.next_scratch();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "ckpt/base/helpers.h"
 #include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"
@@ -89,7 +90,11 @@ int main_of(const std::vector<std::string>& arguments) {
   if (!command.ok()) return ui::report_error(command.status(), json, ui::ColorChoice::kAuto);
   ui::ColorChoice color = ui::ColorChoice::kAuto;
   if (const ckpt::Status status = read_color(*command, &color); !status.ok()) return ui::report_error(status, json, color);
-  return deliver(answer(program, *command, color), json, color);
+  try {
+    return deliver(answer(program, *command, color), json, color);
+  } catch (const std::exception& error) {  // memory ran out; what was being made is gone by now
+    return ui::report_error(ckpt::status_of(error), json, color);
+  }
 }
 
 }  // namespace

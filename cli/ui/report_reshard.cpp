@@ -94,6 +94,8 @@ std::string reshard_json(const ReshardReport& report) {
     json.end_object();
   }
   json.end_array();
+  json.begin_array("left_behind");  // since derived files are carried, nothing is; scripts may ask for it all the same
+  json.end_array();
   json.begin_array("carried");
   for (const std::string& path : report.carried) json.text(path);
   json.end_array();

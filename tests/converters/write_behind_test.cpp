@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <latch>
+#include <new>
 
 #include "tests/support/failing_fs.h"
+#include "tests/support/few_threads.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert {
@@ -83,13 +87,73 @@ TEST_F(WriteBehindTest, AnErrorInTheLastBlockComesFromFinish) {
   EXPECT_EQ(behind.finish().code, ckpt::Code::kFailed);
 }
 
-TEST_F(WriteBehindTest, IsGivenUpWithoutWaitingForItsQueue) {
-  {
-    WriteBehind behind(*file);
-    ASSERT_TRUE(put_blocks(behind, 3).ok());
+/// Its first write takes until the WriteBehind is given up, or fails as if there were no memory.
+struct OddFile final : ckpt::File {
+  std::latch begun{1}, given_up{1};
+  std::atomic<int> writes = 0;
+  bool throws = false;
+
+  ckpt::Status pwrite(std::uint64_t, std::span<const std::byte>) override {
+    if (throws) throw std::bad_alloc();
+    if (++writes > 1) return ckpt::ok_status();
+    begun.count_down();
+    given_up.wait();
+    return ckpt::ok_status();
   }
-  EXPECT_LE(fs.count(Op::kPwrite), 3u);
-  EXPECT_EQ(fs.count(Op::kDatasync), 0u);
+  ckpt::Status pread(std::uint64_t, std::span<std::byte>) override { return ckpt::failed("not here"); }
+  ckpt::Status truncate(std::uint64_t) override { return ckpt::failed("not here"); }
+  ckpt::Result<std::uint64_t> size() override { return ckpt::failed("not here"); }
+  ckpt::Status datasync() override { return ckpt::failed("not here"); }
+  ckpt::Status close() override { return ckpt::ok_status(); }
+};
+
+TEST_F(WriteBehindTest, IsGivenUpWithoutWaitingForItsQueue) {
+  OddFile odd;
+  {
+    WriteBehind behind(odd);
+    ASSERT_TRUE(put_blocks(behind, 3).ok());
+    odd.begun.wait();
+    behind.give_up();  // what the destructor begins with
+    odd.given_up.count_down();
+  }
+  EXPECT_EQ(odd.writes, 1);
+}
+
+TEST_F(WriteBehindTest, WritesByItselfWhereThereIsNoThread) {
+  const ckpt::testing::FewThreads none(0);
+  WriteBehind behind(*file);
+  ASSERT_TRUE(put_blocks(behind, 100).ok());
+  EXPECT_EQ(fs.count(Op::kPwrite), 100u);
+  ASSERT_TRUE(behind.finish().ok());
+  EXPECT_EQ(file->size().value(), 100u * 101 / 2);
+}
+
+TEST_F(WriteBehindTest, TellsAboutAFailedWriteOfItsOwnAndWritesNothingAfterIt) {
+  const ckpt::testing::FewThreads none(0);
+  Fault fault;
+  fault.op = Op::kPwrite;
+  fault.k = 3;
+  fault.error = ENOSPC;
+  fs.arm(fault);
+  WriteBehind behind(*file);
+  auto spare = behind.take(1);
+  ASSERT_TRUE(spare.ok());
+  const ckpt::Status status = put_blocks(behind, 100);
+  EXPECT_EQ(status.code, ckpt::Code::kFailed);
+  behind.put(0, std::move(*spare));
+  EXPECT_EQ(behind.finish(), status);
+  EXPECT_EQ(fs.count(Op::kPwrite), 3u);
+}
+
+TEST_F(WriteBehindTest, AWriteWithoutMemoryIsAnErrorWithAndWithoutThread) {
+  for (const int threads : {1, 0}) {
+    const ckpt::testing::FewThreads few(threads);
+    OddFile odd;
+    odd.throws = true;
+    WriteBehind behind(odd);
+    ASSERT_TRUE(put_blocks(behind, 1).ok());
+    EXPECT_EQ(behind.finish(), ckpt::failed("out of memory"));
+  }
 }
 
 }  // namespace

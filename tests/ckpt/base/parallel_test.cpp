@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <new>
+#include <set>
+#include <thread>
 #include <vector>
+
+#include "tests/support/few_threads.h"
 
 namespace titan::ckpt {
 namespace {
@@ -30,6 +36,34 @@ TEST(ParallelFor, ReturnsTheFailureOfTheLowestIndexAndBeginsNothingMore) {
     return failed(std::to_string(i));
   });
   EXPECT_EQ(together.message, "0");
+}
+
+TEST(ParallelFor, GoesOnWithTheThreadsThatCouldBeStarted) {
+  for (const int more : {0, 1, 2}) {
+    const testing::FewThreads few(more);
+    std::vector<std::atomic<int>> calls(40);
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    EXPECT_TRUE(parallel_for(calls.size(), 8, [&](std::size_t i) {
+                  const std::lock_guard lock(mutex);
+                  threads.insert(std::this_thread::get_id());
+                  return ++calls[i], ok_status();
+                }).ok());
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+    EXPECT_LE(threads.size(), more + 1u);
+  }
+}
+
+TEST(ParallelFor, TurnsAnExceptionIntoAStatusInEveryThread) {
+  for (const unsigned threads : {1u, 4u}) {
+    std::atomic<unsigned> begun = 0;
+    const Status status = parallel_for(100, threads, [&](std::size_t) -> Status {
+      ++begun;
+      while (begun < threads) std::this_thread::yield();  // so each thread has one
+      throw std::bad_alloc();
+    });
+    EXPECT_EQ(status, failed("out of memory"));
+  }
 }
 
 TEST(IoThreads, TakesWhatWasAskedForElseSeveral) {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "ckpt/format/leaf_codec.h"
+#include "tests/support/few_threads.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -175,6 +176,12 @@ TEST(ShardWriter, GivesEqualBytesForAnyNumberOfThreads) {
       const std::string text = get_text(fs, "/shard.h5");
       if (first.empty()) first = text;
       EXPECT_TRUE(text == first) << threads << " threads";
+    }
+    for (const int more : {0, 1, 3}) {
+      const testing::FewThreads few(more);
+      MemFs fs;
+      ASSERT_TRUE(write(fs, "", pieces(codec), 5).ok());
+      EXPECT_TRUE(get_text(fs, "/shard.h5") == first) << more << " threads to be had";
     }
   }
 }
