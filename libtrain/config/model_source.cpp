@@ -142,6 +142,22 @@ std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings
   return differences;
 }
 
+std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows, const ckpt::TrainState& state) {
+  // What a run has that began at step 1 and from no weights, its configuration gave.
+  const bool began_here = state.origin.empty() && !state.attempts.empty() && state.attempts.front().first_step == 1;
+  if (!began_here || model_source(loaded).empty()) return "";
+  const auto dims = model_dims(alone.config);
+  std::vector<std::string> keys;
+  if (dims.ok()) {
+    for (const Drift& row : model_differences(*dims, rows)) {
+      const auto origin = loaded.origins.find(row.key);
+      if (origin != loaded.origins.end() && origin->second.kind == Origin::Kind::kCheckpoint) keys.push_back(row.key + " = " + row.stored + " (else " + row.config + ")");
+    }
+  }
+  const std::string which = dims.ok() ? joined(keys) : model_source_line(loaded);
+  return which.empty() ? "" : "no longer in the configuration, and still the run's: " + which;
+}
+
 std::string model_source(const LoadedConfig& loaded) {
   for (const auto& [key, origin] : loaded.origins)
     if (origin.kind == Origin::Kind::kCheckpoint) return origin.source;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ckpt/io/weight_source.h"
+#include "ckpt/model/schedule.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
@@ -29,6 +30,11 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
 /// Where `dims` are another function than the checkpoint's rows describe, in key order. A checkpoint that says everything else but
 /// not biases, scaling or tying has none.
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows);
+
+/// Of a resume: keys of the model that the configuration which began the run must have given and `alone`, the one of now, leaves out,
+/// as one line for people; "" when there are none, or when it is not known: a run that began from weights (or elsewhere) may never
+/// have given them. `loaded`: `alone` with the checkpoint's `rows`.
+std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows, const ckpt::TrainState& state);
 
 /// The checkpoint that keys of the model were taken from; "" when none was.
 std::string model_source(const LoadedConfig& loaded);

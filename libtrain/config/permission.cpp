@@ -82,10 +82,9 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   Permission permission;
   std::vector<std::string> names = allowed_names();
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
-  if (with_weights) {
-    names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
-    std::ranges::sort(names);
-  }
+  // Always, so that a job script may keep the words when --init-from is dropped: a run that goes on looks at none of them.
+  names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
+  std::ranges::sort(names);
   const auto open = [&](const std::string& key) {
     for (const std::string& row : opened_rows(key, config)) permission.allow.insert(row);
   };

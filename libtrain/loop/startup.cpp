@@ -9,6 +9,7 @@
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
+#include "libtrain/loop/same_settings.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/metrics/metrics.h"
 #include "libtrain/model/runtime.h"
@@ -87,8 +88,11 @@ void choose_start(RunState& run) {
 
 void prepare_state(RunState& run) {
   const bool resumed = run.source != nullptr;
-  if (resumed) check(check_steps(run.config, run.start.step));
-  run.plan = take(make_run_plan(run.config, run.plan.mesh.world(), resumed ? stored_global_batch(run.state.accepted) : 0));
+  // What one rank alone refuses, since its configuration is another, all must hear of.
+  check(agree(*run.world.io, resumed ? check_steps(run.config, run.start.step) : ckpt::ok_status()));
+  auto plan = make_run_plan(run.config, run.plan.mesh.world(), resumed ? stored_global_batch(run.state.accepted) : 0);
+  check(agree(*run.world.io, plan.status()));
+  run.plan = std::move(*plan);
   auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
   check(agree(*run.world.io, opened.status()));
   run.dataset = std::move(*opened);
@@ -97,7 +101,7 @@ void prepare_state(RunState& run) {
   const std::uint64_t seed = run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
   if (resumed) {
     run.continuation = continue_run(run.stored, run.config, run.plan, run.dataset->origin(), seed, run.permission);
-    run.on_root([&] { return run.continuation.verdict; });
+    check(agree(*run.world.io, run.continuation.verdict));
     run.lr = run.continuation.lr;
     run.data = run.continuation.data;
     run.state.accepted = run.continuation.accepted;
@@ -109,6 +113,8 @@ void prepare_state(RunState& run) {
     run.data = run.dataset->origin();
     run.state.accepted = first_settings(run.config, run.plan, run.data, seed, run.permission);
   }
+  run.resolved = resolved_config(run.config, run.plan, run.state.seed, run.options.threads);
+  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved)));
   if (run.weights) {
     std::vector<std::string> warnings;
     auto match = match_transfer(*run.weights, run.config, run.plan, run.permission, &warnings);
@@ -174,6 +180,10 @@ void announce(RunState& run) {
       if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
   if (const std::string line = model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
+  if (run.source) {
+    const std::string line = no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
+    if (!line.empty()) log_warn("model: " + line);
+  }
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
   BannerFacts facts;
@@ -212,7 +222,6 @@ StartOutcome start_run(RunState& run) {
       run.continuation = {};
     }
   }
-  run.resolved = resolved_config(run.config, run.plan, run.state.seed, run.options.threads);
   run.checkpointer->mark_damaged(run.damaged);
   begin_attempt(run);
   if (run.root()) check(run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));

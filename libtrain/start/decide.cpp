@@ -113,11 +113,11 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
   const auto source = open();
   if (newest.entry != nullptr) {
     if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
-    // The weights are no longer needed; that they were cleared away does not stop a run that began from some.
+    // The weights are no longer needed; that they were cleared away, wholly or in part, does not stop a run that began from some.
     TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
-    if (source.status().code != ckpt::Code::kNotFound || origin.empty()) return source.status();
+    if (origin.empty()) return source.status();
     StartDecision decision = own_step(newest, "newest valid step of the run, which began from weights of id " + origin);
-    decision.notes.push_back(request.init_from + " is gone, so it cannot be compared with the weights that the run began from");
+    decision.notes.push_back(request.init_from + " cannot be compared with the weights that the run began from: " + source.status().message);
     return decision;
   }
   if (!source.ok()) return source.status();

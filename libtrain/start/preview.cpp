@@ -18,6 +18,7 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
   preview.complete = stored.state.step == static_cast<std::uint64_t>(config.training.steps);
+  if (std::string line = no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state); !line.empty()) preview.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(check_steps(config, stored.state.step));
   TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world, stored_global_batch(stored.state.accepted)));
   return ckpt::ok_status();

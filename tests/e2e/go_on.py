@@ -2,6 +2,7 @@
 """Going on with other settings: policies, permissions, transfer, the data position, and bad input that must leave nothing behind."""
 
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -36,7 +37,7 @@ class Schedule(Runs):
                 words = ("--allow", "training.steps", f"--lr_scheduler.on_change={policy}")
                 plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), "--json", *words, "--nproc", "2", *harness.flags(
                     {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 40, "lr_scheduler.decay_type": "cosine"})],
-                    capture_output=True, text=True, timeout=60)
+                    capture_output=True, text=True, timeout=300)
                 self.assertEqual(plan.returncode, 0, plan.stderr)
                 promised = {entry["step"]: entry["lr"] for entry in json.loads(plan.stdout)["curve"]}
                 self.train(*words, run=run, nproc=2, training__steps=40, lr_scheduler__decay_type="cosine")
@@ -60,7 +61,7 @@ class Schedule(Runs):
         for until in (23, 31, 44):
             merged = {"training.dataset_path": self.data, "job.dump_folder": broken, **{k.replace("__", "."): v for k, v in settings.items()}}
             process = harness.start(CONFIG, 2, merged, words)
-            deadline = time.time() + 120
+            deadline = time.time() + 300
             while time.time() < deadline and f'"step":{until},' not in (broken / "metrics.jsonl").read_text():
                 self.assertIsNone(process.poll(), "ended before it was killed")
                 time.sleep(0.01)
@@ -185,7 +186,7 @@ class OpenModel(Runs):
 
     def start(self, *words, run=None, verb="run", expect=0, **settings):
         flags = {"job.dump_folder": run or self.run_dir, "training.dataset_path": self.data, **self.REST, **settings}
-        done = subprocess.run([harness.TRAIN, verb, "", *words, *harness.flags(flags)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([harness.TRAIN, verb, "", *words, *harness.flags(flags)], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
 
@@ -219,6 +220,30 @@ class OpenModel(Runs):
         stored = dict(self.ckpt_json(6, "train_state")["accepted"])
         self.assertEqual((stored["model.n_kv_heads"], stored["model.rope_scaling"]), ("2", '"llama3:8:1:4:8"'))
 
+    def test_weights_that_are_half_cleared_away_do_not_stop_a_run_that_began_from_them(self):
+        words, whole = ("--init-from", str(self.foreign)), self.work / "kept"
+        shutil.copytree(self.foreign, whole)
+        self.start(*words, **{"debug.stop_at_step": 3}, expect=75)
+        for stop, name, code in ((4, "config.json", 13), (5, "model.safetensors", 12)):
+            shutil.copytree(whole, self.foreign, dirs_exist_ok=True)
+            (self.foreign / name).unlink() if code == 13 else os.truncate(self.foreign / name, 1000)
+            err = self.start(*words, "--nproc", "2", **{"debug.stop_at_step": stop}, expect=75).stderr
+            self.assertIn(f"{self.foreign} cannot be compared with the weights that the run began from", err)
+            self.assertIn(f"resume at step {stop - 1}", err)
+            self.start(*words, **{"job.dump_folder": self.work / "new"}, expect=code)
+        # What opens as other weights is still refused.
+        shutil.rmtree(self.foreign)
+        harness.ckpt("convert", f"{self.run_dir}@5", self.foreign, "--to", "hf")
+        self.assertIn("did not begin from", self.start(*words, expect=13).stderr)
+
+    def test_what_a_configuration_no_longer_says_is_a_warning_where_the_run_began_with_it(self):
+        rest = {key: value for key, value in self.MODEL.items() if key != "model.rope_theta"}
+        words = {"training.steps": 3, "lr_scheduler.total_steps": 2}
+        line = "no longer in the configuration, and still the run's: model.rope_theta = 20000.0 (else 500000.0)"
+        self.assertIn(line, self.start(run=self.source, verb="plan", **rest, **words).stdout)
+        self.assertIn(line, self.start(run=self.source, **rest, **words).stderr)
+        self.assertNotIn("no longer in", self.start(run=self.source, **self.MODEL, **{**words, "training.steps": 4}).stderr)
+
     def test_what_is_said_must_agree(self):
         for source, verb in ((self.foreign, "plan"), (f"{self.source}@2", "run")):
             words = ("--init-from", str(source))
@@ -231,6 +256,7 @@ class OpenModel(Runs):
         err = self.start(*words, "--allow", "model.rope_theta", **{"model.rope_theta": 10000.0, "training.steps": 1}).stderr
         self.assertIn("model.rope_theta: 20000.0 in the checkpoint, 10000.0 in the configuration", err)
         # Once the run is its own, its own value counts; the word of permission may stay.
+        self.start("--allow", "model.rope_theta", "--lr_scheduler.total_steps=1", **{"model.rope_theta": 10000.0, "training.steps": 3})
         self.start(*words, "--allow", "model.rope_theta", "--lr_scheduler.total_steps=1", **{"model.rope_theta": 10000.0})
         err = self.start(*words, "--lr_scheduler.total_steps=1", **{"model.rope_theta": 20000.0, "training.steps": 7}, expect=13).stderr
         self.assertIn("cannot change within a run", err)
@@ -257,7 +283,7 @@ class Data(Runs):
         self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(8, 1), (13, 2)])
         out = self.work / "samples.bin"
         flags = harness.flags({k.replace("__", "."): v for k, v in common.items()})
-        subprocess.run([DUMP, str(CONFIG), "0", str(after[16]), "train", str(out), *flags], check=True, timeout=60)
+        subprocess.run([DUMP, str(CONFIG), "0", str(after[16]), "train", str(out), *flags], check=True, timeout=300)
         rows = [struct.unpack_from("<17i", out.read_bytes(), 17 * 4 * i) for i in range(after[16])]
         places = [row[0] // 16 for row in rows]
         self.assertTrue(all(list(row) == list(range(row[0], row[0] + 17)) for row in rows))

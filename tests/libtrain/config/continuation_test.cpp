@@ -217,6 +217,13 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   EXPECT_EQ(go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code, ckpt::Code::kInvalid);
 }
 
+TEST(Continuation, WordsOfATransferPermitNothingOnAResume) {
+  const std::vector<std::string> words = {"model.rope_theta,model.rope_scaling", "model.norm_eps"};
+  EXPECT_TRUE(go_on(stored_run(), {}, words).verdict.ok());
+  for (const char* flag : {"--model.rope_theta=20000", "--model.rope_scaling=llama3:8:1:4:64", "--model.norm_eps=1e-6"})
+    EXPECT_EQ(go_on(stored_run(), {flag}, words).verdict.code, ckpt::Code::kIncompatible) << flag;
+}
+
 TEST(Permission, RefusesUnknownFreeAndNeverAllowedKeys) {
   const Config config = setup({}).config;
   const auto refusal = [&](const char* words) { return read_permission(config, {words}).status(); };

@@ -51,6 +51,24 @@ TEST(ModelSource, KeysThatNobodyGaveAreTheCheckpoints) {
   EXPECT_EQ(model_source_line(from_weights("")), "");
 }
 
+TEST(ModelSource, KeysThatAConfigurationNoLongerGivesAreNamedWithBothValues) {
+  ckpt::TrainState began;
+  began.attempts = {{}};
+  const std::vector<std::string> kept(kOdd.begin(), kOdd.begin() + 8);
+  const LoadedConfig all = load_ok("", kOdd), some = load_ok("", kept);
+  const auto line = [&](const LoadedConfig& alone, const ckpt::TrainState& state) { return no_longer_given(alone, *with_model_of(alone, rows_of(kOdd), "x"), rows_of(kOdd), state); };
+  EXPECT_EQ(line(some, began), "no longer in the configuration, and still the run's: model.rope_theta = 10000.0 (else 500000.0), "
+                               "model.tied_embeddings = true (else false), model.qkv_bias = true (else false), model.rope_scaling = \"llama3:8:1:4:64\" (else \"none\")");
+  EXPECT_EQ(line(all, began), "");
+  // A run that began from weights may never have given them; neither may one whose beginning was elsewhere.
+  ckpt::TrainState from_weights = began, imported = began;
+  from_weights.origin = "00112233445566778899aabbccddeeff";
+  imported.attempts[0].first_step = 41;
+  EXPECT_EQ(line(some, from_weights), "");
+  EXPECT_EQ(line(some, imported), "");
+  EXPECT_EQ(line(some, {}), "");
+}
+
 TEST(ModelSource, GivenKeysStayAndAFlavourGivesAll) {
   const auto filled = with_model_of(from_weights("[model]\nn_layers = 7\n", {"--model.rope_scaling=none"}), rows_of(kOdd), "x");
   ASSERT_TRUE(filled.ok());

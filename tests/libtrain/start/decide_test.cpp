@@ -97,6 +97,28 @@ TEST(DecideStart, WeightsThatAreGoneAreNoLongerNeededByARunThatBeganFromSome) {
   EXPECT_FALSE(unrelated.decide("auto", "/gone@40").ok());
 }
 
+TEST(DecideStart, WeightsThatDoNotOpenAreNoLongerNeededEither) {
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.init_from = "hf";
+  for (const ckpt::Status& error : {ckpt::not_found("no such folder"), ckpt::incompatible("hf has no config.json"), ckpt::corrupt("hf/model.safetensors is cut short"),
+                                    ckpt::failed("hf/config.json: permission denied"), ckpt::unsupported("hf: no such form")}) {
+    request.open_weights = [&](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> { return error; };
+    Folders f;
+    f.save(kOwn, 50, "0123456789abcdef0123456789abcdef");
+    const auto start = decide_start(f.fs, request, {});
+    ASSERT_TRUE(start.ok()) << start.status().to_string();
+    EXPECT_EQ(start->mode, StartMode::kResume);
+    EXPECT_EQ(start->step, 50u);
+    EXPECT_THAT(start->notes, testing::ElementsAre(testing::AllOf(HasSubstr("hf cannot be compared"), HasSubstr(error.message))));
+    // A new run needs them, and one that began without weights is not the run that the command line means.
+    Folders fresh, unrelated;
+    unrelated.save(kOwn, 50);
+    EXPECT_EQ(decide_start(fresh.fs, request, {}).status().code, error.code);
+    EXPECT_EQ(decide_start(unrelated.fs, request, {}).status().code, error.code);
+  }
+}
+
 TEST(DecideStart, AnOlderStepOfTheRunIsRefusedAndTheNewestTaken) {
   Folders f;
   f.save(kOwn, 40);

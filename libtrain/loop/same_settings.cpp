@@ -1,0 +1,62 @@
+#include "libtrain/loop/same_settings.h"
+
+#include <algorithm>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/plan/lr_settings.h"
+#include "libtrain/config/key_table.h"
+#include "libtrain/config/writer.h"
+
+namespace titan::train {
+namespace {
+
+/// A row per line: values are TOML, which escapes the ends of lines.
+std::string text_of(const ckpt::Settings& rows) {
+  std::string text;
+  for (const auto& [key, value] : rows) text += key + "=" + value + "\n";
+  return text;
+}
+
+ckpt::Settings rows_of(const std::string& text) {
+  ckpt::Settings rows;
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::size_t equals = text.find('=', at);
+    rows.emplace_back(text.substr(at, equals - at), text.substr(equals + 1, end - equals - 1));
+  }
+  return rows;
+}
+
+bool matters(const std::string& name) {
+  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" || name == "validation.dataset_path") return false;
+  const Key* key = find_key(name);
+  return key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout || key->cls == KeyClass::kSaving || name.starts_with("validation.") ||
+         name.starts_with("lr_scheduler.");
+}
+
+}  // namespace
+
+ckpt::Settings shared_settings(const ckpt::Settings& accepted, const Config& resolved) {
+  ckpt::Settings more;
+  for (const auto& row : resolved_settings(resolved))
+    if (matters(row.first) && !ckpt::has_setting(accepted, row.first)) more.push_back(row);
+  return ckpt::with_rows(accepted, more);
+}
+
+ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine) {
+  const std::string text = text_of(mine);
+  const std::vector<std::string> digests = all.all_gather(ckpt::digest_of(text).hex());
+  const auto other = std::ranges::find_if(digests, [&](const std::string& digest) { return digest != digests.front(); });
+  if (other == digests.end()) return ckpt::ok_status();
+  const int rank = static_cast<int>(other - digests.begin());
+  const ckpt::Settings first = rows_of(all.broadcast(text, 0)), second = rows_of(all.broadcast(text, rank));
+  const std::string who = "rank " + std::to_string(rank);
+  ckpt::Status status = ckpt::incompatible(who + " has other settings than rank 0")
+                            .with_hint("give every rank the same configuration, command line, and copy of the weights");
+  for (const auto& [key, value] : first)
+    if (ckpt::setting(second, key) != value) status.causes.push_back(key + ": " + value + " on rank 0, " + ckpt::setting(second, key) + " on " + who);
+  for (const auto& [key, value] : second)
+    if (!ckpt::has_setting(first, key)) status.causes.push_back(key + ": " + ckpt::kNotSet + " on rank 0, " + value + " on " + who);
+  return status;
+}
+
+}  // namespace titan::train

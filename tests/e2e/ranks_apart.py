@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Ranks whose configuration or weights differ, as with copies on each machine: the start is refused and says where they differ."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+from resume_cases import CONFIG, Runs  # noqa: E402
+
+# What small.toml says of everything but the model, which the weights bring.
+REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "training.seq_len": 16, "training.steps": 2, "training.mixed_precision_param": "float32",
+        "lr_scheduler.warmup_steps": 1, "job.threads_per_rank": 1, "debug.seed": 3}
+
+
+class RanksApart(Runs):
+    def start(self, config, ranks, overrides=None):
+        """Starts one process for each (folder to run in, further words); returns [(exit code, output)]."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "comm.init_timeout_seconds": 60, **(overrides or {})})
+        processes = []
+        for rank, (folder, words) in enumerate(ranks):
+            environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ranks)), "LOCAL_WORLD_SIZE": str(len(ranks)),
+                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            processes.append(subprocess.Popen([harness.TRAIN, "run", str(config), *flags, *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT, text=True))
+        return [(process.returncode, out) for process in processes for out in [process.communicate(timeout=300)[0]]]
+
+    def refused(self, ended, *texts):
+        self.assertEqual([code for code, _ in ended], [13] * len(ended), ended)
+        for text in texts:
+            self.assertIn(text, ended[0][1])
+        self.assertEqual(harness.published_steps(self.run_dir), [])
+
+    def test_copies_of_the_weights_that_say_another_model(self):
+        self.train(run=self.work / "source", training__steps=2)
+        folders = [self.work / "node0", self.work / "node1", self.work / "node2"]
+        folders[0].mkdir()
+        harness.ckpt("convert", f"{self.work / 'source'}@2", folders[0] / "hf", "--to", "hf")
+        for folder in folders[1:]:
+            shutil.copytree(folders[0], folder)
+        same = self.start("", [(folder, ["--init-from", "hf"]) for folder in folders[:2]], {**REST, "job.dump_folder": self.work / "same"})
+        self.assertEqual([code for code, _ in same], [0, 0], same)
+        path = folders[2] / "hf" / "config.json"
+        config = json.loads(path.read_text())
+        config["rope_parameters"]["rope_theta"] = 20000.0
+        path.write_text(json.dumps(config))
+        ended = self.start("", [(folder, ["--init-from", "hf"]) for folder in folders], {**REST, "training.global_batch_size": 6})
+        self.refused(ended, "rank 2", "model.rope_theta: 500000.0 on rank 0, 20000.0 on rank 2")
+
+    def test_configurations_that_differ(self):
+        for key, first, other in (("optimizer.eps", 1e-8, 1e-6), ("training.steps", 2, 3), ("checkpoint.interval", 1, 2), ("optimizer.lr", 1e-3, 2e-3)):
+            with self.subTest(key=key):
+                ended = self.start(CONFIG, [(self.work, [f"--{key}={value}"]) for value in (first, other)], {"lr_scheduler.total_steps": 4})
+                self.refused(ended, f"{key}: ", "on rank 0", "on rank 1")
+
+    def test_a_resume_that_one_rank_does_not_permit(self):
+        self.train(training__steps=2)
+        words = ["--training.steps=4", "--allow", "training.steps"]
+        for other in (words[:1], [*words, "--lr_scheduler.on_change=config"]):
+            ended = self.start(CONFIG, [(self.work, [*words, "--lr_scheduler.on_change=rewarm"]), (self.work, other)])
+            self.assertEqual([code for code, _ in ended], [13, 13], ended)
+            self.assertIn("rank 1", ended[0][1])
+        self.assertEqual(harness.published_steps(self.run_dir), [2])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
