@@ -128,6 +128,17 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
   return decision;
 }
 
+// torchtitan's own run folder, given to this program, is meant to be gone on with.
+Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::RunScan& scan) {
+  for (const std::string& name : scan.foreign) {
+    if (!fs.stat(ckpt::join_path(ckpt::join_path(folder, name), ".metadata")).ok()) continue;
+    return ckpt::incompatible(folder + " holds torch checkpoints (" + name + ") and none of Titan's: a fresh start would abandon that run")
+        .with_hint("choose another job.dump_folder RUN and `titan-ckpt convert " + ckpt::join_path(folder, name) +
+                   " RUN/checkpoint/step-NNNNNNNN --to titan --config torchtitan.toml`, or start afresh here with --resume never");
+  }
+  return ckpt::ok_status();
+}
+
 }  // namespace
 
 Result<StartRequest> start_request(const Config& config, const std::string& resume) {
@@ -190,7 +201,10 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
                              " (there are: " + known_steps(scan) + ")");
     return explicit_start(fs, path, scan, request.exclude);
   }
-  if (scan.steps.empty()) return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
+  if (scan.steps.empty()) {
+    TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
+    return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
+  }
 
   const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
   if (!choice.blocked.ok()) return choice.blocked;

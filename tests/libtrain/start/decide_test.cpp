@@ -175,6 +175,20 @@ TEST(DecideStart, AStepConvertedWithoutAConfigurationSaysWhatItLacks) {
   }
 }
 
+TEST(DecideStart, ATorchRunIsNotAbandonedSilently) {
+  Folders f;
+  ASSERT_TRUE(ckpt::make_dirs(f.fs, "/own/checkpoint/step-10").ok());
+  EXPECT_TRUE(f.decide("auto").ok()) << "an empty folder is no checkpoint";
+  ASSERT_TRUE(ckpt::write_new_file(f.fs, "/own/checkpoint/step-10/.metadata", {}).ok());
+  const auto refused = f.decide("auto");
+  EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.status().message, HasSubstr("holds torch checkpoints (step-10)"));
+  EXPECT_THAT(refused.status().hint, HasSubstr("titan-ckpt convert /own/checkpoint/step-10"));
+  EXPECT_TRUE(f.decide("never").ok());
+  f.save(kOwn, 50);
+  EXPECT_EQ(f.decide("auto")->step, 50u) << "a step of its own goes on";
+}
+
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   Config config;
   config.checkpoint.initial_load_path = "/a";
