@@ -114,7 +114,10 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   if (options.begin) options.begin(options.target);
   ckpt::VerifySummary summary;
   ckpt::VerifiedStep step{options.target, {}, {}};
-  const auto add_structure = [&](const Status& status) { step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, status.message}); };
+  const auto add_structure = [&](const Status& status) {
+    step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, status.message});
+    step.report.note.clear();  // it says that the structure is right
+  };
   const auto source = format->open(fs, options.target);
   if (source.ok()) {
     TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify([&](std::uint64_t done, std::uint64_t total) {
