@@ -114,14 +114,23 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   if (options.begin) options.begin(options.target);
   ckpt::VerifySummary summary;
   ckpt::VerifiedStep step{options.target, {}, {}};
+  const auto add_structure = [&](const Status& status) {
+    step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, status.message});
+    step.report.note.clear();  // it says that the structure is right
+  };
   const auto source = format->open(fs, options.target);
   if (source.ok()) {
     TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify([&](std::uint64_t done, std::uint64_t total) {
       if (options.progress) options.progress(done, total);
       return options.cancel.check();
     }));
+    // What contradicts itself cannot be opened by anything else either: broken configurations, shapes that do not fit. What can merely not
+    // be converted is no damage.
+    if (step.report.damage.empty()) {
+      if (const Status plan = (*source)->plan({}).status(); plan.code == ckpt::Code::kCorrupt) add_structure(plan);
+    }
   } else if (source.status().code == ckpt::Code::kCorrupt) {
-    step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, source.status().message});
+    add_structure(source.status());
   } else {
     return source.status();
   }

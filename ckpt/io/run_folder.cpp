@@ -34,16 +34,6 @@ bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
 }
 
-std::string missing_components(const Manifest& manifest) {
-  std::string missing;
-  for (const char* name : kResumeComponents) {
-    const bool there = std::any_of(manifest.components.begin(), manifest.components.end(),
-                                   [name](const ComponentEntry& component) { return component.name == name; });
-    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(name);
-  }
-  return missing;
-}
-
 StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, const StepCheck& check) {
   StepEntry entry;
   entry.step = step;
@@ -71,6 +61,16 @@ std::string one_line(const Status& status) {
 }
 
 }  // namespace
+
+std::string missing_components(const Manifest& manifest) {
+  std::string missing;
+  for (const char* name : kResumeComponents) {
+    const bool there = std::any_of(manifest.components.begin(), manifest.components.end(),
+                                   [name](const ComponentEntry& component) { return component.name == name; });
+    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  }
+  return missing;
+}
 
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check) {
   RunScan scan;

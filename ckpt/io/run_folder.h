@@ -42,6 +42,10 @@ struct ResumeChoice {
   /// going on from an older step would abandon it.
   Status blocked;
 };
+
+/// The components that a resume needs and the checkpoint lacks, "a, b"; empty for a full one.
+std::string missing_components(const Manifest& manifest);
+
 /// Picks the newest valid full step; only proven damage (kCorrupt, kNotFound) is passed over. Pure.
 ResumeChoice select_resume(const RunScan& scan);
 

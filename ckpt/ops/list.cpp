@@ -9,7 +9,12 @@ namespace {
 std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   const StepEntry* taken = choice.entry;
   if (!entry.validity.ok()) return entry.validity.message;
-  if (!entry.full) return "not a full checkpoint: a resume needs model, optimizer and all state files";
+  if (!entry.full) {
+    const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
+    // An import: the trainer goes on from it when it is told that the data may begin anew.
+    if (missing == "dataloader") return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
+    return "not a full checkpoint: a resume needs " + missing + " too";
+  }
   if (taken != nullptr && taken->step > entry.step) return "step " + std::to_string(taken->step) + " is newer";
   return choice.blocked.ok() ? "" : "a newer step cannot be judged: a resume stops there";
 }

@@ -61,7 +61,9 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
   std::set<std::string_view> seen;
   for (const std::string& name : files) {
     const std::string path = join_path(folder_, name);
-    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(through_link(fs, path)));
+    Result<std::unique_ptr<ckpt::File>> opened = fs.open_read(through_link(fs, path));
+    if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound) return corrupt(path + " is missing; the index names it");
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, std::move(opened));
     TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path));
     for (SafetensorsEntry& entry : header.entries) {
       places_.push_back({files_.size(), header.buffer_offset + entry.begin});
