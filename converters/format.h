@@ -64,7 +64,7 @@ struct ImportPlan {
   std::optional<ckpt::DataPosition> data;
   std::optional<ckpt::TrainState> train;        ///< train->step == step
   std::vector<Companion> companions;
-  std::vector<TensorReport> report;             ///< what becomes of every tensor of the source
+  std::vector<TensorReport> report;             ///< what becomes of every tensor of the source, and of a tied head without one
   std::vector<std::string> notes;
 };
 

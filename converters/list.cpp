@@ -41,8 +41,12 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
   for (const ckpt::DirEntry& entry : *entries) {
     if (entry.type != ckpt::FileType::kDirectory) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
-    if (const Format* format = detect_format(fs, path)) steps.push_back(listed(fs, *format, path));
+    if (const Format* format = detect_format(fs, path)) {
+      steps.push_back(listed(fs, *format, path));
+      steps.back().name = entry.name;
+    }
   }
+  std::ranges::sort(steps, {}, &ckpt::ListedStep::name);
   return steps;
 }
 

@@ -45,14 +45,15 @@ void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
   error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
 }
 
-/// These verbs work on our format alone; what holds another is told how to get there.
-void add_convert_hint(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
-  const bool ours_only = command.verb == "reshard" || command.verb == "strip" || command.verb == "lr";
+/// These verbs work on our format alone: who gives them another is told how to get there.
+void refuse_foreign(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
+  const bool ours_only = command.verb == "reshard" || command.verb == "strip" || command.verb == "lr" || command.verb == "prune";
   const std::size_t at = command.verb == "lr" ? 1 : 0;
-  if (!ours_only || error.code != ckpt::Code::kNotFound || !error.hint.empty() || command.positionals.size() <= at) return;
+  if (!ours_only || error.code != ckpt::Code::kNotFound || command.positionals.size() <= at) return;
   const std::string& folder = command.positionals[at];
   if (const convert::Format* format = convert::detect_format(fs, folder))
-    error.hint = folder + " holds a checkpoint of format " + format->name() + ": `titan-ckpt convert " + folder + " DST` makes a checkpoint of it";
+    error = ckpt::unsupported(folder + " is a checkpoint in the form of " + format->title() + ", which `" + command.verb + "` does not take")
+                .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
 }
 
 Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
@@ -65,7 +66,7 @@ Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorC
     if (command.verb != runner.verb) continue;
     Answer result = runner.run(request);
     add_verify_hint(command, result.error);
-    add_convert_hint(command, request.fs, result.error);
+    refuse_foreign(command, request.fs, result.error);
     return result;
   }
   return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};

@@ -71,7 +71,7 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
     Table table({{"step", Align::kRight}, {"size", Align::kRight}, {"age", Align::kRight}, {"mesh"}, {"state"}, {"id"}, {}});
     std::uint64_t total = 0;
     for (const ListedStep& step : report.steps) {
-      table.row({{std::to_string(step.step), step.resume ? Role::kName : Role::kPlain},
+      table.row({{step.name.empty() ? std::to_string(step.step) : escape(step.name), step.resume ? Role::kName : Role::kPlain},
                  format_bytes(step.bytes, style.exact_bytes),
                  format_duration(static_cast<double>(style.now - saved_at(step))),
                  step.mesh ? mesh_text(*step.mesh) : "?",

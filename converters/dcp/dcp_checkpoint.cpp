@@ -1,5 +1,7 @@
 #include "converters/dcp/dcp_checkpoint.h"
 
+#include <algorithm>
+
 #include "converters/dcp/dcp_format.h"
 
 namespace titan::convert {
@@ -31,7 +33,10 @@ class DcpFormat final : public Format {
   const char* title() const override { return "torch DCP (torchtitan)"; }
   bool probe(Fs& fs, const std::string& path) const override {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
-    return info.ok() && info->type == ckpt::FileType::kFile;
+    if (info.ok() && info->type == ckpt::FileType::kFile) return true;
+    // Without .metadata it is one, too, but opening it says what is wrong.
+    const auto entries = fs.list(path);
+    return entries.ok() && std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
   }
   bool is_member(const std::string& name) const override { return name == dcp::kMetadataFile || name.ends_with(".distcp"); }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {

@@ -7,6 +7,7 @@
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
 #include "converters/dcp/crc32.h"
+#include "converters/dcp/little_endian.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -30,6 +31,37 @@ Status check_item(const std::string& what, const ItemContent& content, const Ten
   return {};
 }
 
+// torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS): all items are then said to be at offset 0.
+// Such a file begins with the length of a header in JSON, an item of the usual kind with a zip's mark.
+bool is_safetensors(ckpt::File& file) {
+  std::string head(9, '\0');
+  const Result<std::uint64_t> size = file.size();
+  if (!size.ok() || *size < head.size() || !file.pread(0, std::as_writable_bytes(std::span(head))).ok()) return false;
+  return head[8] == '{' && get_le(head, 0, 8) <= *size - 8;
+}
+
+// Says what is special about directories that are not saved in the usual way, or not to the end.
+Status check_form(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
+  std::string item, of_rank;
+  bool there = false;
+  for (const ckpt::DirEntry& entry : entries) {
+    const std::string& name = entry.name;
+    there = there || name == kMetadataFile;
+    if (name.starts_with("__") && name.ends_with(kMetadataFile)) of_rank = std::max(of_rank, name);
+    const auto info = fs.stat(ckpt::join_path(path, name));
+    if (name.ends_with(".distcp") && info.ok() && info->type == ckpt::FileType::kFile) item = std::max(item, name);  // a pipe would hang
+  }
+  if (item.empty()) return {};
+  if (!there && !of_rank.empty())
+    return ckpt::unsupported(path + " has " + of_rank + " instead of .metadata: each rank saved for itself, which is not supported").with_hint("save it with use_collectives=True");
+  if (!there) return ckpt::corrupt(ckpt::join_path(path, kMetadataFile) + " is missing, but there is " + item + ": perhaps the save was not finished");
+  const auto file = fs.open_read(ckpt::join_path(path, item));
+  if (!file.ok() || !is_safetensors(**file)) return {};
+  return ckpt::unsupported(ckpt::join_path(path, item) + " is a safetensors file: this way of saving a DCP directory is not supported")
+      .with_hint("save it with torch's default, SerializationFormat.TORCH_SAVE");
+}
+
 }  // namespace
 
 struct DcpReader::OpenChunk {
@@ -47,6 +79,7 @@ struct DcpReader::OpenChunk {
 DcpReader::DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata) : fs_(fs), path_(std::move(path)), metadata_(std::move(metadata)) {}
 
 Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::string& path) {
+  TITAN_RETURN_IF_ERROR(check_form(fs, path));
   const std::string name = ckpt::join_path(path, kMetadataFile);
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, name, kMaxMetadata));
   TITAN_ASSIGN_OR_RETURN(Metadata metadata, decode_metadata(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
@@ -206,7 +239,10 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
   const std::string what = item_name(place, name);
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(place.file));
   const auto damaged = [&](const Status& status, std::uint64_t offset, std::uint64_t bytes) {
-    report.damage.push_back({metadata_.files[place.file], "item", name, 0, offset, bytes, status.message});
+    // The report has a place for the file and the item that the message begins with.
+    std::string detail = status.message;
+    if (detail.starts_with(what)) detail.erase(0, what.size() + (detail.substr(what.size()).starts_with(": ") ? 2 : 1));
+    report.damage.push_back({metadata_.files[place.file], "item", name, 0, offset, bytes, std::move(detail)});
   };
   const Result<ZipArchive> zip = ZipArchive::open(*opened, what, place.offset, place.length);
   if (!zip.ok() && zip.status().code != ckpt::Code::kCorrupt) return zip.status();

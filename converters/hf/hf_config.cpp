@@ -111,7 +111,11 @@ const Family* find_family(Fields& fields) {
   const auto found = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.architecture); });
   if (found != std::end(kFamilies)) return &*found;
   const auto known = std::ranges::find(kLacks, name, [](const Lack& lack) { return std::string(lack.architecture); });
-  const std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
+  std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
+  for (const Family& family : kFamilies) {
+    const std::string whole = family.architecture;
+    if (name == whole.substr(0, whole.find("ForCausalLM")) + "Model") missing = ": it has no head; save the model as " + whole;
+  }
   fields.fail(unsupported(fields.what() + ": architecture '" + name + "' is not supported" + missing)
                   .with_hint("supported are LlamaForCausalLM, MistralForCausalLM without sliding window, Qwen2ForCausalLM"));
   return nullptr;

@@ -104,10 +104,15 @@ class Planner {
   // A head beside a tied embedding must be the embedding.
   Status tie() {
     const auto head = ours_.find("output.weight");
-    if (head == ours_.end()) return ckpt::ok_status();
-    const std::size_t source = head->second.source;
     const auto embedding = std::ranges::find(plan_.tensors, ckpt::TensorRef{0, ""}, &TensorPlan::ref);
     if (embedding == plan_.tensors.end()) return ckpt::ok_status();  // missing: said elsewhere
+    if (head == ours_.end()) {  // the usual case: the file has one tensor for both
+      plan_.report.push_back(report(embedding->source, Fate::kTied));
+      plan_.report.back().from = "lm_head.weight";
+      plan_.report.back().to = "tok_embeddings.weight";
+      return ckpt::ok_status();
+    }
+    const std::size_t source = head->second.source;
     TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source, embedding->source));
     if (!equal) {
       return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" + tensors_[source].name + "' differs from '" +

@@ -349,7 +349,8 @@ TEST_F(DcpExport, PassesOnWhatStopsIt) {
   ASSERT_TRUE(fs_.make_dir("/out").ok());
   const Status status = (*writer)->write(fs_, "/out", [](std::uint64_t, std::uint64_t) { return ckpt::failed("stopped"); });
   EXPECT_EQ(status.message, "stopped");
-  EXPECT_FALSE(dcp_format().probe(fs_, "/out"));  // no .metadata: nothing that looks whole
+  EXPECT_FALSE(fs_.stat("/out/.metadata").ok());  // nothing that looks whole
+  EXPECT_EQ(dcp_format().open(fs_, "/out").status().code, ckpt::Code::kCorrupt);
 }
 
 }  // namespace

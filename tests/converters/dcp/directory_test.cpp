@@ -116,7 +116,11 @@ TEST_F(MalformedDirectory, ElementTypesThatACheckpointCannotHoldAreNamedUnlessSk
 
 TEST_F(MalformedDirectory, AMissingOrEmptyMetadataIsSaid) {
   ASSERT_TRUE(fs.remove_file("/d/.metadata").ok());
-  EXPECT_EQ(DcpReader::open(fs, "/d").status().code, ckpt::Code::kNotFound);
+  const Status unfinished = DcpReader::open(fs, "/d").status();
+  EXPECT_EQ(unfinished.code, ckpt::Code::kCorrupt);
+  EXPECT_THAT(unfinished.message, HasSubstr("/d/.metadata is missing"));
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/__0.metadata", "").ok());
+  EXPECT_EQ(DcpReader::open(fs, "/d").status().code, ckpt::Code::kUnsupported);
   ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", "").ok());
   EXPECT_THAT(DcpReader::open(fs, "/d").status().message, HasSubstr("ends at offset 0 without STOP"));
 }
