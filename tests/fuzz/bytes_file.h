@@ -28,7 +28,7 @@ class BytesFile final : public ckpt::File {
   std::span<const std::byte> bytes_;
 };
 
-/// Files by path; nothing can be changed.
+/// Files by path, all in one folder; nothing can be changed.
 class BytesFolder final : public ckpt::Fs {
  public:
   explicit BytesFolder(std::map<std::string, std::span<const std::byte>> files) : files_(std::move(files)) {}
@@ -52,7 +52,12 @@ class BytesFolder final : public ckpt::Fs {
   ckpt::Status rename(const std::string&, const std::string&) override { return no(); }
   ckpt::Status rename_noreplace(const std::string&, const std::string&) override { return no(); }
   ckpt::Status sync_dir(const std::string&) override { return no(); }
-  ckpt::Result<std::vector<ckpt::DirEntry>> list(const std::string&) override { return no(); }
+  ckpt::Result<std::vector<ckpt::DirEntry>> list(const std::string& path) override {
+    std::vector<ckpt::DirEntry> entries;
+    for (const auto& [name, bytes] : files_)
+      if (name.starts_with(path + "/")) entries.push_back({name.substr(path.size() + 1), ckpt::FileType::kFile});
+    return entries;
+  }
   ckpt::Result<std::uint64_t> free_bytes(const std::string&) override { return no(); }
   ckpt::Result<std::unique_ptr<ckpt::FileLock>> lock(const std::string&) override { return no(); }
 

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!opened.ok()) return 0;
   const auto& source = static_cast<const dcp::DcpCheckpoint&>(**opened);
   static_cast<void>(source.plan({}).ok());
-  const Settings config = {{"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"optimizer.lr", "1e-3"}, {"training.steps", "20"}};
+  const Settings config = {{"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_scaling", "\"none\""}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"}, {"training.steps", "20"}};
   static_cast<void>(source.plan({{}, config}).ok());
   for (const dcp::BytesEntry& value : source.reader().metadata().values) static_cast<void>(source.reader().value(value.name).ok());
   for (std::size_t i = 0; i < source.tensors().size(); ++i) {
