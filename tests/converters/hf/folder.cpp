@@ -10,6 +10,14 @@
 
 namespace titan::convert::testing {
 
+Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options) {
+  options.source = source;
+  options.destination = destination;
+  options.created = "2026-01-02T03:04:05Z";
+  options.writer = "test";
+  return convert_checkpoint(fs, options);
+}
+
 ModelConfig tiny_model() {
   ModelConfig model{.dim = 12, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .ffn_dim = 20, .vocab_size = 17, .norm_eps = 1e-5, .rope_theta = 10000};
   return model;

@@ -1,10 +1,11 @@
 #pragma once
-// Hugging Face folders for tests, made without our writer.
+// Hugging Face folders for tests, made without our writer; and the conversion under test, with what never changes filled in.
 #include <map>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "converters/convert.h"
 #include "converters/model_config.h"
 
 namespace titan::convert::testing {
@@ -24,6 +25,9 @@ std::string safetensors_file(const RawTensors& tensors);
 RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path);
 /// Writes `<folder>/model.safetensors` and config.json, made by write_hf_config.
 void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& model, const RawTensors& tensors);
+
+/// convert_checkpoint() from `source` to `destination`, always at the same instant by the same writer.
+Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options = {});
 
 /// Grouped heads, head_dim apart from dim / heads, two layers.
 ModelConfig tiny_model();

@@ -11,17 +11,13 @@
 namespace titan::convert {
 namespace {
 
+using testing::convert_to;
 using testing::make_hf_folder;
 using testing::model_tensors;
 using testing::RawTensors;
 
 class HfReport : public ::testing::Test {
  protected:
-  Result<ConversionReport> convert(const std::string& source, const std::string& destination, ConvertOptions options = {}) {
-    options.source = source;
-    options.destination = destination;
-    return convert_checkpoint(fs, options);
-  }
   ckpt::testing::MemFs fs;
   ModelConfig model = testing::tiny_model();
 };
@@ -34,8 +30,8 @@ TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
   set("model.layers.1.mlp.up_proj.weight", 17, 256.75f);  // 0.75 off
   set("lm_head.weight", 2, 3.4e38f);                      // becomes infinite
   make_hf_folder(fs, "/hf", model, tensors);
-  ASSERT_TRUE(convert("/hf", "/titan").ok());
-  const auto report = convert("/titan", "/half", {.to = "hf", .dtype = DType::kBF16});
+  ASSERT_TRUE(convert_to(fs, "/hf", "/titan").ok());
+  const auto report = convert_to(fs, "/titan", "/half", {.to = "hf", .dtype = DType::kBF16});
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   ASSERT_TRUE(report->rounding);
   EXPECT_EQ(report->rounding->tensor, "model.layers.1.mlp.up_proj.weight");
@@ -43,8 +39,8 @@ TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
   EXPECT_EQ(report->rounding->error.largest, 0.75);
   EXPECT_EQ(report->rounding->error.rounded, 3u);
   EXPECT_EQ(report->rounding->error.overflowed, 1u);
-  EXPECT_FALSE(convert("/titan", "/same", {.to = "hf"})->rounding);
-  const auto dcp = convert("/titan", "/dcp", {.to = "dcp", .dtype = DType::kBF16});
+  EXPECT_FALSE(convert_to(fs, "/titan", "/same", {.to = "hf"})->rounding);
+  const auto dcp = convert_to(fs, "/titan", "/dcp", {.to = "dcp", .dtype = DType::kBF16});
   ASSERT_TRUE(dcp.ok()) << dcp.status().to_string();
   EXPECT_EQ(dcp->rounding->tensor, "layers.1.feed_forward.w3.weight");
   EXPECT_EQ(dcp->rounding->error.largest, 0.75);
@@ -52,10 +48,10 @@ TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
 
 TEST_F(HfReport, RefusesAPatternThatMatchesNothingInEveryDirection) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
-  ASSERT_TRUE(convert("/hf", "/titan").ok());
-  ASSERT_TRUE(convert("/titan", "/dcp", {.to = "dcp"}).ok());
+  ASSERT_TRUE(convert_to(fs, "/hf", "/titan").ok());
+  ASSERT_TRUE(convert_to(fs, "/titan", "/dcp", {.to = "dcp"}).ok());
   for (const auto& [source, to] : {std::pair("/hf", "titan"), std::pair("/titan", "hf"), std::pair("/titan", "dcp"), std::pair("/dcp", "titan"), std::pair("/hf", "dcp")}) {
-    const auto report = convert(source, "/x", {.to = to, .skip = {"*.bais"}});
+    const auto report = convert_to(fs, source, "/x", {.to = to, .skip = {"*.bais"}});
     ASSERT_FALSE(report.ok()) << source << " to " << to;
     EXPECT_EQ(report.status().code, ckpt::Code::kInvalid);
     EXPECT_NE(report.status().message.find("--skip '*.bais' matches no tensor of "), std::string::npos) << report.status().message;
@@ -75,7 +71,7 @@ TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {
     tiny.dim = 16, tiny.n_layers = 2, tiny.n_heads = 2, tiny.n_kv_heads = 2, tiny.head_dim = 8, tiny.ffn_dim = 24, tiny.vocab_size = 67;
     return tiny;
   }());
-  const auto report = convert(published->path, "/hf.out", options);
+  const auto report = convert_to(fs, published->path, "/hf.out", options);
   if (!report.ok()) GTEST_FAIL() << report.status().to_string();
   EXPECT_EQ(report->count([](const TensorReport& t) { return t.fate == Fate::kDropped; }), slots);
 }

@@ -1,0 +1,108 @@
+// What a conversion leaves behind: nothing, or the whole.
+#include <gtest/gtest.h>
+
+#include "converters/convert.h"
+#include "tests/converters/hf/folder.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using ckpt::testing::put_text;
+using ckpt::testing::tree;
+using testing::convert_to;
+using testing::make_hf_folder;
+using testing::model_tensors;
+
+void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
+
+class HfConvertWriting : public ::testing::Test {
+ protected:
+  MemFs fs;
+  ModelConfig model = testing::tiny_model();
+};
+
+TEST_F(HfConvertWriting, DryRunSaysTheSameAndWritesNothing) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto dry = convert_to(fs, "/hf", "/titan", {.dry_run = true});
+  expect_ok(dry);
+  EXPECT_FALSE(fs.stat("/titan").ok());
+  const auto wet = convert_to(fs, "/hf", "/titan");
+  expect_ok(wet);
+  EXPECT_EQ(dry->tensors, wet->tensors);
+  EXPECT_EQ(dry->bytes, wet->bytes);
+  EXPECT_EQ(convert_to(fs, "/hf", "/titan", {.dry_run = true}).status().code, Code::kInvalid);  // it exists by now
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .dry_run = true}));
+  EXPECT_FALSE(fs.stat("/back").ok());
+}
+
+TEST_F(HfConvertWriting, ReplacesOnlyWhatIsACheckpointAndNothingElse) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf"}));
+  EXPECT_EQ(convert_to(fs, "/titan", "/back", {.to = "hf"}).status().code, Code::kInvalid);
+  expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf", .force = true}));
+  expect_ok(convert_to(fs, "/hf", "/titan", {.force = true}));
+  ASSERT_TRUE(put_text(fs, "/back/my-notes.txt", "mine").ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf", .force = true});
+  EXPECT_EQ(refused.status().code, Code::kInvalid);
+  EXPECT_NE(refused.status().message.find("also holds 'my-notes.txt'"), std::string::npos);
+  EXPECT_EQ(convert_to(fs, "/titan", "/hf/inside", {.to = "hf"}).status().code, Code::kOk);
+  EXPECT_EQ(convert_to(fs, "/titan", "/titan/inside", {.to = "hf"}).status().code, Code::kInvalid);
+  ASSERT_TRUE(fs.make_dir("/empty").ok());
+  EXPECT_EQ(convert_to(fs, "/titan", "/empty", {.to = "hf", .force = true}).status().code, Code::kInvalid);
+}
+
+TEST_F(HfConvertWriting, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
+  MemFs clean;
+  make_hf_folder(clean, "/hf", model, model_tensors(model));
+  ckpt::testing::FailingFs counting(clean);
+  expect_ok(convert_to(counting, "/hf", "/titan"));
+  const std::size_t calls = counting.calls().size();
+  ASSERT_GT(calls, 30u);
+  std::size_t refused = 0;
+  for (std::size_t k = 1; k <= calls; ++k) {
+    MemFs inner;
+    make_hf_folder(inner, "/hf", model, model_tensors(model));
+    const auto before = tree(inner, "/hf");
+    ckpt::testing::FailingFs failing(inner);
+    failing.arm({.k = k});
+    const auto report = convert_to(failing, "/hf", "/titan");
+    EXPECT_EQ(tree(inner, "/hf"), before);
+    if (report.ok()) continue;  // an error while tidying up, or one that stands for "not there"
+    ++refused;
+    // A failed sync of the parent may leave the whole checkpoint, nothing else may be visible.
+    if (inner.stat("/titan").ok()) {
+      EXPECT_TRUE(CheckpointReader::open(inner, "/titan").ok()) << k;
+    }
+  }
+  EXPECT_GT(refused, 20u);
+}
+
+TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const auto titan = CheckpointReader::open(fs, "/titan");
+  ASSERT_TRUE(titan.ok());
+  const ckpt::Piece& piece = titan->manifest().parameters[7].model->pieces[0];
+  const std::byte wrong[] = {std::byte{0x55}};
+  ASSERT_TRUE(fs.overwrite("/titan/model/shard-00000.h5", piece.offset + 3, wrong).ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf"});
+  EXPECT_EQ(refused.status().code, Code::kCorrupt);
+  EXPECT_FALSE(fs.stat("/back").ok());
+  EXPECT_EQ(tree(fs, "/").size(), 9u) << ::testing::PrintToString(tree(fs, "/"));
+}
+
+TEST_F(HfConvertWriting, AStopRequestEndsAConversionWithNothingWritten) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto stopped = convert_to(fs, "/hf", "/titan", {.progress = [](std::uint64_t done, std::uint64_t) { return done > 2000 ? ckpt::failed("stop") : ckpt::ok_status(); }});
+  EXPECT_EQ(stopped.status().message, "stop");
+  EXPECT_EQ(tree(fs, "/"), (std::vector<std::string>{"hf/", "hf/config.json", "hf/model.safetensors"}));
+}
+
+}  // namespace
+}  // namespace titan::convert
