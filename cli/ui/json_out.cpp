@@ -3,14 +3,35 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cstdlib>
+#include <new>
+
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
 
 namespace titan::ui {
+namespace {
+
+// RapidJSON's own allocator returns null when memory runs out, and its buffer writes there.
+struct ThrowingAllocator {
+  static const bool kNeedFree = true;
+  void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
+  void* Realloc(void* old, std::size_t, std::size_t size) {
+    if (size == 0) return Free(old), nullptr;
+    void* memory = std::realloc(old, size);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+  static void Free(void* memory) { std::free(memory); }
+};
+
+using Buffer = rapidjson::GenericStringBuffer<rapidjson::UTF8<>, ThrowingAllocator>;
+
+}  // namespace
 
 struct JsonOut::Impl {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
+  Buffer buffer;
+  rapidjson::Writer<Buffer> writer{buffer};
 
   void key(std::string_view name) { string(name); }
   void string(std::string_view value) {

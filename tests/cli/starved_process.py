@@ -13,7 +13,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 VERBS = [["reshard", "{run}", "{out}", "--dp", "3", "--pp", "1"], ["reshard", "{run}", "{out}", "--dp", "1", "--compression", "zstd"], ["convert", "{titan}", "{out}", "--to", "hf"],
          ["convert", "{titan}", "{out}", "--to", "dcp"], ["convert", "{hf}", "{out}"], ["strip", "{run}", "{out}", "--dtype", "bf16"],
-         ["verify", "{run}"], ["diff", "{run}", "{run}"], ["inspect", "{run}", "--stats"]]
+         ["verify", "{run}"], ["diff", "{run}", "{run}"], ["inspect", "{run}", "--stats"],
+         ["lr", "set", "{run}", "{run}-longer", "--steps", "200000", "--policy", "rewarm", "--dry-run", "--json"]]
 MORE_MIB = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 48)  # than the program needs to start
 
 
@@ -77,7 +78,7 @@ def main():
                 fail(f"{verb} without threads: exit code {done.returncode}: {done.stderr}")
             for more in MORE_MIB:
                 done = call(verb, at_most(least + more))
-                if done.returncode not in (0, 3) or done.returncode == 3 and not done.stderr.startswith("error: "):
+                if done.returncode not in (0, 3) or done.returncode == 3 and not done.stderr.startswith(("error: ", '{"type":"error"')):
                     fail(f"{verb} in {least + more} MiB of address space: exit code {done.returncode}: {done.stderr}")
                 short += "out of memory" in done.stderr
         if short == 0:

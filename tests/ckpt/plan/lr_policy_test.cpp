@@ -121,6 +121,29 @@ TEST(LrPolicy, ExtendFinishesAWarmUpAndHoldsThePeak) {
   EXPECT_LT(lr_at(next.phases, 112), 1e-3);
 }
 
+TEST(LrPolicy, ExtendFinishesAWarmUpThatGoesDown) {
+  LrSettings lower = cosine(200);
+  lower.peak = 1e-4;
+  const LrSchedule down = applied(schedule_from(cosine(100)), 60, lower, LrPolicy::kRewarm);  // 61 to 70: 4.3e-4 to 1e-4
+  lower.total_steps = 400;
+  const LrSchedule next = applied(down, 63, lower, LrPolicy::kExtend);
+  for (std::uint64_t n = 61; n <= 70; ++n) EXPECT_EQ(lr_at(next.phases, n), lr_at(down.phases, n)) << "step " << n;
+  for (std::uint64_t n = 70; n <= 211; ++n) EXPECT_EQ(lr_at(next.phases, n), 1e-4) << "step " << n;
+  for (std::uint64_t n = 212; n <= 400; ++n) EXPECT_LE(lr_at(next.phases, n), 1e-4) << "step " << n;
+  EXPECT_EQ(curve_end(next.phases), 400u);
+}
+
+TEST(LrPolicy, ExtendHoldsADecayThatEndsAtThePeak) {
+  LrSettings flat{1e-3, 10, 100, std::nullopt, "linear", 1.0};
+  const LrSchedule old = schedule_from(flat);
+  flat.total_steps = 200;
+  flat.decay_ratio = 0.6;
+  flat.min_lr_factor = 0;
+  const LrSchedule next = applied(old, 60, flat, LrPolicy::kExtend);
+  EXPECT_EQ(lr_at(next.phases, 81), 1e-3);
+  EXPECT_LT(lr_at(next.phases, 82), 1e-3);
+}
+
 TEST(LrPolicy, ExtendWithoutDecayIsAConstant) {
   LrSettings flat{1e-3, 10, 100, 0.0, "linear", 0};
   LrSchedule old = schedule_from(flat);
