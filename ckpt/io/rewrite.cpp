@@ -7,6 +7,7 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/destination.h"
 #include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
@@ -99,6 +100,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
     return invalid("the destination " + dst + " is the source " + src).with_hint("published checkpoints are never changed: choose another name");
   if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
   if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/io/destination.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/ops/element.h"
@@ -137,20 +137,14 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
   return offset;
 }
 
-/// A published checkpoint is never changed, not even by a file more; and a rename would put a file where a device or link was.
+/// A published checkpoint gets not even a file more; and a rename would put a file where a device or link was.
 Status check_out(Fs& fs, const std::string& out) {
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
     return invalid(out + " is a folder, expected the name of a file to write");
   } else if (there.ok() && there->type != FileType::kFile) {
     return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
   }
-  const Result<std::string> real = fs.real_path(parent_path(out));
-  if (!real.ok()) return ok_status();  // the creation tells why
-  for (std::string folder = *real;; folder = parent_path(folder)) {
-    if (fs.stat(join_path(folder, kManifestFile)).ok())
-      return invalid(out + " lies inside the checkpoint " + folder).with_hint("published checkpoints are never changed: write the file elsewhere");
-    if (folder == "/" || folder == ".") return ok_status();
-  }
+  return check_outside_checkpoints(fs, out);
 }
 
 /// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.

@@ -270,6 +270,33 @@ TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010").ok());
 }
 
+TEST(Rewrite, WritesIntoNoPublishedCheckpoint) {
+  MemFs fs;
+  make(fs, "/src");
+  make(fs, "/other");
+  ASSERT_TRUE(fs.rename_noreplace("/other/step-00000010", "/other/renamed").ok());
+  make(fs, "/damaged");
+  ASSERT_TRUE(fs.remove_file("/damaged/step-00000010/manifest.json").ok());
+  ASSERT_TRUE(put_text(fs, "/damaged/step-00000010/manifest.json", "gone").ok());
+  for (const std::string inside : {"/other/renamed", "/damaged/step-00000010"}) {
+    const auto before = contents(fs, inside);
+    for (const std::string dst : {inside + "/new", inside + "/model/new"}) {
+      const Status status = copy_checkpoint(fs, kSrc, dst);
+      EXPECT_EQ(status.code, Code::kInvalid) << dst;
+      EXPECT_THAT(status.message, HasSubstr("lies inside the checkpoint " + inside));
+      EXPECT_EQ(check_rewrite(fs, kSrc, dst, false).code, Code::kInvalid) << dst;
+    }
+    EXPECT_EQ(contents(fs, inside), before);
+  }
+  // Another program's file of that name.
+  int number = 0;
+  for (const char* text : {"{}", "{\"manifest_version\": 3, \"name\": \"an extension\"}"}) {
+    const std::string project = "/project" + std::to_string(++number);
+    ASSERT_TRUE(put_text(fs, project + "/manifest.json", text).ok());
+    EXPECT_EQ(check_rewrite(fs, kSrc, project + "/new", false).code, Code::kOk) << text;
+  }
+}
+
 TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
   struct {
     const char *run, *dst;
