@@ -110,22 +110,18 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   return names;
 }
 
-// The folder whose run.lock guards `dst`, or empty: a run keeps its lock beside its folder of checkpoints.
-Result<std::string> run_around(Fs& fs, const std::string& parent, const std::string& dst) {
+// Takes the lock of the run that `dst` lies in. A folder of steps is a run's even where no lock was ever taken: one may start.
+Result<std::unique_ptr<RunLock>> lock_run(Fs& fs, const std::string& parent, const std::string& dst) {
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> around, lock_run_around(fs, parent));
+  if (around) return around;
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
-  // As typed where that says the same: messages name the run so.
-  const bool plain = parent.find('/') != std::string::npos && parent.substr(parent.rfind('/')) == real.substr(real.rfind('/'));
-  const std::string above = plain ? parent_path(parent) : parent_path(real);
-  if (fs.stat(join_path(real, "run.lock")).ok()) return parent;
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(real));
   const bool steps = std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
     return entry.type == FileType::kDirectory && parse_step_name(entry.name);
   });
-  const bool named = real.substr(real.rfind('/') + 1) == "checkpoint";
-  const bool guarded = fs.stat(join_path(above, "run.lock")).ok();
-  if (named && (steps || guarded || parse_step_name(dst.substr(dst.rfind('/') + 1)))) return above;
-  if (!steps) return std::string();
-  return guarded ? above : parent;
+  const bool first_step = real.ends_with("/checkpoint") && parse_step_name(dst.substr(dst.rfind('/') + 1));
+  if (!steps && !first_step) return around;
+  return RunLock::take(fs, run_dir_of(fs, parent), this_process());
 }
 
 // Takes the lock in `wrapper`, made when missing. The one who finishes removes the file while holding it: a lock on a file
@@ -163,8 +159,6 @@ Result<std::unique_ptr<FileLock>> lock_wrapper(Fs& fs, const std::string& wrappe
   return last;
 }
 
-double now_s() { return this_process().heartbeat; }
-
 }  // namespace
 
 struct Rewrite::Impl {
@@ -173,7 +167,6 @@ struct Rewrite::Impl {
   Names names;
   std::string wrapper, fresh, aside;
   std::unique_ptr<RunLock> run;
-  double last_beat = 0;
   std::unique_ptr<FileLock> lock;
   bool committed = false;  ///< the temporary is not the destructor's to remove any more
   std::vector<std::string> warnings;
@@ -214,9 +207,8 @@ struct Rewrite::Impl {
   }
 
   // The last step of both ways to publish.
-  Status move_into_place(Rewrite& rewrite) {
-    last_beat = 0;
-    TITAN_RETURN_IF_ERROR(rewrite.beat());
+  Status move_into_place() {
+    if (run) TITAN_RETURN_IF_ERROR(run->beat(this_process().heartbeat));
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = fs.rename_noreplace(fresh, names.dst); !moved.ok()) {
@@ -244,11 +236,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
-  TITAN_ASSIGN_OR_RETURN(const std::string run, run_around(fs, impl->names.parent, impl->names.dst));
-  if (!run.empty()) {
-    TITAN_ASSIGN_OR_RETURN(impl->run, RunLock::take(fs, run, this_process()));
-    impl->last_beat = now_s();
-  }
+  TITAN_ASSIGN_OR_RETURN(impl->run, lock_run(fs, impl->names.parent, impl->names.dst));
   impl->wrapper = impl->names.dst + kSuffix;
   impl->fresh = join_path(impl->wrapper, "new");
   impl->aside = join_path(impl->wrapper, "old");
@@ -280,14 +268,7 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
-Status Rewrite::beat() {
-  constexpr double kSeconds = 5;
-  if (!impl_->run) return ok_status();
-  const double now = now_s();
-  if (now - impl_->last_beat < kSeconds) return ok_status();
-  impl_->last_beat = now;
-  return impl_->run->beat(now);
-}
+Status Rewrite::beat() { return impl_->run ? impl_->run->pulse() : ok_status(); }
 
 Status Rewrite::make_folder_of(const std::string& member) {
   for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {
@@ -317,7 +298,7 @@ Status Rewrite::write(const std::string& member, const std::string& text) {
 
 Status Rewrite::publish_folder() {
   TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->fresh));
-  return impl_->move_into_place(*this);
+  return impl_->move_into_place();
 }
 
 Status Rewrite::publish(const Manifest& manifest) {
@@ -330,7 +311,7 @@ Status Rewrite::publish(const Manifest& manifest) {
   }
   for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->fresh, folder)));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->fresh, manifest));
-  return impl_->move_into_place(*this);
+  return impl_->move_into_place();
 }
 
 }  // namespace titan::ckpt

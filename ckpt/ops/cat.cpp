@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/io/destination.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_lock.h"
 #include "ckpt/ops/element.h"
 
 namespace titan::ckpt {
@@ -114,7 +116,7 @@ void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out
   for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
-Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const CancelToken& cancel) {
+Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const std::function<Status()>& pulse) {
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
@@ -126,7 +128,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
     return status;
   };
   TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
-    TITAN_RETURN_IF_ERROR(cancel.check());
+    TITAN_RETURN_IF_ERROR(pulse());
     if (out_dtype != selection.row.dtype) append_widened(bytes, pending);
     else pending.insert(pending.end(), bytes.begin(), bytes.end());
     return pending.size() < kWriteBytes ? ok_status() : flush();
@@ -151,9 +153,14 @@ Status check_out(Fs& fs, const std::string& out) {
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
                                 const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_out(fs, out));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<RunLock> run, lock_run_around(fs, parent_path(out)));
+  const auto pulse = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    return run ? run->pulse() : ok_status();
+  };
   const std::string temporary = out + ".tmp-" + std::to_string(getpid());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, cancel);
+  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, pulse);
   Status status = written.ok() ? fs.rename(temporary, out) : written.status();
   if (!status.ok()) {
     (void)fs.remove_file(temporary);

@@ -280,7 +280,7 @@ TEST(Rewrite, WritesIntoNoPublishedCheckpoint) {
   ASSERT_TRUE(put_text(fs, "/damaged/step-00000010/manifest.json", "gone").ok());
   for (const std::string inside : {"/other/renamed", "/damaged/step-00000010"}) {
     const auto before = contents(fs, inside);
-    for (const std::string dst : {inside + "/new", inside + "/model/new"}) {
+    for (const std::string& dst : {inside + "/new", inside + "/model/new"}) {
       const Status status = copy_checkpoint(fs, kSrc, dst);
       EXPECT_EQ(status.code, Code::kInvalid) << dst;
       EXPECT_THAT(status.message, HasSubstr("lies inside the checkpoint " + inside));
@@ -305,6 +305,8 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
       {"/run", "/run/checkpoint/step-00000010", true},   // <run>/checkpoint
       {"/run", "/run/checkpoint/exported", true},        // beside steps
       {"/run", "/run/exported", true},                   // beside run.lock
+      {"/run", "/run/exports/by/day/exported", true},    // deep in the run
+      {"/plain", "/plain/a/ck/step-00000010", true},     // a nested folder of steps
       {"/plain", "/plain/step-00000010", true},          // a folder of steps
       {"/run", "/free/step-00000010", false},
   };
@@ -314,6 +316,8 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
     make(fs, "/src");
     make(fs, "/run/checkpoint", 20);
     make(fs, "/plain", 20);
+    make(fs, "/plain/a/ck", 20);
+    ASSERT_TRUE(make_dirs(fs, "/run/exports/by/day").ok());
     ASSERT_TRUE(fs.make_dir("/free").ok());
     auto trainer = RunLock::take(fs, c.run, this_process());
     ASSERT_TRUE(trainer.ok());

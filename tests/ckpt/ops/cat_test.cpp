@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_lock.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -80,6 +81,26 @@ TEST(CatTensor, WritesNothingIntoACheckpoint) {
   }
   EXPECT_EQ(testing::tree(fs, "/"), before);
   EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
+}
+
+TEST(CatTensor, TakesTheLockOfTheRunThatItWritesInto) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(make_dirs(fs, "/run/exports/deep").ok());
+  auto run = RunLock::take(fs, "/run", this_process());
+  ASSERT_TRUE(run.ok());
+  const std::vector<std::string> before = testing::tree(fs, "/");
+  for (const char* out : {"/run/x.npy", "/run/checkpoint/x.npy", "/run/exports/deep/x.npy"}) {
+    const Status status = cat_tensor(fs, {"/run@10", "norm.weight", out}).status();
+    EXPECT_EQ(status.code, Code::kLocked) << out;
+    EXPECT_THAT(status.message, HasSubstr("/run is locked by a live run or tool"));
+  }
+  EXPECT_EQ(testing::tree(fs, "/"), before);
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight"}).ok()) << "reading needs no lock";
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).ok());
+  run->reset();
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
+  EXPECT_EQ(fs.stat("/run.lock").status().code, Code::kNotFound);
 }
 
 TEST(CatTensor, ReadsOnlyTheLeavesOfASlice) {
