@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <set>
 
 #include "ckpt/format/layout.h"
@@ -12,13 +11,10 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_lock.h"
+#include "ckpt/io/temporary.h"
 
 namespace titan::ckpt {
 namespace {
-
-// One fixed name per DST: whoever holds the lock inside owns the folder, so what it finds there is a dead tool's. A run
-// collects it like the temporary of a save.
-constexpr const char* kSuffix = ".tmp-rewrite";
 
 struct Names {
   std::string dst;      ///< as typed, without slashes at the end
@@ -124,84 +120,27 @@ Result<std::unique_ptr<RunLock>> lock_run(Fs& fs, const std::string& parent, con
   return RunLock::take(fs, run_dir_of(fs, parent), this_process());
 }
 
-// Takes the lock in `wrapper`, made when missing. The one who finishes removes the file while holding it: a lock on a file
-// that has lost its name is worth nothing, so what we wrote must be what lies under the name.
-Result<std::unique_ptr<FileLock>> lock_wrapper(Fs& fs, const std::string& wrapper, const std::string& dst) {
-  const std::string path = join_path(wrapper, "lock");
-  const std::string note = encode_lock_owner(this_process());
-  const std::string text = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}()) + " " + note;
-  Status last;
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    Status made = fs.make_dir(wrapper);  // may be there
-    Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
-    if (!lock.ok()) {
-      last = lock.status();
-      if (last.code == Code::kLocked) {
-        Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
-        const std::string& holder = last.causes.empty() ? note : last.causes.front();
-        if (const auto owner = decode_lock_owner(holder.substr(std::min(holder.find('{'), holder.size()))); owner.ok())
-          status.causes.push_back("process " + std::to_string(owner->pid) + " on host " + owner->host + " since " + owner->since);
-        return status;
-      }
-      if (fs.stat(wrapper).ok()) {
-        (void)fs.remove_dir(wrapper);  // only if it is empty, so only if it is ours
-        return last;
-      }
-      if (!made.ok()) return made;
-      continue;  // the other one has just removed the folder
-    }
-    TITAN_RETURN_IF_ERROR((*lock)->write(text));
-    const auto back = read_file(fs, path, 64 * 1024);
-    if (back.ok() && std::string(reinterpret_cast<const char*>(back->data()), back->size()) == text) return std::move(*lock);
-    last = back.ok() ? locked("another process is writing " + dst) : back.status();
-    if (last.code != Code::kNotFound && last.code != Code::kLocked) return last;
-  }
-  return last;
-}
-
 }  // namespace
 
 struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
-  std::string wrapper, fresh, aside;
   std::unique_ptr<RunLock> run;
-  std::unique_ptr<FileLock> lock;
-  bool committed = false;  ///< the temporary is not the destructor's to remove any more
+  std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
   explicit Impl(Fs& f) : fs(f) {}
 
-  // What a tool left that died here: the checkpoint that it had moved aside goes back, the rest goes away.
-  Status clear() {
-    const auto old = fs.stat(aside);
-    if (old.ok() && fs.stat(names.dst).status().code == Code::kNotFound) {
-      TITAN_RETURN_IF_ERROR(fs.rename_noreplace(aside, names.dst));
-      TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
-    }
-    TITAN_RETURN_IF_ERROR(remove_tree(fs, aside));
-    return remove_tree(fs, fresh);
-  }
-
-  // The lock goes last: while its name is there the folder is ours.
-  void remove_wrapper() {
-    for (const std::string& path : {fresh, aside, join_path(wrapper, "lock")}) {
-      if (const Status removed = remove_tree(fs, path); !removed.ok()) warnings.push_back(removed.message);
-    }
-    if (const Status removed = fs.remove_dir(wrapper); !removed.ok() && removed.code != Code::kNotFound) warnings.push_back(removed.message);
-    lock.reset();
-  }
-
   Status replace() {
-    const Status exchanged = fs.exchange(fresh, names.dst);
+    const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, aside));
-    const Status moved = fs.rename_noreplace(fresh, names.dst);
+    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, temporary->aside()));
+    const Status moved = fs.rename_noreplace(temporary->fresh(), names.dst);
     if (moved.ok()) return moved;
-    if (const Status back = fs.rename_noreplace(aside, names.dst); !back.ok()) {
-      committed = true;  // the old one lies in the temporary: leave it
-      return moved.wrapped("the old " + names.dst + " lies in " + aside + " now");
+    if (const Status back = fs.rename_noreplace(temporary->aside(), names.dst); !back.ok()) {
+      temporary->keep();  // the old one lies in the temporary: leave it
+      return moved.wrapped("the old " + names.dst + " lies in " + temporary->aside() + " now");
     }
     return moved;
   }
@@ -211,13 +150,13 @@ struct Rewrite::Impl {
     if (run) TITAN_RETURN_IF_ERROR(run->beat(this_process().heartbeat));
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
-    } else if (Status moved = fs.rename_noreplace(fresh, names.dst); !moved.ok()) {
+    } else if (Status moved = fs.rename_noreplace(temporary->fresh(), names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
-    committed = true;  // should the sync fail, what was replaced stays in the temporary
+    temporary->keep();  // should the sync fail, what was replaced stays in the temporary
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
-    remove_wrapper();
+    warnings = temporary->remove();
     return ok_status();
   }
 };
@@ -237,26 +176,18 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_ASSIGN_OR_RETURN(impl->run, lock_run(fs, impl->names.parent, impl->names.dst));
-  impl->wrapper = impl->names.dst + kSuffix;
-  impl->fresh = join_path(impl->wrapper, "new");
-  impl->aside = join_path(impl->wrapper, "old");
-  TITAN_ASSIGN_OR_RETURN(impl->lock, lock_wrapper(fs, impl->wrapper, dst));
-  std::unique_ptr<Rewrite> rewrite(new Rewrite(std::move(impl)));  // from here on the destructor cleans up
-  Impl& made = *rewrite->impl_;
-  TITAN_RETURN_IF_ERROR(made.clear());
+  TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   // Again, now that nobody else touches it: DST may have come, gone, or been put back.
-  TITAN_ASSIGN_OR_RETURN(made.names, check_names(fs, src, dst, force, replaceable));
-  TITAN_RETURN_IF_ERROR(fs.make_dir(made.fresh));
-  return rewrite;
+  TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
+  return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));
 }
 
 Rewrite::Rewrite(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Rewrite::~Rewrite() {
-  if (!impl_->committed) impl_->remove_wrapper();
-}
+Rewrite::~Rewrite() = default;
 
-const std::string& Rewrite::folder() const { return impl_->fresh; }
+const std::string& Rewrite::folder() const { return impl_->temporary->fresh(); }
 const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnings; }
 bool Rewrite::hidden_from_resume(std::uint64_t step) const { return ckpt::hidden_from_resume(impl_->names.dst, step); }
 
@@ -272,7 +203,7 @@ Status Rewrite::beat() { return impl_->run ? impl_->run->pulse() : ok_status(); 
 
 Status Rewrite::make_folder_of(const std::string& member) {
   for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {
-    const std::string folder = join_path(impl_->fresh, member.substr(0, slash));
+    const std::string folder = join_path(impl_->temporary->fresh(), member.substr(0, slash));
     const auto info = impl_->fs.stat(folder);
     if (info.ok()) continue;
     if (info.status().code != Code::kNotFound) return info.status();
@@ -288,16 +219,16 @@ Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& can
   };
   TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member), pulse);
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->temporary->fresh(), member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return write_new_file(impl_->fs, join_path(impl_->fresh, member), std::as_bytes(std::span(text)));
+  return write_new_file(impl_->fs, join_path(impl_->temporary->fresh(), member), std::as_bytes(std::span(text)));
 }
 
 Status Rewrite::publish_folder() {
-  TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->fresh));
+  TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->temporary->fresh()));
   return impl_->move_into_place();
 }
 
@@ -309,8 +240,8 @@ Status Rewrite::publish(const Manifest& manifest) {
     for (std::size_t slash = file.path.find('/'); slash != std::string::npos; slash = file.path.find('/', slash + 1))
       folders.insert(file.path.substr(0, slash));
   }
-  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->fresh, folder)));
-  TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->fresh, manifest));
+  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->temporary->fresh(), folder)));
+  TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->temporary->fresh(), manifest));
   return impl_->move_into_place();
 }
 

@@ -1,7 +1,5 @@
 #include "ckpt/ops/cat.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -12,6 +10,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_lock.h"
+#include "ckpt/io/temporary.h"
 #include "ckpt/ops/element.h"
 
 namespace titan::ckpt {
@@ -149,7 +148,7 @@ Status check_out(Fs& fs, const std::string& out) {
   return check_outside_checkpoints(fs, out);
 }
 
-/// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.
+/// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
                                 const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_out(fs, out));
@@ -158,14 +157,11 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& c
     TITAN_RETURN_IF_ERROR(cancel.check());
     return run ? run->pulse() : ok_status();
   };
-  const std::string temporary = out + ".tmp-" + std::to_string(getpid());
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, pulse);
-  Status status = written.ok() ? fs.rename(temporary, out) : written.status();
-  if (!status.ok()) {
-    (void)fs.remove_file(temporary);
-    return status;
-  }
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
+  TITAN_RETURN_IF_ERROR(check_out(fs, out));  // again: a checkpoint may have been put back there
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, cursor, selection, out_dtype, pulse));
+  TITAN_RETURN_IF_ERROR(fs.rename(temporary->fresh(), out));
   return written;
 }
 

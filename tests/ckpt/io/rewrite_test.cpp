@@ -256,6 +256,26 @@ TEST(Rewrite, WhatADeadToolLeftIsRemovedAndWhatItMovedAsideComesBack) {
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).ok());
 }
 
+TEST(Rewrite, WhatWasMovedAsideOutlivesEveryFailingCall) {
+  for (std::uint64_t k = 1;; ++k) {
+    MemFs memory;
+    make(memory, "/src");
+    ASSERT_TRUE(memory.make_dir("/out").ok());
+    ASSERT_TRUE(copy_checkpoint(memory, kSrc, "/out/new", false, "the old one").ok());
+    ASSERT_TRUE(memory.make_dir("/out/new.tmp-rewrite").ok());
+    ASSERT_TRUE(memory.rename("/out/new", "/out/new.tmp-rewrite/old").ok());
+    FailingFs fs(memory);
+    fs.arm({.k = k});
+    (void)Rewrite::begin(fs, kSrc, "/out/new", true);
+    const bool fired = fs.fired();
+    fs.disarm();
+    (void)Rewrite::begin(memory, kSrc, "/out/new", true);
+    EXPECT_EQ(writer_of(memory, "/out/new"), "the old one") << "k " << k;
+    EXPECT_EQ(temporaries(memory), 0u) << "k " << k;
+    if (!fired) break;
+  }
+}
+
 TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
   MemFs fs;
   make(fs, "/src");

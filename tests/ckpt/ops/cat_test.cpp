@@ -171,6 +171,27 @@ TEST(CatTensor, LeavesAnOldFileAndNoTemporaryWhenALeafIsDamaged) {
   for (const std::string& name : testing::tree(fs, "/")) EXPECT_THAT(name, ::testing::Not(HasSubstr("tmp")));
 }
 
+TEST(CatTensor, ATemporaryIsItsWritersUntilThatDies) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(testing::put_text(fs, "/x.npy.tmp-rewrite/new", "half").ok());
+  {
+    const auto living = fs.lock("/x.npy.tmp-rewrite/lock");
+    ASSERT_TRUE(living.ok());
+    const Status status = cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).status();
+    EXPECT_EQ(status.code, Code::kLocked) << status.to_string();
+    EXPECT_THAT(status.message, HasSubstr("another process is writing /x.npy"));
+    EXPECT_EQ(get_text(fs, "/x.npy.tmp-rewrite/new"), "half");
+  }
+  ASSERT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).ok());
+  EXPECT_EQ(fs.stat("/x.npy.tmp-rewrite").status().code, Code::kNotFound);
+  // What a dead tool had moved aside goes back, and is no file to replace.
+  ASSERT_TRUE(testing::put_text(fs, "/y.npy.tmp-rewrite/old/manifest.json", "a checkpoint").ok());
+  EXPECT_EQ(cat_tensor(fs, {"/run@10", "norm.weight", "/y.npy"}).status().code, Code::kInvalid);
+  EXPECT_EQ(get_text(fs, "/y.npy/manifest.json"), "a checkpoint");
+  EXPECT_EQ(fs.stat("/y.npy.tmp-rewrite").status().code, Code::kNotFound);
+}
+
 TEST(CatTensor, SuggestsNamesForAnUnknownTensor) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
