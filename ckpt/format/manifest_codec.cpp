@@ -8,19 +8,18 @@ namespace titan::ckpt {
 namespace {
 
 // The self-digest stands at a fixed place, so that it can be checked before any byte is interpreted.
-constexpr std::string_view kPrefix = "{\"self_digest\":\"";
 constexpr std::size_t kDigits = 32;
 constexpr std::string_view kZeros = "00000000000000000000000000000000";
 
 Digest self_digest_of(std::string_view text) {
   Hasher hasher;
-  for (const std::string_view part : {text.substr(0, kPrefix.size()), kZeros, text.substr(kPrefix.size() + kDigits)})
+  for (const std::string_view part : {text.substr(0, kManifestPrefix.size()), kZeros, text.substr(kManifestPrefix.size() + kDigits)})
     hasher.update(std::as_bytes(std::span(part)));
   return hasher.digest();
 }
 
 bool has_prefix(std::string_view text) {
-  return text.starts_with(kPrefix) && text.size() > kPrefix.size() + kDigits && text[kPrefix.size() + kDigits] == '"';
+  return text.starts_with(kManifestPrefix) && text.size() > kManifestPrefix.size() + kDigits && text[kManifestPrefix.size() + kDigits] == '"';
 }
 
 void write_stored(JsonWriter& out, const StoredTensor& tensor) {
@@ -98,13 +97,13 @@ std::string encode_manifest(const Manifest& manifest) {
 
 Result<std::string> with_self_digest(std::string text) {
   if (!has_prefix(text)) return corrupt("the text does not begin as a manifest");
-  text.replace(kPrefix.size(), kDigits, self_digest_of(text).hex());
+  text.replace(kManifestPrefix.size(), kDigits, self_digest_of(text).hex());
   return text;
 }
 
 Status check_self_digest(const std::string& what, std::string_view text) {
   if (!has_prefix(text)) return corrupt(what + " does not begin as a manifest of a Titan checkpoint (" + std::to_string(text.size()) + " bytes)");
-  const std::string_view stored = text.substr(kPrefix.size(), kDigits);
+  const std::string_view stored = text.substr(kManifestPrefix.size(), kDigits);
   const std::string found = self_digest_of(text).hex();
   if (stored != found) return corrupt(what + ": its self-digest does not match its bytes (it says " + std::string(stored) + ", found " + found + ")");
   return ok_status();

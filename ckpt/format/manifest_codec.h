@@ -9,6 +9,7 @@
 namespace titan::ckpt {
 
 inline constexpr const char* kFormatName = "titan-checkpoint";
+inline constexpr std::string_view kManifestPrefix = "{\"self_digest\":\"";  ///< the first bytes, in every version
 const char* role_text(FileRole role);  ///< "shard", "json", "derived"
 
 /// Encodes with the self-digest in place, in the lowest minor version that holds the pieces' codecs (not `manifest.minor`). Equal manifests give equal bytes.

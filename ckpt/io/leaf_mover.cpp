@@ -172,6 +172,8 @@ class Group {
     const std::uint64_t begin = leaves_[batch.first].row.offset;
     std::uint64_t end = begin;
     for (std::size_t i = batch.first; i < batch.end; ++i) end = std::max(end, leaves_[i].row.offset + leaves_[i].row.stored_bytes);
+    if (end - begin > buffer.size())
+      return failed("a leaf of " + std::to_string(end - begin) + " bytes does not fit the buffer of " + std::to_string(buffer.size()) + " bytes");
     const std::span<std::byte> bytes = buffer.first(end - begin);
     TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, source_.open(leaves_[batch.first].from));
     TITAN_RETURN_IF_ERROR(file->pread(begin, bytes));

@@ -2,22 +2,19 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <set>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/destination.h"
 #include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_lock.h"
+#include "ckpt/io/temporary.h"
 
 namespace titan::ckpt {
 namespace {
-
-// One fixed name per DST: whoever holds the lock inside owns the folder, so what it finds there is a dead tool's. A run
-// collects it like the temporary of a save.
-constexpr const char* kSuffix = ".tmp-rewrite";
 
 struct Names {
   std::string dst;      ///< as typed, without slashes at the end
@@ -99,6 +96,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
     return invalid("the destination " + dst + " is the source " + src).with_hint("published checkpoints are never changed: choose another name");
   if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
   if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
@@ -108,60 +106,19 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   return names;
 }
 
-// The folder whose run.lock guards `dst`, or empty: a run keeps its lock beside its folder of checkpoints.
-Result<std::string> run_around(Fs& fs, const std::string& parent, const std::string& dst) {
+// Takes the lock of the run that `dst` lies in. A folder of steps is a run's even where no lock was ever taken: one may start.
+Result<std::unique_ptr<RunLock>> lock_run(Fs& fs, const std::string& parent, const std::string& dst) {
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> around, lock_run_around(fs, parent));
+  if (around) return around;
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
-  // As typed where that says the same: messages name the run so.
-  const bool plain = parent.find('/') != std::string::npos && parent.substr(parent.rfind('/')) == real.substr(real.rfind('/'));
-  const std::string above = plain ? parent_path(parent) : parent_path(real);
-  if (fs.stat(join_path(real, "run.lock")).ok()) return parent;
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(real));
   const bool steps = std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
     return entry.type == FileType::kDirectory && parse_step_name(entry.name);
   });
-  const bool named = real.substr(real.rfind('/') + 1) == "checkpoint";
-  const bool guarded = fs.stat(join_path(above, "run.lock")).ok();
-  if (named && (steps || guarded || parse_step_name(dst.substr(dst.rfind('/') + 1)))) return above;
-  if (!steps) return std::string();
-  return guarded ? above : parent;
+  const bool first_step = real.ends_with("/checkpoint") && parse_step_name(dst.substr(dst.rfind('/') + 1));
+  if (!steps && !first_step) return around;
+  return RunLock::take(fs, run_dir_of(fs, parent), this_process());
 }
-
-// Takes the lock in `wrapper`, made when missing. The one who finishes removes the file while holding it: a lock on a file
-// that has lost its name is worth nothing, so what we wrote must be what lies under the name.
-Result<std::unique_ptr<FileLock>> lock_wrapper(Fs& fs, const std::string& wrapper, const std::string& dst) {
-  const std::string path = join_path(wrapper, "lock");
-  const std::string note = encode_lock_owner(this_process());
-  const std::string text = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}()) + " " + note;
-  Status last;
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    Status made = fs.make_dir(wrapper);  // may be there
-    Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
-    if (!lock.ok()) {
-      last = lock.status();
-      if (last.code == Code::kLocked) {
-        Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
-        const std::string& holder = last.causes.empty() ? note : last.causes.front();
-        if (const auto owner = decode_lock_owner(holder.substr(std::min(holder.find('{'), holder.size()))); owner.ok())
-          status.causes.push_back("process " + std::to_string(owner->pid) + " on host " + owner->host + " since " + owner->since);
-        return status;
-      }
-      if (fs.stat(wrapper).ok()) {
-        (void)fs.remove_dir(wrapper);  // only if it is empty, so only if it is ours
-        return last;
-      }
-      if (!made.ok()) return made;
-      continue;  // the other one has just removed the folder
-    }
-    TITAN_RETURN_IF_ERROR((*lock)->write(text));
-    const auto back = read_file(fs, path, 64 * 1024);
-    if (back.ok() && std::string(reinterpret_cast<const char*>(back->data()), back->size()) == text) return std::move(*lock);
-    last = back.ok() ? locked("another process is writing " + dst) : back.status();
-    if (last.code != Code::kNotFound && last.code != Code::kLocked) return last;
-  }
-  return last;
-}
-
-double now_s() { return this_process().heartbeat; }
 
 }  // namespace
 
@@ -169,61 +126,37 @@ struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
-  std::string wrapper, fresh, aside;
   std::unique_ptr<RunLock> run;
-  double last_beat = 0;
-  std::unique_ptr<FileLock> lock;
-  bool committed = false;  ///< the temporary is not the destructor's to remove any more
+  std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
   explicit Impl(Fs& f) : fs(f) {}
 
-  // What a tool left that died here: the checkpoint that it had moved aside goes back, the rest goes away.
-  Status clear() {
-    const auto old = fs.stat(aside);
-    if (old.ok() && fs.stat(names.dst).status().code == Code::kNotFound) {
-      TITAN_RETURN_IF_ERROR(fs.rename_noreplace(aside, names.dst));
-      TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
-    }
-    TITAN_RETURN_IF_ERROR(remove_tree(fs, aside));
-    return remove_tree(fs, fresh);
-  }
-
-  // The lock goes last: while its name is there the folder is ours.
-  void remove_wrapper() {
-    for (const std::string& path : {fresh, aside, join_path(wrapper, "lock")}) {
-      if (const Status removed = remove_tree(fs, path); !removed.ok()) warnings.push_back(removed.message);
-    }
-    if (const Status removed = fs.remove_dir(wrapper); !removed.ok() && removed.code != Code::kNotFound) warnings.push_back(removed.message);
-    lock.reset();
-  }
-
   Status replace() {
-    const Status exchanged = fs.exchange(fresh, names.dst);
+    const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, aside));
-    const Status moved = fs.rename_noreplace(fresh, names.dst);
+    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, temporary->aside()));
+    const Status moved = fs.rename_noreplace(temporary->fresh(), names.dst);
     if (moved.ok()) return moved;
-    if (const Status back = fs.rename_noreplace(aside, names.dst); !back.ok()) {
-      committed = true;  // the old one lies in the temporary: leave it
-      return moved.wrapped("the old " + names.dst + " lies in " + aside + " now");
+    if (const Status back = fs.rename_noreplace(temporary->aside(), names.dst); !back.ok()) {
+      temporary->keep();  // the old one lies in the temporary: leave it
+      return moved.wrapped("the old " + names.dst + " lies in " + temporary->aside() + " now");
     }
     return moved;
   }
 
   // The last step of both ways to publish.
-  Status move_into_place(Rewrite& rewrite) {
-    last_beat = 0;
-    TITAN_RETURN_IF_ERROR(rewrite.beat());
+  Status move_into_place() {
+    if (run) TITAN_RETURN_IF_ERROR(run->beat(this_process().heartbeat));
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
-    } else if (Status moved = fs.rename_noreplace(fresh, names.dst); !moved.ok()) {
+    } else if (Status moved = fs.rename_noreplace(temporary->fresh(), names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
-    committed = true;  // should the sync fail, what was replaced stays in the temporary
+    temporary->keep();  // should the sync fail, what was replaced stays in the temporary
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
-    remove_wrapper();
+    warnings = temporary->remove();
     return ok_status();
   }
 };
@@ -242,31 +175,19 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
-  TITAN_ASSIGN_OR_RETURN(const std::string run, run_around(fs, impl->names.parent, impl->names.dst));
-  if (!run.empty()) {
-    TITAN_ASSIGN_OR_RETURN(impl->run, RunLock::take(fs, run, this_process()));
-    impl->last_beat = now_s();
-  }
-  impl->wrapper = impl->names.dst + kSuffix;
-  impl->fresh = join_path(impl->wrapper, "new");
-  impl->aside = join_path(impl->wrapper, "old");
-  TITAN_ASSIGN_OR_RETURN(impl->lock, lock_wrapper(fs, impl->wrapper, dst));
-  std::unique_ptr<Rewrite> rewrite(new Rewrite(std::move(impl)));  // from here on the destructor cleans up
-  Impl& made = *rewrite->impl_;
-  TITAN_RETURN_IF_ERROR(made.clear());
+  TITAN_ASSIGN_OR_RETURN(impl->run, lock_run(fs, impl->names.parent, impl->names.dst));
+  TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   // Again, now that nobody else touches it: DST may have come, gone, or been put back.
-  TITAN_ASSIGN_OR_RETURN(made.names, check_names(fs, src, dst, force, replaceable));
-  TITAN_RETURN_IF_ERROR(fs.make_dir(made.fresh));
-  return rewrite;
+  TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
+  return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));
 }
 
 Rewrite::Rewrite(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Rewrite::~Rewrite() {
-  if (!impl_->committed) impl_->remove_wrapper();
-}
+Rewrite::~Rewrite() = default;
 
-const std::string& Rewrite::folder() const { return impl_->fresh; }
+const std::string& Rewrite::folder() const { return impl_->temporary->fresh(); }
 const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnings; }
 bool Rewrite::hidden_from_resume(std::uint64_t step) const { return ckpt::hidden_from_resume(impl_->names.dst, step); }
 
@@ -278,18 +199,11 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
-Status Rewrite::beat() {
-  constexpr double kSeconds = 5;
-  if (!impl_->run) return ok_status();
-  const double now = now_s();
-  if (now - impl_->last_beat < kSeconds) return ok_status();
-  impl_->last_beat = now;
-  return impl_->run->beat(now);
-}
+Status Rewrite::beat() { return impl_->run ? impl_->run->pulse() : ok_status(); }
 
 Status Rewrite::make_folder_of(const std::string& member) {
   for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {
-    const std::string folder = join_path(impl_->fresh, member.substr(0, slash));
+    const std::string folder = join_path(impl_->temporary->fresh(), member.substr(0, slash));
     const auto info = impl_->fs.stat(folder);
     if (info.ok()) continue;
     if (info.status().code != Code::kNotFound) return info.status();
@@ -305,17 +219,17 @@ Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& can
   };
   TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->fresh, member), pulse);
+  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->temporary->fresh(), member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return write_new_file(impl_->fs, join_path(impl_->fresh, member), std::as_bytes(std::span(text)));
+  return write_new_file(impl_->fs, join_path(impl_->temporary->fresh(), member), std::as_bytes(std::span(text)));
 }
 
 Status Rewrite::publish_folder() {
-  TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->fresh));
-  return impl_->move_into_place(*this);
+  TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->temporary->fresh()));
+  return impl_->move_into_place();
 }
 
 Status Rewrite::publish(const Manifest& manifest) {
@@ -326,9 +240,9 @@ Status Rewrite::publish(const Manifest& manifest) {
     for (std::size_t slash = file.path.find('/'); slash != std::string::npos; slash = file.path.find('/', slash + 1))
       folders.insert(file.path.substr(0, slash));
   }
-  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->fresh, folder)));
-  TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->fresh, manifest));
-  return impl_->move_into_place(*this);
+  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->temporary->fresh(), folder)));
+  TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->temporary->fresh(), manifest));
+  return impl_->move_into_place();
 }
 
 }  // namespace titan::ckpt

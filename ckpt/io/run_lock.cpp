@@ -34,18 +34,32 @@ Result<LockOwner> read_owner(Fs& fs, const std::string& path) {
 Status refuse(const std::string& run_dir, const std::string& path, const Result<LockOwner>& holder, const LockOwner& self) {
   if (!holder.ok())
     return locked(run_dir + " is locked by another process, which left no readable note in " + path)
-        .with_hint("wait until it ends, or use another run folder");
+        .with_hint("wait until it ends, or use another folder");
   std::string who = "process " + std::to_string(holder->pid) + " on host " + holder->host + " since " + holder->since;
   if (!holder->job_id.empty()) who += ", job " + holder->job_id + ", restart " + std::to_string(holder->restart_count);
-  Status status = locked(run_dir + " is locked by a live run: " + who);
+  Status status = locked(run_dir + " is locked by a live run or tool: " + who);
   if (holder->heartbeat > 0) {
     const double age = std::round(self.heartbeat - holder->heartbeat);
     status.causes.push_back("its last heartbeat in " + path + " is " + std::to_string(static_cast<long long>(age)) + " s old");
     if (!same_host(*holder, self) && age >= kStaleSeconds)
       return status.with_hint("if host " + holder->host + " is dead and its file server still keeps the lock: rm " + path);
   }
-  return status.with_hint("stop that run first, or use another run folder");
+  return status.with_hint("stop that run first, or wait until the tool ends; or use another folder");
 }
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// The folder above `typed`, whose one absolute spelling is `real`: as typed where that says the same, because messages name it.
+std::string folder_above(Fs& fs, const std::string& typed, const std::string& real) {
+  const std::string text = parent_path(typed);
+  const Result<std::string> same = fs.real_path(text);
+  return same.ok() && *same != parent_path(real) ? parent_path(real) : text;
+}
+
+double seconds_since_epoch() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -58,14 +72,24 @@ std::uint32_t count_from(const std::string& text) {
 
 }  // namespace
 
+std::optional<std::string> run_around(Fs& fs, const std::string& folder) {
+  Result<std::string> real = fs.real_path(folder);
+  if (!real.ok()) return std::nullopt;
+  std::string typed = without_slashes(folder);
+  while (!fs.stat(join_path(*real, kRunLockFile)).ok()) {
+    if (*real == "/") return std::nullopt;
+    typed = folder_above(fs, typed, *real);
+    real = parent_path(*real);
+  }
+  return typed;
+}
+
 std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir) {
-  std::string dir = checkpoint_dir;
-  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
-  const std::size_t slash = dir.rfind('/');
-  const std::string name = dir.substr(slash + 1);  // all of it without a slash
-  const std::string parent = name == "." || name == ".." ? join_path(dir, "..") : slash == std::string::npos ? "." : slash == 0 ? "/" : dir.substr(0, slash);
-  if (fs.stat(join_path(dir, kRunLockFile)).ok()) return dir;
-  return name == "checkpoint" || fs.stat(join_path(parent, kRunLockFile)).ok() ? parent : dir;
+  const std::string dir = without_slashes(checkpoint_dir);
+  if (const std::optional<std::string> run = run_around(fs, dir)) return *run;
+  const Result<std::string> resolved = fs.real_path(dir);
+  const std::string real = resolved.ok() ? *resolved : dir;
+  return real.substr(real.rfind('/') + 1) == "checkpoint" ? folder_above(fs, dir, real) : dir;
 }
 
 bool holder_is_gone(const LockOwner& holder, const LockOwner& self) {
@@ -164,10 +188,22 @@ Status RunLock::still_ours() const {
       .with_hint("this run was silent for too long: stop it, the other one goes on");
 }
 
+Status RunLock::pulse() {
+  constexpr double kSeconds = 5;
+  const double now = seconds_since_epoch();
+  return now - self_.heartbeat < kSeconds ? ok_status() : beat(now);
+}
+
 Status RunLock::beat(double now) {
   TITAN_RETURN_IF_ERROR(still_ours());
   self_.heartbeat = now;
   return lock_->write(encode_lock_owner(self_));
+}
+
+Result<std::unique_ptr<RunLock>> lock_run_around(Fs& fs, const std::string& folder) {
+  const std::optional<std::string> run = run_around(fs, folder);
+  if (!run) return std::unique_ptr<RunLock>();
+  return RunLock::take(fs, *run, this_process());
 }
 
 LockOwner this_process() {
@@ -184,9 +220,8 @@ LockOwner this_process() {
     self.job_id = "torchrun:" + job;
     self.restart_count = count_from(environment("TORCHELASTIC_RESTART_COUNT"));
   }
-  const auto now = std::chrono::system_clock::now();
-  self.heartbeat = std::chrono::duration<double>(now.time_since_epoch()).count();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  self.heartbeat = seconds_since_epoch();
+  const auto seconds = static_cast<std::time_t>(self.heartbeat);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
   char text[32];

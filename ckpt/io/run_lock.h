@@ -1,6 +1,7 @@
 #pragma once
 // The lock of a run folder. \source FORMAT.md, "The lock of a run"
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -18,8 +19,12 @@ struct LockOwner {
 
 inline constexpr const char* kRunLockFile = "run.lock";
 
-/// The run folder of a folder of steps, the one whose lock keeps writers apart: its parent when that has a lock file or it is called
-/// "checkpoint", unless it has a lock file itself; else the folder.
+/// The nearest folder from `folder` upwards, links resolved, that has a run.lock: the run that `folder` lies in. As typed where that
+/// names it, nullopt where there is none.
+std::optional<std::string> run_around(Fs& fs, const std::string& folder);
+
+/// The run folder of a folder of steps, the one whose lock keeps writers apart: run_around(), and where no lock was ever taken its
+/// parent when it is called "checkpoint", else the folder.
 std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir);
 
 /// True when the run that left `holder` in a lock file cannot be alive, given that `self` got the advisory lock. On one
@@ -40,6 +45,8 @@ class RunLock {
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
+  /// beat() with the present time, where the last one is 5 s old or more.
+  Status pulse();
   /// Refreshes the heartbeat. \error kLocked when another run has taken the folder over: stop writing into it.
   Status beat(double now);
 
@@ -52,6 +59,9 @@ class RunLock {
   std::unique_ptr<FileLock> lock_;
   LockOwner self_;
 };
+
+/// Takes the lock of the run that `folder` lies in; nullptr where it lies in none. \error kLocked, kFailed
+Result<std::unique_ptr<RunLock>> lock_run_around(Fs& fs, const std::string& folder);
 
 /// This process on this host, now. The job is Slurm's or torchrun's, where the environment has one.
 LockOwner this_process();

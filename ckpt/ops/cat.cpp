@@ -1,15 +1,16 @@
 #include "ckpt/ops/cat.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/io/destination.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_lock.h"
+#include "ckpt/io/temporary.h"
 #include "ckpt/ops/element.h"
 
 namespace titan::ckpt {
@@ -114,7 +115,7 @@ void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out
   for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
-Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const CancelToken& cancel) {
+Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const std::function<Status()>& pulse) {
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
@@ -126,7 +127,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
     return status;
   };
   TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
-    TITAN_RETURN_IF_ERROR(cancel.check());
+    TITAN_RETURN_IF_ERROR(pulse());
     if (out_dtype != selection.row.dtype) append_widened(bytes, pending);
     else pending.insert(pending.end(), bytes.begin(), bytes.end());
     return pending.size() < kWriteBytes ? ok_status() : flush();
@@ -137,34 +138,30 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
   return offset;
 }
 
-/// A published checkpoint is never changed, not even by a file more; and a rename would put a file where a device or link was.
+/// A published checkpoint gets not even a file more; and a rename would put a file where a device or link was.
 Status check_out(Fs& fs, const std::string& out) {
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
     return invalid(out + " is a folder, expected the name of a file to write");
   } else if (there.ok() && there->type != FileType::kFile) {
     return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
   }
-  const Result<std::string> real = fs.real_path(parent_path(out));
-  if (!real.ok()) return ok_status();  // the creation tells why
-  for (std::string folder = *real;; folder = parent_path(folder)) {
-    if (fs.stat(join_path(folder, kManifestFile)).ok())
-      return invalid(out + " lies inside the checkpoint " + folder).with_hint("published checkpoints are never changed: write the file elsewhere");
-    if (folder == "/" || folder == ".") return ok_status();
-  }
+  return check_outside_checkpoints(fs, out);
 }
 
-/// Writes beside `out` and renames, so that a reader sees the old file or the whole new one.
+/// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
                                 const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_out(fs, out));
-  const std::string temporary = out + ".tmp-" + std::to_string(getpid());
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary));
-  Result<std::uint64_t> written = write_values(*file, cursor, selection, out_dtype, cancel);
-  Status status = written.ok() ? fs.rename(temporary, out) : written.status();
-  if (!status.ok()) {
-    (void)fs.remove_file(temporary);
-    return status;
-  }
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<RunLock> run, lock_run_around(fs, parent_path(out)));
+  const auto pulse = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    return run ? run->pulse() : ok_status();
+  };
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
+  TITAN_RETURN_IF_ERROR(check_out(fs, out));  // again: a checkpoint may have been put back there
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, cursor, selection, out_dtype, pulse));
+  TITAN_RETURN_IF_ERROR(fs.rename(temporary->fresh(), out));
   return written;
 }
 

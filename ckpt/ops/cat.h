@@ -34,8 +34,8 @@ struct CatReport {
 };
 
 /// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches, each once, one
-/// at a time. `out` is replaced at once when it is complete.
-/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kCorrupt, kIncompatible, kFailed,
+/// at a time. `out` is replaced at once when it is complete; in a run folder, under the run's lock.
+/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt, kIncompatible, kFailed,
 /// kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 

@@ -65,7 +65,7 @@ Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& ta
 /// How a plan is carried out within a bound of memory.
 struct MovePlan {
   std::uint32_t threads = 1;
-  std::uint64_t buffer_bytes = 0;      ///< per thread, for stored bytes
+  std::uint64_t buffer_bytes = 0;      ///< per thread, for stored bytes; any leaf fits
   std::uint64_t coder_bytes = 0;       ///< per thread, for leaves that change their codec
   std::vector<std::size_t> groups;     ///< files that are open together: index of the first of each group
   std::uint64_t memory = 0;            ///< bound of buffers and tables, in bytes

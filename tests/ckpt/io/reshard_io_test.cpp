@@ -256,6 +256,42 @@ TEST(ReshardIo, HoldsNoMoreThanItSays) {
   }
 }
 
+TEST(ReshardIo, MovesLeavesThatAreLargerThanAThreadsShareOfTheMemory) {
+  MemFs fs;
+  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {3, 100'000}}, {"norm.weight", {8}}}, {1, 2, 1}, 100'000);
+  ASSERT_TRUE(testing::save(fs, "/run", snapshot).ok());
+  const Manifest first = CheckpointReader::open(fs, "/run/step-00000040")->manifest();
+  for (const std::uint64_t limit : {std::uint64_t{1} << 19, std::uint64_t{1} << 20}) {
+    const auto outcome = reshard(fs, "/run/step-00000040", "/out", {3, 1}, limit);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
+    EXPECT_LT(outcome->moves.threads, 4u);
+    EXPECT_LE(outcome->moves.memory, limit);
+    expect_equal_state(fs, "/out", snapshot, first);
+    ASSERT_TRUE(remove_tree(fs, "/out").ok());
+  }
+  const auto refused = reshard(fs, "/run/step-00000040", "/out", {3, 1}, std::uint64_t{1} << 18);
+  EXPECT_EQ(refused.status().code, Code::kInvalid);
+  EXPECT_NE(refused.status().message.find("too little"), std::string::npos) << refused.status().message;
+}
+
+TEST(ReshardIo, RefusesALeafThatIsLargerThanTheBuffer) {
+  MemFs fs;
+  ASSERT_TRUE(testing::save(fs, "/run", layered(4096)).ok());
+  const auto source = CheckpointReader::open(fs, "/run/step-00000040");
+  ASSERT_TRUE(source.ok());
+  const auto plan = plan_reshard(source->manifest(), {1, 1});
+  ASSERT_TRUE(plan.ok());
+  auto moves = plan_moves(source->manifest(), *plan, std::uint64_t{64} << 20);
+  ASSERT_TRUE(moves.ok());
+  moves->buffer_bytes = 16;
+  ASSERT_TRUE(fs.make_dir("/out").ok());
+  MoveCounts counts;
+  const auto made = write_resharded(fs, *source, *plan, *moves, "/out", {}, counts);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code, Code::kFailed);
+  EXPECT_NE(made.status().message.find("does not fit the buffer of 16 bytes"), std::string::npos) << made.status().message;
+}
+
 TEST(ReshardIo, StopsWhenAsked) {
   MemFs fs;
   ASSERT_TRUE(testing::save(fs, "/run", layered(2)).ok());

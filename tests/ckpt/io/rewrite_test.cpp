@@ -256,6 +256,26 @@ TEST(Rewrite, WhatADeadToolLeftIsRemovedAndWhatItMovedAsideComesBack) {
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).ok());
 }
 
+TEST(Rewrite, WhatWasMovedAsideOutlivesEveryFailingCall) {
+  for (std::uint64_t k = 1;; ++k) {
+    MemFs memory;
+    make(memory, "/src");
+    ASSERT_TRUE(memory.make_dir("/out").ok());
+    ASSERT_TRUE(copy_checkpoint(memory, kSrc, "/out/new", false, "the old one").ok());
+    ASSERT_TRUE(memory.make_dir("/out/new.tmp-rewrite").ok());
+    ASSERT_TRUE(memory.rename("/out/new", "/out/new.tmp-rewrite/old").ok());
+    FailingFs fs(memory);
+    fs.arm({.k = k});
+    (void)Rewrite::begin(fs, kSrc, "/out/new", true);
+    const bool fired = fs.fired();
+    fs.disarm();
+    (void)Rewrite::begin(memory, kSrc, "/out/new", true);
+    EXPECT_EQ(writer_of(memory, "/out/new"), "the old one") << "k " << k;
+    EXPECT_EQ(temporaries(memory), 0u) << "k " << k;
+    if (!fired) break;
+  }
+}
+
 TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
   MemFs fs;
   make(fs, "/src");
@@ -270,6 +290,33 @@ TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010").ok());
 }
 
+TEST(Rewrite, WritesIntoNoPublishedCheckpoint) {
+  MemFs fs;
+  make(fs, "/src");
+  make(fs, "/other");
+  ASSERT_TRUE(fs.rename_noreplace("/other/step-00000010", "/other/renamed").ok());
+  make(fs, "/damaged");
+  ASSERT_TRUE(fs.remove_file("/damaged/step-00000010/manifest.json").ok());
+  ASSERT_TRUE(put_text(fs, "/damaged/step-00000010/manifest.json", "gone").ok());
+  for (const std::string inside : {"/other/renamed", "/damaged/step-00000010"}) {
+    const auto before = contents(fs, inside);
+    for (const std::string& dst : {inside + "/new", inside + "/model/new"}) {
+      const Status status = copy_checkpoint(fs, kSrc, dst);
+      EXPECT_EQ(status.code, Code::kInvalid) << dst;
+      EXPECT_THAT(status.message, HasSubstr("lies inside the checkpoint " + inside));
+      EXPECT_EQ(check_rewrite(fs, kSrc, dst, false).code, Code::kInvalid) << dst;
+    }
+    EXPECT_EQ(contents(fs, inside), before);
+  }
+  // Another program's file of that name.
+  int number = 0;
+  for (const char* text : {"{}", "{\"manifest_version\": 3, \"name\": \"an extension\"}"}) {
+    const std::string project = "/project" + std::to_string(++number);
+    ASSERT_TRUE(put_text(fs, project + "/manifest.json", text).ok());
+    EXPECT_EQ(check_rewrite(fs, kSrc, project + "/new", false).code, Code::kOk) << text;
+  }
+}
+
 TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
   struct {
     const char *run, *dst;
@@ -278,6 +325,8 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
       {"/run", "/run/checkpoint/step-00000010", true},   // <run>/checkpoint
       {"/run", "/run/checkpoint/exported", true},        // beside steps
       {"/run", "/run/exported", true},                   // beside run.lock
+      {"/run", "/run/exports/by/day/exported", true},    // deep in the run
+      {"/plain", "/plain/a/ck/step-00000010", true},     // a nested folder of steps
       {"/plain", "/plain/step-00000010", true},          // a folder of steps
       {"/run", "/free/step-00000010", false},
   };
@@ -287,6 +336,8 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
     make(fs, "/src");
     make(fs, "/run/checkpoint", 20);
     make(fs, "/plain", 20);
+    make(fs, "/plain/a/ck", 20);
+    ASSERT_TRUE(make_dirs(fs, "/run/exports/by/day").ok());
     ASSERT_TRUE(fs.make_dir("/free").ok());
     auto trainer = RunLock::take(fs, c.run, this_process());
     ASSERT_TRUE(trainer.ok());

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_lock.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -82,6 +83,26 @@ TEST(CatTensor, WritesNothingIntoACheckpoint) {
   EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
 }
 
+TEST(CatTensor, TakesTheLockOfTheRunThatItWritesInto) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(make_dirs(fs, "/run/exports/deep").ok());
+  auto run = RunLock::take(fs, "/run", this_process());
+  ASSERT_TRUE(run.ok());
+  const std::vector<std::string> before = testing::tree(fs, "/");
+  for (const char* out : {"/run/x.npy", "/run/checkpoint/x.npy", "/run/exports/deep/x.npy"}) {
+    const Status status = cat_tensor(fs, {"/run@10", "norm.weight", out}).status();
+    EXPECT_EQ(status.code, Code::kLocked) << out;
+    EXPECT_THAT(status.message, HasSubstr("/run is locked by a live run or tool"));
+  }
+  EXPECT_EQ(testing::tree(fs, "/"), before);
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight"}).ok()) << "reading needs no lock";
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).ok());
+  run->reset();
+  EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
+  EXPECT_EQ(fs.stat("/run.lock").status().code, Code::kNotFound);
+}
+
 TEST(CatTensor, ReadsOnlyTheLeavesOfASlice) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {.leaf_elements = 16}).ok());
@@ -148,6 +169,27 @@ TEST(CatTensor, LeavesAnOldFileAndNoTemporaryWhenALeafIsDamaged) {
   EXPECT_EQ(status.code, Code::kCorrupt) << status.to_string();
   EXPECT_EQ(get_text(fs, "/x.npy"), "old");
   for (const std::string& name : testing::tree(fs, "/")) EXPECT_THAT(name, ::testing::Not(HasSubstr("tmp")));
+}
+
+TEST(CatTensor, ATemporaryIsItsWritersUntilThatDies) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(testing::put_text(fs, "/x.npy.tmp-rewrite/new", "half").ok());
+  {
+    const auto living = fs.lock("/x.npy.tmp-rewrite/lock");
+    ASSERT_TRUE(living.ok());
+    const Status status = cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).status();
+    EXPECT_EQ(status.code, Code::kLocked) << status.to_string();
+    EXPECT_THAT(status.message, HasSubstr("another process is writing /x.npy"));
+    EXPECT_EQ(get_text(fs, "/x.npy.tmp-rewrite/new"), "half");
+  }
+  ASSERT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).ok());
+  EXPECT_EQ(fs.stat("/x.npy.tmp-rewrite").status().code, Code::kNotFound);
+  // What a dead tool had moved aside goes back, and is no file to replace.
+  ASSERT_TRUE(testing::put_text(fs, "/y.npy.tmp-rewrite/old/manifest.json", "a checkpoint").ok());
+  EXPECT_EQ(cat_tensor(fs, {"/run@10", "norm.weight", "/y.npy"}).status().code, Code::kInvalid);
+  EXPECT_EQ(get_text(fs, "/y.npy/manifest.json"), "a checkpoint");
+  EXPECT_EQ(fs.stat("/y.npy.tmp-rewrite").status().code, Code::kNotFound);
 }
 
 TEST(CatTensor, SuggestsNamesForAnUnknownTensor) {

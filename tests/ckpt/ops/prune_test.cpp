@@ -191,6 +191,18 @@ TEST_F(PruneRun, RefusesUnderALiveRun) {
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
 }
 
+TEST_F(PruneRun, RefusesUnderALiveRunFurtherUp) {
+  options_.run = "/live/a/ck";
+  for (const std::uint64_t step : {10, 20}) ASSERT_TRUE(testing::make_checkpoint(fs_, options_.run, {.step = step, .layers = 1}).ok());
+  auto lock = RunLock::take(fs_, "/live", this_process());
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(prune_run(fs_, options_).status().code, Code::kLocked);
+  EXPECT_EQ(scan_run(fs_, options_.run)->steps.size(), 2u);
+  lock->reset();
+  EXPECT_TRUE(prune_run(fs_, options_).ok());
+  EXPECT_EQ(fs_.stat("/live/a/ck/run.lock").status().code, Code::kNotFound);
+}
+
 TEST_F(PruneRun, RefusesAStepOfKeepThatIsNotThere) {
   options_.rules.keep = {20, 25};
   const auto report = prune_run(fs_, options_);
@@ -292,6 +304,9 @@ TEST(RunDirOf, FindsTheFolderWhoseLockKeepsWritersApart) {
   ASSERT_TRUE(testing::put_text(fs, "/b/saves/run.lock", "").ok());
   EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b/saves");
   EXPECT_EQ(run_dir_of(fs, "checkpoint"), ".");
+  ASSERT_TRUE(make_dirs(fs, "/b/deep/down/checkpoint").ok());
+  EXPECT_EQ(run_dir_of(fs, "/b/deep/down/checkpoint"), "/b");
+  EXPECT_EQ(run_dir_of(fs, "/b/deep/down"), "/b");
 }
 
 }  // namespace

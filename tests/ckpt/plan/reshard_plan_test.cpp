@@ -252,5 +252,31 @@ TEST(ReshardMoves, StayWithinTheLimit) {
   EXPECT_EQ(plan_moves(manifest, *plan, 256u << 20)->threads, 4u);
 }
 
+TEST(ReshardMoves, ABufferHoldsTheLargestLeaf) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kDefault = 256 * kMiB;
+  struct Row {
+    std::uint64_t leaf_bytes, limit;
+    std::uint32_t threads;   // 0: too little
+  };
+  for (const Row& row : {Row{8 * kMiB, kDefault, 4}, Row{60 * kMiB, kDefault, 4}, Row{100 * kMiB, kDefault, 2}, Row{200 * kMiB, kDefault, 1},
+                         Row{256 * kMiB, kDefault, 0}, Row{kMiB, 4 * kMiB, 3}, Row{kMiB, kMiB, 0}}) {
+    SCOPED_TRACE(std::to_string(row.leaf_bytes) + " bytes within " + std::to_string(row.limit));
+    const Manifest manifest = one_rank({{"tok_embeddings.weight", {row.leaf_bytes}}, {"norm.weight", {64}}}, row.leaf_bytes / 4);
+    const auto plan = plan_reshard(manifest, {.dp = 2});
+    ASSERT_TRUE(plan.ok());
+    const auto moves = plan_moves(manifest, *plan, row.limit);
+    ASSERT_EQ(moves.ok(), row.threads > 0);
+    if (!moves.ok()) {
+      EXPECT_EQ(moves.status().code, Code::kInvalid);
+      EXPECT_NE(moves.status().message.find("too little"), std::string::npos) << moves.status().message;
+      continue;
+    }
+    EXPECT_EQ(moves->threads, row.threads);
+    EXPECT_GE(moves->buffer_bytes, row.leaf_bytes);
+    EXPECT_LE(moves->memory, row.limit);
+    EXPECT_GE(moves->memory, moves->threads * moves->buffer_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace titan::ckpt

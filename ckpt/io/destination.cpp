@@ -1,0 +1,36 @@
+#include "ckpt/io/destination.h"
+
+#include <span>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+namespace {
+
+// Other programs have files of that name too, so its beginning decides. What cannot be read is taken for ours.
+bool is_checkpoint(Fs& fs, const std::string& folder) {
+  const std::string path = join_path(folder, kManifestFile);
+  if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;
+  if (parse_step_name(folder.substr(folder.rfind('/') + 1))) return true;
+  const auto file = fs.open_read(path);
+  if (!file.ok()) return true;
+  std::string begin(kManifestPrefix.size(), '\0');
+  const Status read = (*file)->pread(0, std::as_writable_bytes(std::span(begin)));
+  return read.ok() ? begin == kManifestPrefix : read.code != Code::kCorrupt;  // kCorrupt: a shorter file
+}
+
+}  // namespace
+
+Status check_outside_checkpoints(Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(parent_path(path));
+  if (!real.ok()) return ok_status();  // the creation tells why
+  for (std::string folder = *real;; folder = parent_path(folder)) {
+    if (is_checkpoint(fs, folder))
+      return invalid(path + " lies inside the checkpoint " + folder).with_hint("published checkpoints are never changed: choose a place outside");
+    if (folder == "/" || folder == ".") return ok_status();
+  }
+}
+
+}  // namespace titan::ckpt
