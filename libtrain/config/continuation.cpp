@@ -188,7 +188,9 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  const std::vector<std::string> exclude = not_yet_excluded(permission.exclude, ckpt::setting(stored.state.accepted, kExcludeRow));
+  // What another run left out is that run's: this one has left out nothing yet.
+  std::vector<std::string> exclude = not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
+  if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
   const bool anew_lr = contains(exclude, "lr_scheduler");
   // An imported checkpoint may lack the data position or the schedule: what it lacks begins anew, as if it were excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();

@@ -74,6 +74,7 @@ void choose_start(RunState& run) {
       run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
       TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
       TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
+      run.stored.elsewhere = !run.start.origin.empty();
       run.state = run.stored.state;
       run.start.step = run.state.step;
       seed = run.state.seed;

@@ -14,6 +14,7 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
   const Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(preview.stored, read_stored(reader));
+  preview.stored->elsewhere = !preview.decision.origin.empty();
   const StoredRun& stored = *preview.stored;
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
@@ -42,6 +43,7 @@ Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   StoredRun stored;
   stored.path = reader.path();
   const ckpt::Manifest& manifest = reader.manifest();
+  stored.has_optimizer = manifest.component("optimizer") != nullptr;
   if (!manifest.parameters.empty()) stored.optimizer_step = manifest.parameters.front().optimizer_step;
   if (manifest.component("lr_scheduler")) {
     TITAN_ASSIGN_OR_RETURN(stored.lr, reader.lr_schedule());

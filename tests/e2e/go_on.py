@@ -85,6 +85,26 @@ class Schedule(Runs):
         self.assertEqual(self.ckpt_json(20, "dataloader")["samples"], 14 * 8)
 
 
+    def test_a_run_that_starts_from_one_that_left_out_the_same_leaves_it_out_again(self):
+        first, second, third = (self.work / name for name in ("first", "second", "third"))
+        words = ("--checkpoint.exclude_from_loading=optimizer,dataloader",)
+        self.train(run=first, expect=75, debug__stop_at_step=4)
+        self.train("--resume", f"{first}@4", *words, run=second, expect=75, debug__stop_at_step=6)
+        _, err = self.train("--resume", f"{second}@6", *words, run=third, expect=75, debug__stop_at_step=8)
+        self.assertIn("moments of zero", err)
+        manifest = json.loads((third / "checkpoint" / "step-00000008" / "manifest.json").read_text())
+        self.assertEqual({p["optimizer_step"] for p in manifest["parameters"]}, {2})
+        self.assertEqual(self.ckpt_json(8, "dataloader", third)["samples"], 2 * 8)
+        # A step without moments starts them anew, in a new run and in the run itself.
+        stripped = self.work / "stripped"
+        harness.ckpt("strip", f"{second}@6", stripped)
+        self.train("--resume", stripped, *words, run=self.work / "fourth", expect=75, debug__stop_at_step=8)
+        shutil.rmtree(second / "checkpoint" / "step-00000006")
+        stripped.rename(second / "checkpoint" / "step-00000006")
+        _, err = self.train("--resume", f"{first}@4", *words, run=second, expect=75, debug__stop_at_step=8)
+        self.assertIn("moments of zero", err)
+        self.assertNotIn("begins again", err)
+
 class LrSet(Runs):
     def test_a_run_with_the_printed_lines_resumes_the_rewritten_schedule_without_a_flag(self):
         self.train(training__steps=20, lr_scheduler__decay_type="cosine")

@@ -217,6 +217,43 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   EXPECT_EQ(go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code, ckpt::Code::kInvalid);
 }
 
+TEST(Continuation, WhatAnotherRunLeftOutIsLeftOutAgainByARunThatStartsFromIt) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,lr_scheduler,dataloader"};
+  StoredRun stored = stored_run();
+  stored.state.accepted = go_on(stored, flags).accepted;
+  EXPECT_FALSE(go_on(stored, flags).fresh_optimizer) << "the same run, started again";
+  stored.elsewhere = true;
+  const Continuation run = go_on(stored, flags);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_TRUE(run.fresh_optimizer);
+  EXPECT_TRUE(run.fresh_data);
+  EXPECT_EQ(run.policy, "config");
+  StoredRun later = stored;
+  later.elsewhere = false;
+  later.state.accepted = run.accepted;
+  EXPECT_FALSE(go_on(later, flags).fresh_optimizer);
+}
+
+TEST(Continuation, AComponentThatWasNamedAtAFreshStartIsNotLeftOutByALaterOne) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,dataloader"};
+  const Case s = setup(flags);
+  StoredRun stored = stored_run();
+  stored.state.accepted = first_settings(s.config, s.plan, stored.data, 42, *read_permission(s.config, {}));
+  const Continuation run = go_on(stored, flags);
+  EXPECT_FALSE(run.fresh_optimizer || run.fresh_data) << "a kill would change the run";
+}
+
+TEST(Continuation, MomentsThatAreNotThereStartAnewWhateverTheRunLeftOutBefore) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer"};
+  StoredRun stored = stored_run();
+  stored.state.accepted = go_on(stored, flags).accepted;
+  stored.has_optimizer = false;
+  const Continuation run = go_on(stored, flags);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_TRUE(run.fresh_optimizer);
+  EXPECT_THAT(run.changed, ElementsAre("optimizer: started anew"));
+}
+
 TEST(Continuation, WordsOfATransferPermitNothingOnAResume) {
   const std::vector<std::string> words = {"model.rope_theta,model.rope_scaling", "model.norm_eps"};
   EXPECT_TRUE(go_on(stored_run(), {}, words).verdict.ok());
