@@ -105,6 +105,17 @@ class Schedule(Runs):
         self.assertIn("moments of zero", err)
         self.assertNotIn("begins again", err)
 
+    def test_a_path_to_start_from_may_go_once_the_run_has_steps(self):
+        source = self.work / "source"
+        self.train(run=source, expect=75, debug__stop_at_step=4)
+        words = ("--resume", f"{source}@4")
+        self.train(*words, expect=75, debug__stop_at_step=6)
+        shutil.rmtree(source / "checkpoint" / "step-00000004")
+        _, err = self.train(*words, expect=75, debug__stop_at_step=8)
+        self.assertIn("resume at step 6", err)
+        self.assertIn("cannot be compared with the checkpoint that the run began from", err)
+
+
 class LrSet(Runs):
     def test_a_run_with_the_printed_lines_resumes_the_rewritten_schedule_without_a_flag(self):
         self.train(training__steps=20, lr_scheduler__decay_type="cosine")
