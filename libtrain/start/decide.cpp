@@ -197,6 +197,10 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   if (named)
     return ckpt::invalid("--resume " + resume + " and --init-from (checkpoint.initial_load_path) " + path + ": a run starts from one checkpoint")
         .with_hint("leave one of them out");
+  if (request.load_step >= 0)
+    return ckpt::invalid("--init-from (checkpoint.initial_load_path) " + path + " and checkpoint.load_step = " + std::to_string(request.load_step) +
+                         ": a run starts from one checkpoint")
+        .with_hint("leave one of them out");
   if (config.checkpoint.initial_load_model_only) {
     request.init_from = path;
   } else {
@@ -220,7 +224,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (request.only_new && !scan.steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
-  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
+  if (!request.init_from.empty()) return transfer(fs, request, scan);
   if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
   if (request.resume != "auto") return start_from_path(fs, request, scan);
   if (request.load_step >= 0) {

@@ -227,6 +227,12 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   Config step;
   step.checkpoint.load_step = 40;
   EXPECT_EQ(start_request(step, "/b").status().code, ckpt::Code::kInvalid);
+  for (const bool weights : {true, false}) {
+    step.checkpoint.initial_load_path = "/a";
+    step.checkpoint.initial_load_model_only = weights;
+    EXPECT_EQ(start_request(step, "auto").status().code, ckpt::Code::kInvalid);
+    EXPECT_THAT(start_request(step, "auto").status().message, HasSubstr("a run starts from one checkpoint"));
+  }
   Config map;
   map.checkpoint.initial_load_map = "/rules.toml";
   EXPECT_EQ(start_request(map, "auto").status().code, ckpt::Code::kInvalid);
