@@ -92,6 +92,15 @@ class ResumeCases(Runs):
         self.assertIn("complete", err)
         _, err = self.train(training__steps=3, expect=13)
         self.assertIn("beyond training.steps = 3", err)
+        # Where nothing is left to train, neither ranks without a micro-batch nor a dataset that was cleared away matter.
+        self.train(nproc=5, training__steps=4)
+        self.data.unlink()
+        _, err = self.train(training__steps=4)
+        self.assertIn("complete", err)
+        flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 4})
+        plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), "--nproc", "5", "--json", *flags], capture_output=True, text=True, timeout=300)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn("cannot be compared", plan.stdout)
 
     def test_R6_a_changed_peak_is_drift_and_then_what_the_policy_says(self):
         self.train(training__steps=8, expect=75, debug__stop_at_step=4)
