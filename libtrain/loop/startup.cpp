@@ -107,8 +107,8 @@ void prepare_state(RunState& run) {
     run.data = run.continuation.data;
     run.state.accepted = run.continuation.accepted;
     run.dataset->continue_from(run.data);
-    // An epoch that a change begins is a new one for the log; data that begin anew are in epoch 0 again.
-    run.epoch = run.continuation.fresh_data ? run.data.first_epoch : last_epoch(run.stored.data);
+    // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
+    run.next_epoch = run.continuation.fresh_data ? run.data.first_epoch : last_epoch(run.stored.data) + 1;
   } else {
     run.lr = ckpt::schedule_from(run.plan.lr);
     run.data = run.dataset->origin();

@@ -46,6 +46,9 @@ class Runs(unittest.TestCase):
         folder = pathlib.Path(folder or self.run_dir)
         return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "run.lock" and "logs" not in p.parts}
 
+    def epochs(self, run=None):
+        return [(event["step"], event["epoch"]) for event in harness.events(run or self.run_dir) if event["event"] == "epoch"]
+
     def lrs(self, run=None):
         return {step: line[3] for step, line in harness.step_lines(run or self.run_dir).items()}
 
@@ -170,8 +173,16 @@ class ResumeCases(Runs):
 
     def test_R13_data_that_runs_out_begins_again_and_every_step_is_trained_and_saved(self):
         self.train(training__steps=34)  # 249 samples, 8 per step: the first epoch ends in step 32
-        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(32, 1)])
+        self.assertEqual(self.epochs(), [(32, 1)])
         self.assertEqual(harness.published_steps(self.run_dir), [34])
+        # Every epoch is named: those that one step spans, and epoch 0 where it begins again.
+        short = self.work / "short.txt"
+        harness.write_text(short, 16 * 3 + 1)  # 3 samples, 8 per step
+        run = self.work / "spans"
+        self.train(run=run, training__steps=4, training__dataset_path=short, expect=75, debug__stop_at_step=2)
+        self.assertEqual(self.epochs(run), [(1, 1), (1, 2), (2, 3), (2, 4), (2, 5)])
+        self.train("--checkpoint.exclude_from_loading=dataloader", run=run, training__steps=4, training__dataset_path=short)
+        self.assertEqual(self.epochs(run)[5:], [(3, 0), (3, 1), (3, 2), (4, 3), (4, 4), (4, 5)])
 
     def test_R14_resumed_three_times_with_three_changes(self):
         common = {"lr_scheduler__total_steps": 20}

@@ -254,6 +254,14 @@ TEST(Continuation, MomentsThatAreNotThereStartAnewWhateverTheRunLeftOutBefore) {
   EXPECT_THAT(run.changed, ElementsAre("optimizer: started anew"));
 }
 
+TEST(Continuation, DataThatBeginAnewAreNotCalledANextEpoch) {
+  const Continuation run = go_on(stored_run(), {"--checkpoint.exclude_from_loading=dataloader"}, {"training.dataset"}, "b");
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  ASSERT_EQ(run.changes.size(), 1u);
+  EXPECT_EQ(run.changes[0].what, "the data begins at sample 0 of epoch 0 at step 61");
+  EXPECT_EQ(run.data.samples, 0u);
+}
+
 TEST(Continuation, WordsOfATransferPermitNothingOnAResume) {
   const std::vector<std::string> words = {"model.rope_theta,model.rope_scaling", "model.norm_eps"};
   EXPECT_TRUE(go_on(stored_run(), {}, words).verdict.ok());
