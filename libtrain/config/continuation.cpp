@@ -238,6 +238,9 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
+  // Said at every start, not only at the one that chose the curve.
+  const std::string rests = ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
+  if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
   if (run.fresh_optimizer) run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
   for (const Change& change : run.changes) run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
   for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");

@@ -262,6 +262,21 @@ TEST(Continuation, DataThatBeginAnewAreNotCalledANextEpoch) {
   EXPECT_EQ(run.data.samples, 0u);
 }
 
+TEST(Continuation, EveryStartThatWillTrainAtARateOf0SaysSo) {
+  const std::vector<std::string> flags = {"--training.steps=200", "--lr_scheduler.on_change=keep"};
+  const auto at_rest = HasSubstr("steps 101 to 200 train at a learning rate of 0");
+  StoredRun stored = stored_run();
+  const Continuation first = go_on(stored, flags, {"training.steps"});
+  EXPECT_THAT(first.warnings, ElementsAre(at_rest));
+  stored.lr = first.lr;
+  stored.state.accepted = first.accepted;
+  stored.state.step = 70;
+  EXPECT_THAT(go_on(stored, flags, {"training.steps"}).warnings, ElementsAre(at_rest));
+  stored.state.step = 150;
+  EXPECT_THAT(go_on(stored, flags, {"training.steps"}).warnings, ElementsAre(HasSubstr("steps 151 to 200 train")));
+  EXPECT_THAT(go_on(stored_run(), {}).warnings, IsEmpty());
+}
+
 TEST(Continuation, WordsOfATransferPermitNothingOnAResume) {
   const std::vector<std::string> words = {"model.rope_theta,model.rope_scaling", "model.norm_eps"};
   EXPECT_TRUE(go_on(stored_run(), {}, words).verdict.ok());
