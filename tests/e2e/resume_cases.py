@@ -6,6 +6,7 @@ finite) is test_R19 here; policies to skip or roll back are not built.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -13,12 +14,33 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 RESCALE = "--lr_scheduler.on_change=rescale"
+
+# A store that is slow once: preloaded, it delays the first sync of rank 1 within a step folder.
+SLOW_SYNC = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int slept;
+int fdatasync(int fd) {
+  char link[64], path[4096] = "";
+  const char* rank = getenv("RANK");
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (!slept && rank && !strcmp(rank, "1") && readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/step-")) {
+    slept = 1;
+    sleep(11);
+  }
+  return (int)syscall(SYS_fdatasync, fd);
+}
+"""
 
 
 class Runs(unittest.TestCase):
@@ -220,9 +242,20 @@ class ResumeCases(Runs):
                 self.assertEqual(harness.checkpoint_id(run, 10), harness.checkpoint_id(self.run_dir, 10))
 
     def test_R17_a_save_has_its_own_deadline(self):
-        # A save and everything around it may take longer than a training collective is given.
-        self.train(nproc=2, training__steps=4, checkpoint__interval=1, comm__train_timeout_seconds=20, checkpoint__io_timeout_seconds=600)
-        self.assertEqual(harness.published_steps(self.run_dir), [1, 2, 3, 4])
+        # One rank's first sync within a step folder takes longer than a training collective is given, while its other threads live on.
+        source, slow = self.work / "slow.c", self.work / "slow.so"
+        source.write_text(SLOW_SYNC)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", slow, source], check=True)
+        with unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": str(slow)}):
+            began = time.time()
+            self.train(nproc=2, training__steps=2, comm__train_timeout_seconds=5, checkpoint__io_timeout_seconds=600)
+            self.assertGreater(time.time() - began, 10, "nothing was slow")
+            self.assertEqual(harness.published_steps(self.run_dir), [2])
+            # That deadline is checkpoint.io_timeout_seconds.
+            other = self.work / "other"
+            _, err = self.train(run=other, nproc=2, training__steps=2, comm__train_timeout_seconds=600, checkpoint__io_timeout_seconds=5, expect=3)
+            self.assertIn("within 5 s", err)
+        self.assertEqual(harness.published_steps(other), [])
 
     def test_R18_sigterm_saves_at_the_step_boundary(self):
         process = harness.start(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 100000})
