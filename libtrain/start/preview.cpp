@@ -182,6 +182,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     damaged.insert(reader.manifest().step);
     preview.warnings.push_back("step " + std::to_string(reader.manifest().step) + " is damaged: " + status.message);
   }
+  preview.warnings.insert(preview.warnings.end(), preview.decision.notes.begin(), preview.decision.notes.end());
   if (preview.decision.mode == StartMode::kFresh) {
     TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
   } else if (preview.decision.mode == StartMode::kTransfer) {

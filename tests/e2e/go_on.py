@@ -115,7 +115,12 @@ class Schedule(Runs):
         shutil.rmtree(source / "checkpoint" / "step-00000004")
         _, err = self.train(*words, expect=75, debug__stop_at_step=8)
         self.assertIn("resume at step 6", err)
-        self.assertIn("cannot be compared with the checkpoint that the run began from", err)
+        note = "cannot be compared with the checkpoint that the run began from"
+        self.assertIn(note, err)
+        flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir})
+        plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), *words, *flags], capture_output=True, text=True, timeout=300)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn(note, plan.stdout)
 
 
 class LrSet(Runs):
