@@ -136,6 +136,12 @@ Result<LrPolicy> parse_policy(std::string_view name) {
       .with_hint(did_you_mean(std::string(name), names));
 }
 
+std::string zero_rate_warning(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t from = zero_from(phases, first, last);
+  if (from > last) return "";
+  return "steps " + std::to_string(from) + " to " + std::to_string(last) + " train at a learning rate of 0: the run learns nothing there";
+}
+
 Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy,
                                   bool rewarm_from_zero) {
   if (so_far.phases.empty()) return corrupt("the LR schedule has no phase");
@@ -163,10 +169,8 @@ Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, 
       [[fallthrough]];
     case LrPolicy::kKeep: {
       result.schedule.phases = so_far.phases;
-      const double floor = lr_at(so_far.phases, std::max(old_end, step) + 1);
-      if (end > old_end && floor == 0)
-        result.warnings.push_back("steps " + std::to_string(std::max(old_end, step) + 1) + " to " + std::to_string(end) +
-                                  " train at a learning rate of 0: the run learns nothing there");
+      std::string warning = zero_rate_warning(so_far.phases, std::max(old_end, step) + 1, end);
+      if (!warning.empty()) result.warnings.push_back(std::move(warning));
       break;
     }
     case LrPolicy::kExtend: result = extend(so_far, step, next); break;

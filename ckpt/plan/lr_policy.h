@@ -27,6 +27,9 @@ struct PolicyResult {
   std::vector<std::string> warnings;   ///< legal, but probably not meant
 };
 
+/// Says which of the steps from `first` to `last` train at a rate of 0 to the end; empty where none does.
+std::string zero_rate_warning(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
+
 /// Applies `policy` at step `step` (the checkpoint's; step + 1 is the next). `next`: the new settings, whose total_steps is the
 /// new end. `rewarm_from_zero`: kRewarm starts at 0 instead of the present rate.
 /// \error kInvalid: kKeep with another peak, warm-up, kind, ratio or minimum (they would do nothing); an end before `step`

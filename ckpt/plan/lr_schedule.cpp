@@ -50,6 +50,25 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
   return std::clamp(lr, std::min(active->start, active->end), std::max(active->start, active->end));
 }
 
+std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last) {
+  std::uint64_t from = last + 1;
+  for (auto phase = phases.rbegin(); phase != phases.rend() && from > first; ++phase) {
+    if (phase->first >= from) continue;
+    if (lr_at(phases, from - 1) != 0) break;
+    // Within one phase the rate only rises or only falls.
+    std::uint64_t low = std::max(first, phase->first), high = from - 1;
+    const std::uint64_t begin = low;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (lr_at(phases, middle) == 0) high = middle;
+      else low = middle + 1;
+    }
+    from = high;
+    if (from > begin) break;
+  }
+  return from;
+}
+
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double from) {
   const std::uint64_t total = settings.total_steps;
   const std::uint64_t warmup = std::min(settings.warmup_steps, total);

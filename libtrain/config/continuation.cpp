@@ -83,7 +83,7 @@ std::vector<PolicyPreview> preview_all(const StoredRun& stored, const RunPlan& p
 }
 
 Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan, bool lr_policy_named,
-                bool tokenizer_follows) {
+                bool tokenizer_follows, bool fresh_data) {
   Change change{drift, change_effect(drift.key)};
   if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
   change.type = "--allow " + allow_name(drift.key, config);
@@ -97,8 +97,9 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       change.what = "the config's value " + from_step(stored) + " at the same sample; the LR is not scaled; " + new_total(stored, plan, config.training.steps);
       break;
     case ChangeEffect::kNewEpoch:
-      change.what = "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " + std::to_string(unseen(stored.data)) +
-                    " samples of the old one stay unseen";
+      change.what = fresh_data ? "the data begins at sample 0 of epoch 0 at step " + std::to_string(stored.state.step + 1)
+                               : "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " + std::to_string(unseen(stored.data)) +
+                                     " samples of the old one stay unseen";
       break;
     case ChangeEffect::kNever:
       change.what = "cannot change within a run";
@@ -188,7 +189,9 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  const std::vector<std::string> exclude = not_yet_excluded(permission.exclude, ckpt::setting(stored.state.accepted, kExcludeRow));
+  // What another run left out is that run's: this one has left out nothing yet.
+  std::vector<std::string> exclude = not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
+  if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
   const bool anew_lr = contains(exclude, "lr_scheduler");
   // An imported checkpoint may lack the data position or the schedule: what it lacks begins anew, as if it were excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
@@ -202,7 +205,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   const bool other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind);
+    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data);
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
                       (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
@@ -235,6 +238,9 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
+  // Said at every start, not only at the one that chose the curve.
+  const std::string rests = ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
+  if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
   if (run.fresh_optimizer) run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
   for (const Change& change : run.changes) run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
   for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");

@@ -20,6 +20,8 @@ struct StoredRun {
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::TrainState state;
+  bool elsewhere = false;       ///< another run's checkpoint, which this run starts from now
+  bool has_optimizer = true;    ///< the checkpoint has moments
 };
 
 /// One setting that differs.

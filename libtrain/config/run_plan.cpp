@@ -128,10 +128,19 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   return warnings;
 }
 
+/// The run's lock guards what is below its folder and nothing else.
+Status check_folder(const std::string& folder) {
+  const std::string inside = "/" + folder + "/";
+  if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
+  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, found " + toml_string(folder))
+      .with_hint("checkpoints stand in job.dump_folder/checkpoint.folder, as torchtitan's do; job.dump_folder may be any path");
+}
+
 }  // namespace
 
 Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size) {
   TITAN_RETURN_IF_ERROR(check_values(config));
+  TITAN_RETURN_IF_ERROR(check_folder(config.checkpoint.folder));
   return make_mesh(config.parallelism, world_size);
 }
 

@@ -52,7 +52,7 @@ struct RunState {
   StoredRun stored;                                ///< what `source` says of the run so far
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
-  std::uint64_t epoch = 0;                         ///< of the last sample consumed
+  std::uint64_t next_epoch = 1;                    ///< the log has named those before it
   ckpt::TrainState state;
   std::uint64_t optimizer_step = 0;                ///< Adam's t of the last update
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();

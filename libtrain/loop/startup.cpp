@@ -74,6 +74,7 @@ void choose_start(RunState& run) {
       run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
       TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
       TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
+      run.stored.elsewhere = !run.start.origin.empty();
       run.state = run.stored.state;
       run.start.step = run.state.step;
       seed = run.state.seed;
@@ -106,8 +107,8 @@ void prepare_state(RunState& run) {
     run.data = run.continuation.data;
     run.state.accepted = run.continuation.accepted;
     run.dataset->continue_from(run.data);
-    // An epoch that a change begins is a new one for the log; data that begin anew are in epoch 0 again.
-    run.epoch = run.continuation.fresh_data ? run.data.first_epoch : last_epoch(run.stored.data);
+    // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
+    run.next_epoch = run.continuation.fresh_data ? run.data.first_epoch : last_epoch(run.stored.data) + 1;
   } else {
     run.lr = ckpt::schedule_from(run.plan.lr);
     run.data = run.dataset->origin();

@@ -170,10 +170,9 @@ int Trainer::loop() {
       check(run_.files->metrics->step(metrics));
       if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 || step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
-      if (const std::uint64_t epoch = last_epoch(run_.data); epoch != run_.epoch) {
-        run_.epoch = epoch;
-        log_info("epoch " + std::to_string(epoch) + " begins within step " + std::to_string(step));
-        check(run_.files->metrics->event(step, "epoch", {{"epoch", epoch}}));
+      for (; run_.next_epoch <= last_epoch(run_.data); ++run_.next_epoch) {
+        log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
+        check(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
       }
     }
 

@@ -82,6 +82,28 @@ Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newe
       .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
 }
 
+/// What the command line starts from (`given`, of kind `what`) does not open, wholly or in part: a run that began from such needs it no longer.
+Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given, const std::string& what, const Status& why) {
+  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
+  if (origin.empty()) return why;
+  StartDecision decision = own_step(newest, "newest valid step of the run, which began from " + what + " of id " + origin);
+  decision.notes.push_back(given + " cannot be compared with the " + what + " that the run began from: " + why.message);
+  return decision;
+}
+
+/// Whether `spec` names a step of the run itself, there or not.
+bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& checkpoint_dir) {
+  const std::size_t sign = spec.rfind('@'), slash = spec.find_last_of('/', spec.find_last_not_of('/'));
+  std::string folder = slash == std::string::npos ? "." : spec.substr(0, std::max<std::size_t>(slash, 1));
+  if (!fs.stat(spec).ok() && sign != std::string::npos) {
+    const auto run = ckpt::resolve_run(fs, spec.substr(0, sign));
+    if (!run.ok()) return false;
+    folder = *run;
+  }
+  const auto own = fs.real_path(checkpoint_dir), named = fs.real_path(folder);
+  return own.ok() && named.ok() && *own == *named;
+}
+
 // A step that the user named is taken or refused, never replaced by another.
 Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, const ckpt::RunScan& own, const std::vector<std::string>& exclude) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
@@ -102,6 +124,25 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, cons
   return decision;
 }
 
+Status check_opens(ckpt::Fs& fs, const Result<std::string>& path) {
+  if (!path.ok()) return path.status();
+  if (!fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
+    return ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
+        .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
+  return ckpt::CheckpointReader::open(fs, *path).status();
+}
+
+Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
+  const auto path = ckpt::resolve_checkpoint(fs, request.resume);
+  const Status opens = check_opens(fs, path);
+  if (opens.ok()) return explicit_start(fs, *path, own, request.exclude);
+  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  if (means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return opens;
+  if (!newest.blocked.ok()) return newest.blocked;
+  if (newest.entry == nullptr) return opens;
+  return go_on_without(fs, newest, request.resume, "checkpoint", opens);
+}
+
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
   if (!newest.blocked.ok()) return newest.blocked;
@@ -113,12 +154,7 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
   const auto source = open();
   if (newest.entry != nullptr) {
     if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
-    // The weights are no longer needed; that they were cleared away, wholly or in part, does not stop a run that began from some.
-    TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
-    if (origin.empty()) return source.status();
-    StartDecision decision = own_step(newest, "newest valid step of the run, which began from weights of id " + origin);
-    decision.notes.push_back(request.init_from + " cannot be compared with the weights that the run began from: " + source.status().message);
-    return decision;
+    return go_on_without(fs, newest, request.init_from, "weights", source.status());
   }
   if (!source.ok()) return source.status();
   StartDecision decision{StartMode::kTransfer, (*source)->path()};
@@ -161,6 +197,10 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   if (named)
     return ckpt::invalid("--resume " + resume + " and --init-from (checkpoint.initial_load_path) " + path + ": a run starts from one checkpoint")
         .with_hint("leave one of them out");
+  if (request.load_step >= 0)
+    return ckpt::invalid("--init-from (checkpoint.initial_load_path) " + path + " and checkpoint.load_step = " + std::to_string(request.load_step) +
+                         ": a run starts from one checkpoint")
+        .with_hint("leave one of them out");
   if (config.checkpoint.initial_load_model_only) {
     request.init_from = path;
   } else {
@@ -184,16 +224,9 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (request.only_new && !scan.steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
-  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
+  if (!request.init_from.empty()) return transfer(fs, request, scan);
   if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
-  if (request.resume != "auto") {
-    const auto path = ckpt::resolve_checkpoint(fs, request.resume);
-    if (!path.ok()) return path.status();
-    if (!fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
-      return ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
-          .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
-    return explicit_start(fs, *path, scan, request.exclude);
-  }
+  if (request.resume != "auto") return start_from_path(fs, request, scan);
   if (request.load_step >= 0) {
     const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(static_cast<std::uint64_t>(request.load_step)));
     if (!fs.stat(path).ok())

@@ -54,14 +54,18 @@ Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string
   return out;
 }
 
-std::string renamed(const std::string& name, const InitMap& map) {
-  for (const auto& [from, to] : map.rename) {
-    if (const auto parts = match(from, name, false)) return filled(to, *parts);
-  }
-  return name;
+/// Index of the first rename rule that takes `name`; their number when none does.
+std::size_t rename_rule(const std::string& name, const InitMap& map) {
+  const auto takes = [&](const auto& rule) { return match(rule.first, name, false).has_value(); };
+  return static_cast<std::size_t>(std::ranges::find_if(map.rename, takes) - map.rename.begin());
 }
 
-/// Rules that match nothing are typing errors as a rule.
+std::string renamed(const std::string& name, const InitMap& map) {
+  const std::size_t rule = rename_rule(name, map);
+  return rule == map.rename.size() ? name : filled(map.rename[rule].second, *match(map.rename[rule].first, name, false));
+}
+
+/// Rules that match nothing, or only names that rules before them take, are typing errors as a rule.
 std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
   std::vector<std::string> unused;
   const auto check = [&](const char* kind, const std::string& pattern, const auto& names, bool dots) {
@@ -70,7 +74,14 @@ std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weigh
   };
   for (const std::string& pattern : map.skip) check("skip", pattern, weights, true);
   for (const std::string& pattern : map.create) check("create", pattern, parameters, true);
-  for (const auto& [from, to] : map.rename) check("rename", from, weights, false);
+  std::vector<bool> used(map.rename.size() + 1), matches(map.rename.size());
+  for (const ckpt::WeightInfo& weight : weights) {
+    if (!any_match(map.skip, weight.name)) used[rename_rule(weight.name, map)] = true;
+    for (std::size_t i = 0; i < map.rename.size(); ++i) matches[i] = matches[i] || match(map.rename[i].first, weight.name, false).has_value();
+  }
+  for (std::size_t i = 0; i < map.rename.size(); ++i)
+    if (!used[i])
+      unused.push_back("rule rename \"" + map.rename[i].first + "\" " + (matches[i] ? "does nothing: skip and the renames before it take all that it matches" : "matches nothing"));
   return unused;
 }
 

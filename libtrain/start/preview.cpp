@@ -14,14 +14,38 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
   const Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(preview.stored, read_stored(reader));
+  preview.stored->elsewhere = !preview.decision.origin.empty();
   const StoredRun& stored = *preview.stored;
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
   preview.complete = stored.state.step == static_cast<std::uint64_t>(config.training.steps);
   if (std::string line = no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state); !line.empty()) preview.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(check_steps(config, stored.state.step));
-  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world, stored_global_batch(stored.state.accepted)));
+  const std::int64_t global_batch = stored_global_batch(stored.state.accepted);
+  auto plan = make_run_plan(config, inputs.world, global_batch);
+  if (!plan.ok() && preview.complete) {
+    // Nothing is left to train, so that what could not train is no error; what is shown is then the plan of one rank.
+    preview.warnings.push_back("could not train, shown for one rank: " + plan.status().message);
+    Config single = config;
+    single.parallelism.data_parallel_replicate_degree = single.parallelism.pipeline_parallel_degree = 1;
+    single.parallelism.data_parallel_shard_degree = -1;
+    plan = make_run_plan(single, 1, global_batch);
+  }
+  if (!plan.ok()) return plan.status();
+  preview.plan = std::move(*plan);
   return ckpt::ok_status();
+}
+
+/// Where the dataset as configured begins. A complete run does without one: the checkpoint's stands for it.
+Result<ckpt::DataPosition> open_data(StartPreview& preview) {
+  const auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
+  if (dataset.ok()) {
+    preview.validation_samples = (*dataset)->validation_samples();
+    return (*dataset)->origin();
+  }
+  if (!preview.complete) return dataset.status();
+  preview.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);
+  return preview.stored->data;
 }
 
 Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& permission, StartPreview& preview) {
@@ -42,6 +66,7 @@ Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   StoredRun stored;
   stored.path = reader.path();
   const ckpt::Manifest& manifest = reader.manifest();
+  stored.has_optimizer = manifest.component("optimizer") != nullptr;
   if (!manifest.parameters.empty()) stored.optimizer_step = manifest.parameters.front().optimizer_step;
   if (manifest.component("lr_scheduler")) {
     TITAN_ASSIGN_OR_RETURN(stored.lr, reader.lr_schedule());
@@ -157,20 +182,19 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     damaged.insert(reader.manifest().step);
     preview.warnings.push_back("step " + std::to_string(reader.manifest().step) + " is damaged: " + status.message);
   }
+  preview.warnings.insert(preview.warnings.end(), preview.decision.notes.begin(), preview.decision.notes.end());
   if (preview.decision.mode == StartMode::kFresh) {
     TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
   } else if (preview.decision.mode == StartMode::kTransfer) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
   }
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                         Dataset::open(config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size)));
-  preview.data = dataset->origin();
-  preview.validation_samples = dataset->validation_samples();
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DataPosition origin, open_data(preview));
+  preview.data = origin;
   preview.lr = ckpt::schedule_from(preview.plan.lr);
 
   if (!preview.stored) return preview;
   const std::uint64_t seed = config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : preview.stored->state.seed;
-  preview.continuation = continue_run(*preview.stored, config, preview.plan, dataset->origin(), seed, permission);
+  preview.continuation = continue_run(*preview.stored, config, preview.plan, origin, seed, permission);
   const Continuation& continuation = preview.continuation;
   preview.lr = continuation.lr;
   preview.data = continuation.data;

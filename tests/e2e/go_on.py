@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Going on with other settings: policies, permissions, transfer, the data position, and bad input that must leave nothing behind."""
 
+import array
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -83,6 +85,42 @@ class Schedule(Runs):
         _, err = self.train(*words, training__steps=20)
         self.assertNotIn("moments of zero", err)
         self.assertEqual(self.ckpt_json(20, "dataloader")["samples"], 14 * 8)
+
+
+    def test_a_run_that_starts_from_one_that_left_out_the_same_leaves_it_out_again(self):
+        first, second, third = (self.work / name for name in ("first", "second", "third"))
+        words = ("--checkpoint.exclude_from_loading=optimizer,dataloader",)
+        self.train(run=first, expect=75, debug__stop_at_step=4)
+        self.train("--resume", f"{first}@4", *words, run=second, expect=75, debug__stop_at_step=6)
+        _, err = self.train("--resume", f"{second}@6", *words, run=third, expect=75, debug__stop_at_step=8)
+        self.assertIn("moments of zero", err)
+        manifest = json.loads((third / "checkpoint" / "step-00000008" / "manifest.json").read_text())
+        self.assertEqual({p["optimizer_step"] for p in manifest["parameters"]}, {2})
+        self.assertEqual(self.ckpt_json(8, "dataloader", third)["samples"], 2 * 8)
+        # A step without moments starts them anew, in a new run and in the run itself.
+        stripped = self.work / "stripped"
+        harness.ckpt("strip", f"{second}@6", stripped)
+        self.train("--resume", stripped, *words, run=self.work / "fourth", expect=75, debug__stop_at_step=8)
+        shutil.rmtree(second / "checkpoint" / "step-00000006")
+        stripped.rename(second / "checkpoint" / "step-00000006")
+        _, err = self.train("--resume", f"{first}@4", *words, run=second, expect=75, debug__stop_at_step=8)
+        self.assertIn("moments of zero", err)
+        self.assertNotIn("begins again", err)
+
+    def test_a_path_to_start_from_may_go_once_the_run_has_steps(self):
+        source = self.work / "source"
+        self.train(run=source, expect=75, debug__stop_at_step=4)
+        words = ("--resume", f"{source}@4")
+        self.train(*words, expect=75, debug__stop_at_step=6)
+        shutil.rmtree(source / "checkpoint" / "step-00000004")
+        _, err = self.train(*words, expect=75, debug__stop_at_step=8)
+        self.assertIn("resume at step 6", err)
+        note = "cannot be compared with the checkpoint that the run began from"
+        self.assertIn(note, err)
+        flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir})
+        plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), *words, *flags], capture_output=True, text=True, timeout=300)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn(note, plan.stdout)
 
 
 class LrSet(Runs):
@@ -268,11 +306,27 @@ class Data(Runs):
         lines = [json.loads(line) for line in (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines()]
         return {line["step"]: line["samples"] for line in lines if "event" not in line}
 
+    def losses(self, rows):
+        """The mean loss of each of these samples under the weights of step 16."""
+        tokens, out = self.work / "rows.u16", self.work / "logits.npy"
+        tokens.write_bytes(b"".join(struct.pack(f"<{len(row)}H", *row) for row in rows))
+        subprocess.run([harness.TRAIN, "eval", f"{self.run_dir}@16", "--tokens", tokens, "--seq-len", "17", "--logits", out], capture_output=True, check=True, timeout=300)
+        logits = array.array("f", out.read_bytes()[-4 * len(rows) * 17 * 1024:])
+        result = []
+        for i, row in enumerate(rows):
+            terms = []
+            for t in range(16):
+                scores = logits[(i * 17 + t) * 1024:(i * 17 + t + 1) * 1024]
+                terms.append(math.log(math.fsum(map(math.exp, scores))) - scores[row[t + 1]])
+            result.append(math.fsum(terms) / 16)
+        return result
+
     def test_no_sample_is_lost_or_seen_twice_over_three_stops_three_layouts_a_batch_change_and_an_epochs_end(self):
         # Tokens that say where they stand: sample i begins with token 16 i.
         data, per_epoch = self.work / "places.bin", 60
         data.write_bytes(struct.pack(f"<{per_epoch * 16 + 1}H", *range(per_epoch * 16 + 1)))
-        common = {"training__dataset": "tokens", "training__dataset_path": data, "model__vocab_size": 1024, "lr_scheduler__total_steps": 100}
+        # At a learning rate of 0 the weights stay as they are, so that the loss of a step says which samples the ranks read.
+        common = {"training__dataset": "tokens", "training__dataset_path": data, "model__vocab_size": 1024, "lr_scheduler__total_steps": 100, "optimizer__lr": 0.0}
         bigger = {"training__global_batch_size": 12}
         self.train(expect=75, debug__stop_at_step=3, training__steps=16, **common)
         self.train(nproc=4, expect=75, debug__stop_at_step=6, training__steps=16, parallelism__pipeline_parallel_degree=2, **common)
@@ -290,6 +344,12 @@ class Data(Runs):
         for epoch in range(2):
             self.assertEqual(sorted(places[epoch * per_epoch:(epoch + 1) * per_epoch]), list(range(per_epoch)), f"epoch {epoch}")
         self.assertEqual(len(set(places[2 * per_epoch:])), len(places) - 2 * per_epoch)
+        # What the ranks read: every step's loss is the mean over its samples, and samples differ in their losses.
+        loss_at = self.losses([list(range(16 * place, 16 * place + 17)) for place in range(per_epoch)])
+        self.assertGreater(len({round(loss, 4) for loss in loss_at}), per_epoch // 2)
+        for step, line in harness.step_lines(self.run_dir).items():
+            read = [loss_at[place] for place in places[after.get(step - 1, 0):after[step]]]
+            self.assertAlmostEqual(float(line[1]), math.fsum(read) / len(read), delta=2e-6, msg=f"step {step} read other samples")
 
     def test_another_dataset_begins_a_new_epoch(self):
         other = self.work / "other.txt"

@@ -6,6 +6,7 @@ finite) is test_R19 here; policies to skip or roll back are not built.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -13,12 +14,33 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 RESCALE = "--lr_scheduler.on_change=rescale"
+
+# A store that is slow once: preloaded, it delays the first sync of rank 1 within a step folder.
+SLOW_SYNC = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int slept;
+int fdatasync(int fd) {
+  char link[64], path[4096] = "";
+  const char* rank = getenv("RANK");
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (!slept && rank && !strcmp(rank, "1") && readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/step-")) {
+    slept = 1;
+    sleep(11);
+  }
+  return (int)syscall(SYS_fdatasync, fd);
+}
+"""
 
 
 class Runs(unittest.TestCase):
@@ -45,6 +67,9 @@ class Runs(unittest.TestCase):
         """Every file below `folder` but the lock and logs, with its bytes: to see that nothing was written."""
         folder = pathlib.Path(folder or self.run_dir)
         return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "run.lock" and "logs" not in p.parts}
+
+    def epochs(self, run=None):
+        return [(event["step"], event["epoch"]) for event in harness.events(run or self.run_dir) if event["event"] == "epoch"]
 
     def lrs(self, run=None):
         return {step: line[3] for step, line in harness.step_lines(run or self.run_dir).items()}
@@ -92,6 +117,15 @@ class ResumeCases(Runs):
         self.assertIn("complete", err)
         _, err = self.train(training__steps=3, expect=13)
         self.assertIn("beyond training.steps = 3", err)
+        # Where nothing is left to train, neither ranks without a micro-batch nor a dataset that was cleared away matter.
+        self.train(nproc=5, training__steps=4)
+        self.data.unlink()
+        _, err = self.train(training__steps=4)
+        self.assertIn("complete", err)
+        flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 4})
+        plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), "--nproc", "5", "--json", *flags], capture_output=True, text=True, timeout=300)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn("cannot be compared", plan.stdout)
 
     def test_R6_a_changed_peak_is_drift_and_then_what_the_policy_says(self):
         self.train(training__steps=8, expect=75, debug__stop_at_step=4)
@@ -161,8 +195,16 @@ class ResumeCases(Runs):
 
     def test_R13_data_that_runs_out_begins_again_and_every_step_is_trained_and_saved(self):
         self.train(training__steps=34)  # 249 samples, 8 per step: the first epoch ends in step 32
-        self.assertEqual([(e["step"], e["epoch"]) for e in harness.events(self.run_dir) if e["event"] == "epoch"], [(32, 1)])
+        self.assertEqual(self.epochs(), [(32, 1)])
         self.assertEqual(harness.published_steps(self.run_dir), [34])
+        # Every epoch is named: those that one step spans, and epoch 0 where it begins again.
+        short = self.work / "short.txt"
+        harness.write_text(short, 16 * 3 + 1)  # 3 samples, 8 per step
+        run = self.work / "spans"
+        self.train(run=run, training__steps=4, training__dataset_path=short, expect=75, debug__stop_at_step=2)
+        self.assertEqual(self.epochs(run), [(1, 1), (1, 2), (2, 3), (2, 4), (2, 5)])
+        self.train("--checkpoint.exclude_from_loading=dataloader", run=run, training__steps=4, training__dataset_path=short)
+        self.assertEqual(self.epochs(run)[5:], [(3, 0), (3, 1), (3, 2), (4, 3), (4, 4), (4, 5)])
 
     def test_R14_resumed_three_times_with_three_changes(self):
         common = {"lr_scheduler__total_steps": 20}
@@ -200,9 +242,20 @@ class ResumeCases(Runs):
                 self.assertEqual(harness.checkpoint_id(run, 10), harness.checkpoint_id(self.run_dir, 10))
 
     def test_R17_a_save_has_its_own_deadline(self):
-        # A save and everything around it may take longer than a training collective is given.
-        self.train(nproc=2, training__steps=4, checkpoint__interval=1, comm__train_timeout_seconds=20, checkpoint__io_timeout_seconds=600)
-        self.assertEqual(harness.published_steps(self.run_dir), [1, 2, 3, 4])
+        # One rank's first sync within a step folder takes longer than a training collective is given, while its other threads live on.
+        source, slow = self.work / "slow.c", self.work / "slow.so"
+        source.write_text(SLOW_SYNC)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", slow, source], check=True)
+        with unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": str(slow)}):
+            began = time.time()
+            self.train(nproc=2, training__steps=2, comm__train_timeout_seconds=5, checkpoint__io_timeout_seconds=600)
+            self.assertGreater(time.time() - began, 10, "nothing was slow")
+            self.assertEqual(harness.published_steps(self.run_dir), [2])
+            # That deadline is checkpoint.io_timeout_seconds.
+            other = self.work / "other"
+            _, err = self.train(run=other, nproc=2, training__steps=2, comm__train_timeout_seconds=600, checkpoint__io_timeout_seconds=5, expect=3)
+            self.assertIn("within 5 s", err)
+        self.assertEqual(harness.published_steps(other), [])
 
     def test_R18_sigterm_saves_at_the_step_boundary(self):
         process = harness.start(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 100000})

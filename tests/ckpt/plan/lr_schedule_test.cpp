@@ -147,6 +147,37 @@ TEST(LrSchedule, TheLastPhaseThatHasBegunApplies) {
   EXPECT_EQ(lr_at({}, 5), 0);
 }
 
+TEST(LrSchedule, ZeroFromFindsWhereTheRateStays0) {
+  const auto slow = [](const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last) {
+    std::uint64_t from = last + 1;
+    while (from > first && lr_at(phases, from - 1) == 0) --from;
+    return from;
+  };
+  LrSettings s{};
+  s.peak = 1;
+  s.warmup_steps = 5;
+  s.total_steps = 20;
+  s.decay_type = "linear";
+  std::vector<std::vector<LrPhase>> curves = {schedule_from(s).phases};
+  EXPECT_EQ(zero_from(curves[0], 1, 40), 21u);
+  EXPECT_EQ(zero_from(curves[0], 1, 20), 21u) << "its own last step is above 0";
+  EXPECT_EQ(zero_from(curves[0], 30, 40), 30u);
+  EXPECT_EQ(zero_from(curves[0], 41, 40), 41u);
+  s.decay_type = "cosine";
+  curves.push_back(schedule_from(s).phases);
+  curves.push_back(curves[1]);
+  curves.back().push_back({24, PhaseKind::kConstant, 0, 0, 24, 0});
+  curves.push_back(curves.back());
+  curves.back().push_back({28, PhaseKind::kLinear, 0, 1, 29, 4});
+  curves.push_back(curves.back());
+  curves.back().push_back({30, PhaseKind::kConstant, 0, 0, 30, 0});
+  s.peak = 0;
+  curves.push_back(schedule_from(s).phases);
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    for (std::uint64_t first = 1; first <= 40; ++first)
+      for (std::uint64_t last = first; last <= 40; ++last) EXPECT_EQ(zero_from(curves[i], first, last), slow(curves[i], first, last)) << i << ": " << first << " to " << last;
+}
+
 TEST(LrSchedule, PhaseKindsHaveTheirPublishedNames) {
   EXPECT_STREQ(phase_kind_name(PhaseKind::kLinear), "linear");
   EXPECT_STREQ(phase_kind_name(PhaseKind::kSqrt), "sqrt");

@@ -217,6 +217,66 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   EXPECT_EQ(go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code, ckpt::Code::kInvalid);
 }
 
+TEST(Continuation, WhatAnotherRunLeftOutIsLeftOutAgainByARunThatStartsFromIt) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,lr_scheduler,dataloader"};
+  StoredRun stored = stored_run();
+  stored.state.accepted = go_on(stored, flags).accepted;
+  EXPECT_FALSE(go_on(stored, flags).fresh_optimizer) << "the same run, started again";
+  stored.elsewhere = true;
+  const Continuation run = go_on(stored, flags);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_TRUE(run.fresh_optimizer);
+  EXPECT_TRUE(run.fresh_data);
+  EXPECT_EQ(run.policy, "config");
+  StoredRun later = stored;
+  later.elsewhere = false;
+  later.state.accepted = run.accepted;
+  EXPECT_FALSE(go_on(later, flags).fresh_optimizer);
+}
+
+TEST(Continuation, AComponentThatWasNamedAtAFreshStartIsNotLeftOutByALaterOne) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,dataloader"};
+  const Case s = setup(flags);
+  StoredRun stored = stored_run();
+  stored.state.accepted = first_settings(s.config, s.plan, stored.data, 42, *read_permission(s.config, {}));
+  const Continuation run = go_on(stored, flags);
+  EXPECT_FALSE(run.fresh_optimizer || run.fresh_data) << "a kill would change the run";
+}
+
+TEST(Continuation, MomentsThatAreNotThereStartAnewWhateverTheRunLeftOutBefore) {
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer"};
+  StoredRun stored = stored_run();
+  stored.state.accepted = go_on(stored, flags).accepted;
+  stored.has_optimizer = false;
+  const Continuation run = go_on(stored, flags);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_TRUE(run.fresh_optimizer);
+  EXPECT_THAT(run.changed, ElementsAre("optimizer: started anew"));
+}
+
+TEST(Continuation, DataThatBeginAnewAreNotCalledANextEpoch) {
+  const Continuation run = go_on(stored_run(), {"--checkpoint.exclude_from_loading=dataloader"}, {"training.dataset"}, "b");
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  ASSERT_EQ(run.changes.size(), 1u);
+  EXPECT_EQ(run.changes[0].what, "the data begins at sample 0 of epoch 0 at step 61");
+  EXPECT_EQ(run.data.samples, 0u);
+}
+
+TEST(Continuation, EveryStartThatWillTrainAtARateOf0SaysSo) {
+  const std::vector<std::string> flags = {"--training.steps=200", "--lr_scheduler.on_change=keep"};
+  const auto at_rest = HasSubstr("steps 101 to 200 train at a learning rate of 0");
+  StoredRun stored = stored_run();
+  const Continuation first = go_on(stored, flags, {"training.steps"});
+  EXPECT_THAT(first.warnings, ElementsAre(at_rest));
+  stored.lr = first.lr;
+  stored.state.accepted = first.accepted;
+  stored.state.step = 70;
+  EXPECT_THAT(go_on(stored, flags, {"training.steps"}).warnings, ElementsAre(at_rest));
+  stored.state.step = 150;
+  EXPECT_THAT(go_on(stored, flags, {"training.steps"}).warnings, ElementsAre(HasSubstr("steps 151 to 200 train")));
+  EXPECT_THAT(go_on(stored_run(), {}).warnings, IsEmpty());
+}
+
 TEST(Continuation, WordsOfATransferPermitNothingOnAResume) {
   const std::vector<std::string> words = {"model.rope_theta,model.rope_scaling", "model.norm_eps"};
   EXPECT_TRUE(go_on(stored_run(), {}, words).verdict.ok());

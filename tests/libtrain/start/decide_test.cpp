@@ -119,6 +119,31 @@ TEST(DecideStart, WeightsThatDoNotOpenAreNoLongerNeededEither) {
   }
 }
 
+TEST(DecideStart, APathThatIsGoneIsNoLongerNeededByARunThatBeganFromOne) {
+  Folders f;
+  const std::string id = f.save(kOther, 40);
+  f.save(kOther, 60, "", 2);
+  f.save(kOwn, 50, id, 1);
+  const std::string source = std::string(kOther) + "/step-00000040";
+  ASSERT_TRUE(f.fs.remove_file(source + "/manifest.json").ok());
+  for (const std::string& given : {std::string("/other@41"), std::string("/gone@40"), std::string("/gone/step-00000040"), source}) {
+    const auto start = f.decide(given);
+    ASSERT_TRUE(start.ok()) << given << ": " << start.status().to_string();
+    EXPECT_EQ(start->mode, StartMode::kResume);
+    EXPECT_EQ(start->step, 50u);
+    EXPECT_EQ(start->origin, "");
+    EXPECT_THAT(start->notes, testing::ElementsAre(HasSubstr(given + " cannot be compared with the checkpoint that the run began from")));
+    Folders fresh, unrelated;
+    unrelated.save(kOwn, 50);
+    EXPECT_EQ(fresh.decide(given).status().code, ckpt::Code::kNotFound);
+    EXPECT_EQ(unrelated.decide(given).status().code, ckpt::Code::kNotFound) << "it began from nothing";
+  }
+  // A step of the run itself is taken or refused.
+  for (const char* own : {"/own@49", "/own/checkpoint/step-00000049", "/own/checkpoint@49"})
+    EXPECT_EQ(f.decide(own).status().code, ckpt::Code::kNotFound) << own;
+  EXPECT_FALSE(f.decide("/other@60").ok()) << "one that is there is compared";
+}
+
 TEST(DecideStart, AnOlderStepOfTheRunIsRefusedAndTheNewestTaken) {
   Folders f;
   f.save(kOwn, 40);
@@ -202,6 +227,12 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   Config step;
   step.checkpoint.load_step = 40;
   EXPECT_EQ(start_request(step, "/b").status().code, ckpt::Code::kInvalid);
+  for (const bool weights : {true, false}) {
+    step.checkpoint.initial_load_path = "/a";
+    step.checkpoint.initial_load_model_only = weights;
+    EXPECT_EQ(start_request(step, "auto").status().code, ckpt::Code::kInvalid);
+    EXPECT_THAT(start_request(step, "auto").status().message, HasSubstr("a run starts from one checkpoint"));
+  }
   Config map;
   map.checkpoint.initial_load_map = "/rules.toml";
   EXPECT_EQ(start_request(map, "auto").status().code, ckpt::Code::kInvalid);

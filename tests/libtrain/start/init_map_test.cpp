@@ -79,6 +79,17 @@ TEST(InitMap, RefusesRulesThatMatchNothing) {
               ElementsAre("rule skip \"nothing.*\" matches nothing", "rule rename \"typo\" matches nothing"));
 }
 
+TEST(InitMap, RefusesARenameOfWhichRulesBeforeItTakeEverything) {
+  std::vector<ckpt::WeightInfo> weights = same_names();
+  weights[1].name = "h.0.wq";
+  weights[2].name = "h.1.wq";
+  const auto causes = [&](const char* text) { return match_weights(weights, kModel, parsed(text)).status().causes; };
+  const std::string later = "\"h.1.wq\" = \"layers.1.attention.wq.weight\"\n", general = "\"h.*.wq\" = \"layers.*.attention.wq.weight\"\n";
+  EXPECT_THAT(causes(("[rename]\n" + general + later).c_str()), ElementsAre("rule rename \"h.1.wq\" does nothing: skip and the renames before it take all that it matches"));
+  EXPECT_THAT(causes(("[rename]\n" + later + general).c_str()), testing::IsEmpty()) << "h.0.wq is left to the general rule";
+  EXPECT_THAT(causes(("skip = [\"h.1.*\"]\ncreate = [\"layers.1.*\"]\n[rename]\n" + later + general).c_str()), ElementsAre(HasSubstr("rename \"h.1.wq\" does nothing")));
+}
+
 TEST(InitMap, RefusesAFileThatIsNoMap) {
   for (const char* text : {"skip = \"x\"", "skip = [1]", "other = 1", "[rename]\na = 1", "[rename]\n\"a.*\" = \"b\"", "not toml"})
     EXPECT_EQ(parse_init_map(text, "map.toml").status().code, ckpt::Code::kInvalid) << text;
