@@ -101,7 +101,8 @@ class Fields {
 };
 
 const Family* find_family(Fields& fields) {
-  std::string name = fields.text("model_type", "");
+  const std::string type = fields.text("model_type", "");
+  std::string name = type;
   const auto by_type = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.model_type); });
   const JsonValue* architectures = fields.find("architectures");
   if (architectures == nullptr || architectures->items().empty()) {
@@ -111,7 +112,14 @@ const Family* find_family(Fields& fields) {
   }
   name = architectures->items()[0].text() != nullptr ? *architectures->items()[0].text() : "";
   const auto found = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.architecture); });
-  if (found != std::end(kFamilies)) return &*found;
+  if (found != std::end(kFamilies)) {
+    // transformers chooses by the type and never looks at the architecture.
+    if (!type.empty() && type != found->model_type) {
+      fields.fail(unsupported(fields.what() + ": model_type is '" + type + "', but the architecture is '" + name + "', which is of the type '" + found->model_type + "'")
+                      .with_hint("correct the one that is wrong"));
+    }
+    return &*found;
+  }
   const auto known = std::ranges::find(kLacks, name, [](const Lack& lack) { return std::string(lack.architecture); });
   std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
   for (const Family& family : kFamilies) {

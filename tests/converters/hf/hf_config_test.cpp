@@ -121,6 +121,14 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
                            {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
 }
 
+TEST(HfConfig, RefusesAnArchitectureOfAnotherTypeThanTheModels) {
+  expect_refusals(kLlama4, {
+      {"model_type", "\"mistral\"", "model_type is 'mistral', but the architecture is 'LlamaForCausalLM', which is of the type 'llama'"},
+      {"model_type", "\"granite\"", "model_type is 'granite'"},
+      {"architectures", R"(["Qwen2ForCausalLM"])", "model_type is 'llama', but the architecture is 'Qwen2ForCausalLM'"},
+  });
+}
+
 TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
   expect_refusals(kLlama5, {
       {"rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":64})", "rope_scaling: frequencies are scaled as 'yarn'"},
