@@ -67,6 +67,7 @@ class HfWriter final : public ForeignWriter {
   Status check_parameters();
   void cut_files();
   void make_config(const JsonValue& base);
+  void note_refusal();
   void note_missing_tokenizer();
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
@@ -196,6 +197,15 @@ void HfWriter::make_config(const JsonValue& base) {
     if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
   config_ = write_hf_config(model, base, defaults);
+  note_refusal();
+}
+
+// transformers 5 asks this of Llama alone, also where head_dim is given and nothing depends on it.
+void HfWriter::note_refusal() {
+  const JsonValue* type = config_.find("model_type");
+  if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0) return;
+  notes_.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model_.dim) + " is not a multiple of its num_attention_heads " + std::to_string(model_.n_heads) +
+                   "; transformers 4 loads it");
 }
 
 // A run's saves have none, and neither have checkpoints that came from elsewhere.

@@ -126,6 +126,21 @@ TEST_F(HfReport, FollowsTheOptimizerThroughOurs) {
             (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > dropped", "optimizer.state.w.step > dropped"}));
 }
 
+TEST_F(HfReport, NotesALlamaThatTransformers5Refuses) {
+  const auto noted = [&](const ModelConfig& of, const std::string& folder) {
+    make_hf_folder(fs, folder, of, model_tensors(of));
+    const auto report = convert_to(fs, folder, folder + ".out", {.to = "hf"});
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report.ok() && std::ranges::any_of(report->notes, [](const std::string& note) { return note.starts_with("transformers 5 refuses this model, for its hidden_size 16 is not a multiple of its num_attention_heads 6"); });
+  };
+  EXPECT_FALSE(noted(model, "/hf"));
+  model.dim = 16;
+  model.n_heads = 6;
+  EXPECT_TRUE(noted(model, "/odd"));
+  model.qkv_bias = true;
+  EXPECT_FALSE(noted(model, "/qwen"));
+}
+
 TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {
   const auto published = ckpt::testing::make_checkpoint(fs, "/run", {.step = 10});
   ASSERT_TRUE(published.ok());
