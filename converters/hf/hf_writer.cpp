@@ -116,9 +116,10 @@ Status HfWriter::plan(Fs& fs) {
   return ckpt::ok_status();
 }
 
-// What the checkpoint does not say about its model the configuration may; it cannot say something else.
+// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a foreign checkpoint
+// has taken the configuration already, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
-  if (!options_.config) return manifest_.config;
+  if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config);
 }
 

@@ -233,12 +233,25 @@ TEST_F(HfConvert, ExportsRefuseAConfigurationOfAnotherModel) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
   // The same values in another spelling, and keys that say nothing of the model.
-  const ckpt::Settings same = {{"model.flavor", "\"8B\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
+  const ckpt::Settings same = {{"model.flavor", "\"mine\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
   expect_ok(convert_to(fs, "/titan", "/same", {.to = "hf", .config = same}));
   for (const auto& [key, value] : ckpt::Settings{{"model.rope_theta", "20000"}, {"model.n_heads", "2"}, {"model.norm_eps", "1e-6"}, {"model.rope_scaling", "\"none\""}}) {
     const auto refused = convert_to(fs, "/titan", "/other", {.to = "hf", .config = ckpt::Settings{{key, value}}});
     EXPECT_EQ(refused.status().code, Code::kIncompatible) << key;
     EXPECT_NE(refused.status().message.find(key + " is "), std::string::npos) << refused.status().message;
+  }
+}
+
+TEST_F(HfConvert, RefusesAFlavourThatIsAnotherModelBothWays) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const ckpt::Settings flavor = {{"model.flavor", "\"debugmodel\""}, {"model.n_layers", "2"}};
+  for (const char* source : {"/hf", "/titan"}) {
+    const auto refused = convert_to(fs, source, "/x", {.to = source == std::string("/hf") ? "titan" : "hf", .config = flavor});
+    EXPECT_EQ(refused.status().code, Code::kIncompatible);
+    EXPECT_NE(refused.status().message.find("model.dim is 12, the configuration says 256; model.ffn_dim is 20, the configuration says 768; "), std::string::npos) << refused.status().message;
+    EXPECT_EQ(refused.status().message.find("model.n_layers"), std::string::npos);
+    EXPECT_NE(refused.status().hint.find("model.flavor = \"debugmodel\""), std::string::npos) << refused.status().hint;
   }
 }
 

@@ -85,7 +85,7 @@ TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
   EXPECT_EQ(count(hf, permuted), 0u);  // into our order and back
   EXPECT_EQ(count(hf, [](const TensorReport& t) { return t.cast(); }), 21u);
   EXPECT_EQ(convert_to(fs, "/hf", "/x", {.to = "dcp"}).status().code, ckpt::Code::kIncompatible);
-  const auto back = convert_to(fs, "/dcp", "/back", {.to = "hf", .config = ckpt::with_rows(model_settings(model), {{"model.rope_scaling", "\"none\""}})});
+  const auto back = convert_to(fs, "/dcp", "/back", {.to = "hf", .config = ckpt::with_rows(model_settings(model), {{"model.flavor", "\"debugmodel\""}, {"model.rope_scaling", "\"none\""}})});
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(count(back, renamed), 21u);
   EXPECT_EQ(count(back, permuted), 4u);
