@@ -21,10 +21,10 @@ Result<const Format*> source_format(Fs& fs, const std::string& path, const std::
   return detect_format(fs, path);
 }
 
-Status no_checkpoint(const std::string& path) {
+Status no_checkpoint(Fs& fs, const std::string& path) {
   std::string known = "Titan's checkpoints";
   for (const Format* format : formats()) known += std::string(", ") + format->title();
-  return ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one");
+  return explained(fs, path, ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one"));
 }
 
 Result<const Format*> target_format(const Format* from, const std::string& name) {
@@ -92,7 +92,7 @@ Status check_config_key(const std::string& key) {
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, options.source));
   TITAN_ASSIGN_OR_RETURN(const Format* from, source_format(fs, path, options.from));
-  if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(path);
+  if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(fs, path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   TITAN_RETURN_IF_ERROR(check_flags(to, options));
   if (to == nullptr) return import_from(fs, *from, path, options);

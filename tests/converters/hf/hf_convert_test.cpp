@@ -295,6 +295,27 @@ TEST_F(HfConvert, ReadsASingleFileAsWell) {
   expect_ok(convert_to(fs, "/hf/weights.safetensors", "/titan"));
 }
 
+TEST_F(HfConvert, SaysWhatAFolderIsThatItCannotRead) {
+  make_hf_folder(fs, "/one", model, model_tensors(model));
+  ASSERT_TRUE(fs.rename("/one/model.safetensors", "/one/weights.safetensors").ok());
+  ASSERT_TRUE(put_text(fs, "/several/shard-1.safetensors", "x").ok() && put_text(fs, "/several/shard-2.safetensors", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/bin/config.json", "{}").ok() && put_text(fs, "/bin/pytorch_model.bin", "x").ok());
+  const auto expect = [](const Status& status, const std::string& text) {
+    EXPECT_EQ(status.code, Code::kNotFound) << status.to_string();
+    EXPECT_NE(status.to_string().find(text), std::string::npos) << status.to_string();
+  };
+  for (const auto& [folder, text] : {std::pair("/one", "give the file itself: /one/weights.safetensors"), std::pair("/several", "/several has 'shard-1.safetensors', 'shard-2.safetensors', but neither model.safetensors nor"),
+                                     std::pair("/bin", "/bin has 'pytorch_model.bin', but neither model.safetensors nor model.safetensors.index.json: weights in pickles are not read")}) {
+    expect(open_any(fs, folder).status(), text);
+    expect(list_any(fs, folder).status(), text);
+    expect(verify_any(fs, {.target = folder}).status(), text);
+    expect(convert_to(fs, folder, "/x").status(), text);
+    expect(convert_to(fs, folder, "/x", {.from = "hf"}).status(), text);
+  }
+  ASSERT_TRUE(put_text(fs, "/data/tokens.bin", "x").ok());  // of a dataset
+  EXPECT_EQ(open_any(fs, "/data").status().to_string().find("pickles"), std::string::npos);
+}
+
 TEST_F(HfConvert, SaysWhichFormatsThereAre) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
