@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
+Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::string& source, const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
   const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
@@ -33,7 +33,7 @@ Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOp
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
   if (options.config) return model_from_settings("the configuration", *options.config);
   return ckpt::incompatible(folder + " has no " + kHfConfig + ": the numbers of heads, RoPE and eps are not in the tensors")
-      .with_hint("put the model's config.json beside the weights");
+      .with_hint("put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " + source + " NEW --to titan --config FILE.toml");
 }
 
 class Planner {
@@ -183,7 +183,7 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 }  // namespace
 
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source, const ImportOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, options));
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, source.path(), options));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;

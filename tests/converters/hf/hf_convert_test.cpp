@@ -225,6 +225,9 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   ASSERT_TRUE(fs.remove_file("/hf/config.json").ok());
   EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kIncompatible);
+  const Status looked = open_any(fs, "/hf").status();  // as --init-from does
+  EXPECT_EQ(looked.code, Code::kIncompatible);
+  EXPECT_NE(looked.hint.find("titan-ckpt convert /hf NEW --to titan --config FILE.toml"), std::string::npos) << looked.hint;
   expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
 }
 
