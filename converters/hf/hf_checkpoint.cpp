@@ -131,12 +131,16 @@ Result<WeightMap> read_index(Fs& fs, const std::string& path) {
 
 }  // namespace
 
+bool is_vocabulary(const std::string& name) {
+  constexpr const char* kNames[] = {"tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tekken.json", "sentencepiece.bpe.model", "spiece.model"};
+  return name.starts_with("tokenizer.model") || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+}
+
 bool is_companion(const std::string& name) {
   constexpr const char* kNames[] = {
-      kHfConfig,    "generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json",
-      "vocab.json", "merges.txt",             "added_tokens.json", "chat_template.jinja",
+      kHfConfig, "generation_config.json", "special_tokens_map.json", "merges.txt", "added_tokens.json", "chat_template.jinja", "chat_template.json",
   };
-  return std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+  return is_vocabulary(name) || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
 
 bool probe_hf(Fs& fs, const std::string& path) {

@@ -155,6 +155,12 @@ class Planner {
   std::vector<std::string> left_over_, missing_;
 };
 
+// What belongs to some models and has no place in a checkpoint: it is named, so that whoever needs it copies it.
+const char* why_left_behind(const std::string& name) {
+  if (name == "additional_chat_templates") return "it is a folder";
+  return name.ends_with(".py") ? "it is code" : nullptr;
+}
+
 // A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside <model>/blobs): what
 // travels is shown to others later, so it must not be any file of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
@@ -166,6 +172,7 @@ bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
   for (const ckpt::DirEntry& entry : entries) {
+    if (const char* why = why_left_behind(entry.name)) plan.notes.push_back(entry.name + " is not taken along: " + why);
     if (!is_companion(entry.name)) continue;
     const std::string name = join_path(folder, entry.name), path = through_link(fs, name);
     TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
