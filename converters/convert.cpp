@@ -21,10 +21,10 @@ Result<const Format*> source_format(Fs& fs, const std::string& path, const std::
   return detect_format(fs, path);
 }
 
-Status no_checkpoint(const std::string& path) {
+Status no_checkpoint(Fs& fs, const std::string& path) {
   std::string known = "Titan's checkpoints";
   for (const Format* format : formats()) known += std::string(", ") + format->title();
-  return ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one");
+  return explained(fs, path, ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one"));
 }
 
 Result<const Format*> target_format(const Format* from, const std::string& name) {
@@ -60,18 +60,23 @@ Status check_flags(const Format* to, const ConvertOptions& options) {
 struct Source {
   CheckpointReader reader;
   std::vector<Companion> companions;  // of the format that it goes to
+  std::vector<TensorReport> report;   // of its way into our format, where it is foreign
+  std::vector<std::string> notes;
 };
 
 Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const std::string& path, const ConvertOptions& options) {
   if (format == nullptr) {
     TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
     std::vector<Companion> companions = companions_of(reader, to.name());
-    return Source{std::move(reader), std::move(companions)};
+    return Source{std::move(reader), std::move(companions), {}, {}};
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.config = options.config}));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.skip = options.skip, .config = options.config}));
   std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
-  return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions)};
+  std::vector<TensorReport> report = std::move(plan.report);
+  // Of a run they tell how titan-train goes on with it.
+  std::vector<std::string> notes = plan.train ? std::vector<std::string>{} : std::move(plan.notes);
+  return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions), std::move(report), std::move(notes)};
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ Status check_config_key(const std::string& key) {
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, options.source));
   TITAN_ASSIGN_OR_RETURN(const Format* from, source_format(fs, path, options.from));
-  if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(path);
+  if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(fs, path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   TITAN_RETURN_IF_ERROR(check_flags(to, options));
   if (to == nullptr) return import_from(fs, *from, path, options);
@@ -95,7 +100,7 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   const CheckpointReader& source = opened.reader;
   ExportOptions settings;
   settings.companions = opened.companions;
-  settings.skip = options.skip;
+  if (from == nullptr) settings.skip = options.skip;  // patterns are over the names of the source
   settings.dtype = options.dtype;
   if (options.max_shard_bytes) settings.max_shard_bytes = *options.max_shard_bytes;
   settings.untie = options.untie;
@@ -104,7 +109,11 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignWriter> writer, to->create(fs, source, settings));
   const ExportTarget target{.destination = options.destination, .force = options.force, .dry_run = options.dry_run};
   TITAN_ASSIGN_OR_RETURN(ConversionReport report, export_checkpoint(fs, *to, source, *writer, target, options.progress));
-  if (from != nullptr) report.from_format = from->name();
+  if (from != nullptr) {
+    report.from_format = from->name();
+    report.tensors = joined(opened.report, report.tensors);
+    report.notes.insert(report.notes.begin(), opened.notes.begin(), opened.notes.end());
+  }
   return report;
 }
 

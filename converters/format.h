@@ -126,6 +126,8 @@ class Format {
   virtual const char* title() const = 0;         ///< for people: "Hugging Face safetensors"
   /// True when `path` looks like this format by the names of its files; nothing is parsed.
   virtual bool probe(Fs& fs, const std::string& path) const = 0;
+  /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error kNotFound
+  virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
   /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name in it is
   /// never replaced.
   virtual bool is_member(const std::string& name) const = 0;
@@ -142,5 +144,7 @@ std::span<const Format* const> formats();
 Result<const Format*> find_format(const std::string& name);
 /// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest).
 const Format* detect_format(Fs& fs, const std::string& path);
+/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format.
+Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

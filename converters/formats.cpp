@@ -28,4 +28,10 @@ const Format* detect_format(Fs& fs, const std::string& path) {
   return nullptr;
 }
 
+Status explained(Fs& fs, const std::string& path, const Status& absent) {
+  if (absent.code != ckpt::Code::kNotFound) return absent;
+  for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
+  return absent;
+}
+
 }  // namespace titan::convert

@@ -78,7 +78,7 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
     ckpt::ListReport foreign;
     foreign.folder = run;
     foreign.steps = foreign_steps(fs, run);
-    if (foreign.steps.empty()) return report;
+    if (foreign.steps.empty()) return explained(fs, run, report.status());
     report = std::move(foreign);
   } else {
     for (ckpt::ListedStep& step : foreign_steps(fs, report->folder)) {

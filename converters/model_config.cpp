@@ -6,6 +6,7 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "converters/flavor.h"
 
 namespace titan::convert {
 
@@ -155,18 +156,25 @@ std::vector<std::string> model_keys() {
 }
 
 Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given) {
-  Settings rows = own;
+  Settings said;
   for (const std::string& key : model_keys())
-    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet) rows = ckpt::with_rows(std::move(rows), {{key, value}});
+    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet) said.emplace_back(key, value);
   const Result<ModelConfig> model = model_from_settings(what, own);
-  if (!model.ok()) return rows;
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig said, model_from_settings("the configuration", rows));
-  const Settings here = model_settings(*model), there = model_settings(said);
+  if (!model.ok()) return ckpt::with_rows(own, said);
+  const Settings implied = flavor_rows(given);
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig other, model_from_settings("the configuration", ckpt::with_rows(ckpt::with_rows(own, implied), said)));
+  const Settings here = model_settings(*model), there = model_settings(other);
+  std::string differing;
+  bool by_flavor = false;
   for (const std::string& key : model_keys()) {
-    const std::string mine = ckpt::setting(here, key), other = ckpt::setting(there, key);
-    if (mine != other) return ckpt::incompatible(what + ": " + key + " is " + mine + ", the configuration says " + other);
+    const std::string mine = ckpt::setting(here, key), theirs = ckpt::setting(there, key);
+    if (mine == theirs) continue;
+    differing += (differing.empty() ? "" : "; ") + key + " is " + mine + ", the configuration says " + theirs;
+    by_flavor = by_flavor || ckpt::has_setting(implied, key);
   }
-  return own;
+  if (differing.empty()) return own;
+  const Status refused = ckpt::incompatible(what + ": " + differing);
+  return by_flavor ? refused.with_hint("model.flavor = " + ckpt::setting(given, "model.flavor") + " says what the configuration's other keys leave open: leave it out, or name the model's") : refused;
 }
 
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model) {

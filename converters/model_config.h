@@ -40,8 +40,8 @@ std::vector<std::string> model_keys();
 /// \error kIncompatible naming the rows that are missing or have another type
 ckpt::Result<ModelConfig> model_from_settings(const std::string& what, const ckpt::Settings& settings);
 
-/// The rows of `own` with what it leaves open of its model filled from `given`. Values are compared, not their spelling. `what` names the
-/// holder of `own`. \error kIncompatible: `own` says what its model is, and `given` says something else
+/// The rows of `own` with what it leaves open of its model filled from `given`. Values are compared, not their spelling, also those of
+/// `given`'s flavour. `what` names the holder of `own`. \error kIncompatible: `own` says what its model is, and `given` says something else
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own, const ckpt::Settings& given);
 
 /// Every parameter with its shape, in model order, on stage 0.

@@ -1,8 +1,85 @@
 #include "converters/report.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace titan::convert {
+
+namespace {
+
+// The second of two conversions, by the names between them.
+class Onward {
+ public:
+  explicit Onward(const std::vector<TensorReport>& lines) : lines_(lines), taken_(lines.size(), false) {
+    for (std::size_t i = 0; i < lines.size(); ++i) by_name_.emplace(lines[i].from, i);
+  }
+
+  // Adds what became of `line`, which is written between the two.
+  void follow(const TensorReport& line, std::vector<TensorReport>& out) {
+    const auto [begin, end] = by_name_.equal_range(line.to);
+    if (begin == end) return out.push_back(without_line(line));
+    for (auto at = begin; at != end; ++at) {
+      // The other tensors that one becomes are copies of it, for which the source may have a line of its own.
+      if (at == begin) out.push_back(join(line, lines_[at->second]));
+      else copies_.emplace(line.to, Copy{join(line, lines_[at->second]), false});
+      taken_[at->second] = true;
+    }
+  }
+
+  // Adds what became of `line`, which stands for another tensor.
+  void follow_tied(TensorReport line, std::vector<TensorReport>& out) {
+    const auto copy = copies_.find(line.to);
+    if (copy != copies_.end() && !copy->second.taken) {
+      copy->second.taken = true;
+      line.fate = Fate::kWritten;
+      line.to = copy->second.line.to;
+      line.to_dtype = copy->second.line.to_dtype;
+    } else if (const auto at = by_name_.find(line.to); at != by_name_.end()) {
+      line.to = lines_[at->second].to;
+      for (std::size_t i = 0; i < lines_.size(); ++i)
+        if (lines_[i].fate == Fate::kTied && lines_[i].to == line.to) taken_[i] = true;
+    }
+    out.push_back(std::move(line));
+  }
+
+  // Adds the lines that nothing led to.
+  void rest(std::vector<TensorReport>& out) const {
+    for (const auto& [name, copy] : copies_)
+      if (!copy.taken) out.push_back(copy.line);
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      if (!taken_[i]) out.push_back(lines_[i]);
+  }
+
+ private:
+  struct Copy {
+    TensorReport line;
+    bool taken;
+  };
+
+  // Permuted twice is back in the first order.
+  static TensorReport join(const TensorReport& line, const TensorReport& onward) {
+    return {.from = line.from, .to = onward.to, .fate = onward.fate, .from_dtype = line.from_dtype, .to_dtype = onward.to_dtype, .shape = line.shape, .permuted = line.permuted != onward.permuted};
+  }
+
+  // Adam's step counts are values of ours, not tensors: they go where the other slots of their parameter go.
+  TensorReport without_line(TensorReport line) const {
+    constexpr std::string_view kStep = ".step", kSlot = ".exp_avg";
+    const std::string stem = line.to.substr(0, line.to.ends_with(kStep) ? line.to.size() - kStep.size() : 0);
+    const auto slot = by_name_.find(stem + std::string(kSlot));
+    const bool written = slot != by_name_.end() && lines_[slot->second].fate == Fate::kWritten && lines_[slot->second].to.ends_with(kSlot);
+    line.fate = written ? Fate::kWritten : Fate::kDropped;
+    line.to = written ? lines_[slot->second].to.substr(0, lines_[slot->second].to.size() - kSlot.size()) + std::string(kStep) : "";
+    return line;
+  }
+
+  const std::vector<TensorReport>& lines_;
+  std::vector<bool> taken_;
+  std::multimap<std::string, std::size_t> by_name_;
+  std::multimap<std::string, Copy> copies_;
+};
+
+}  // namespace
 
 const char* fate_name(Fate fate) {
   switch (fate) {
@@ -21,6 +98,19 @@ void Rounding::add(const ckpt::RoundingError& part, const std::string& name, std
   error.largest = part.largest;
   error.at = first + part.at;
   tensor = name;
+}
+
+std::vector<TensorReport> joined(const std::vector<TensorReport>& first, const std::vector<TensorReport>& second) {
+  std::vector<TensorReport> all;
+  Onward onward(second);
+  for (const TensorReport& line : first)
+    if (line.fate == Fate::kWritten) onward.follow(line, all);
+  for (const TensorReport& line : first) {
+    if (line.fate == Fate::kTied) onward.follow_tied(line, all);
+    if (line.fate == Fate::kDropped || line.fate == Fate::kSkipped) all.push_back(line);
+  }
+  onward.rest(all);
+  return all;
 }
 
 std::string listed(const std::vector<std::string>& names) {

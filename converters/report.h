@@ -58,6 +58,10 @@ struct ConversionReport {
   }
 };
 
+/// One report of two conversions in a row: every line of `first` with what `second` made of it, under the names and types of the first
+/// one's source and the second one's destination.
+std::vector<TensorReport> joined(const std::vector<TensorReport>& first, const std::vector<TensorReport>& second);
+
 /// The first five names in quotes, and how many more there are: for messages.
 std::string listed(const std::vector<std::string>& names);
 

@@ -102,7 +102,11 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
 
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   const Format* format = detect_format(fs, path);
-  if (format == nullptr) return CheckpointReader::open(fs, path);
+  if (format == nullptr) {
+    Result<CheckpointReader> ours = CheckpointReader::open(fs, path);
+    if (!ours.ok()) return explained(fs, path, ours.status());
+    return ours;
+  }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.look = true}));
   return view_checkpoint(*format, std::move(source), std::move(plan));
@@ -110,7 +114,11 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
 
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
   const Format* format = detect_format(fs, options.target);
-  if (format == nullptr) return ckpt::verify_target(fs, options);
+  if (format == nullptr) {
+    Result<ckpt::VerifySummary> ours = ckpt::verify_target(fs, options);
+    if (!ours.ok()) return explained(fs, options.target, ours.status());
+    return ours;
+  }
   if (options.begin) options.begin(options.target);
   ckpt::VerifySummary summary;
   ckpt::VerifiedStep step{options.target, {}, {}};

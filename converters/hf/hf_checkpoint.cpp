@@ -131,17 +131,39 @@ Result<WeightMap> read_index(Fs& fs, const std::string& path) {
 
 }  // namespace
 
+bool is_vocabulary(const std::string& name) {
+  constexpr const char* kNames[] = {"tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tekken.json", "sentencepiece.bpe.model", "spiece.model"};
+  return name.starts_with("tokenizer.model") || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+}
+
 bool is_companion(const std::string& name) {
   constexpr const char* kNames[] = {
-      kHfConfig,    "generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json",
-      "vocab.json", "merges.txt",             "added_tokens.json", "chat_template.jinja",
+      kHfConfig, "generation_config.json", "special_tokens_map.json", "merges.txt", "added_tokens.json", "chat_template.jinja", "chat_template.json",
   };
-  return std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+  return is_vocabulary(name) || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
 
 bool probe_hf(Fs& fs, const std::string& path) {
   if (path.ends_with(kSafetensorsSuffix) && is_file(fs, path)) return true;
   return is_file(fs, join_path(path, kHfWeights)) || is_file(fs, join_path(path, kHfIndex));
+}
+
+Status near_miss_hf(Fs& fs, const std::string& path) {
+  const auto entries = fs.list(path);
+  if (!entries.ok() || probe_hf(fs, path)) return ckpt::ok_status();
+  const bool config = std::ranges::find(*entries, std::string(kHfConfig), &ckpt::DirEntry::name) != entries->end();
+  std::vector<std::string> safe, pickled;
+  for (const ckpt::DirEntry& entry : *entries) {
+    const std::string& name = entry.name;
+    if (name.ends_with(kSafetensorsSuffix) && (config || name.starts_with("model-") || name.starts_with("shard-"))) safe.push_back(name);
+    if (name.ends_with(".bin") && (config || name.starts_with("pytorch_model"))) pickled.push_back(name);
+  }
+  for (std::vector<std::string>* names : {&safe, &pickled}) std::ranges::sort(*names);
+  const std::string start = path + " has " + listed(safe.empty() ? pickled : safe) + ", but neither " + kHfWeights + " nor " + kHfIndex;
+  if (safe.size() == 1) return ckpt::not_found(start).with_hint("give the file itself: " + join_path(path, safe[0]));
+  if (!safe.empty()) return ckpt::not_found(start + ", which says what is in which file").with_hint("save_pretrained of transformers writes the index beside the files");
+  if (!pickled.empty()) return ckpt::not_found(start + ": weights in pickles are not read").with_hint("save the model with safetensors: save_pretrained(FOLDER, safe_serialization=True)");
+  return ckpt::ok_status();
 }
 
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
@@ -159,6 +181,7 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
   }
   const std::string index_path = join_path(path, kHfIndex);
   if (!is_file(fs, index_path)) {
+    TITAN_RETURN_IF_ERROR(near_miss_hf(fs, path));
     return ckpt::not_found(path + " has neither " + kHfWeights + " nor " + kHfIndex)
         .with_hint("other weight files (pytorch_model.bin) are not read: save the model with safetensors");
   }

@@ -9,7 +9,11 @@ inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
 
 bool probe_hf(Fs& fs, const std::string& path);
+/// Says what a folder of Hugging Face's is that probe_hf does not take. \error kNotFound
+Status near_miss_hf(Fs& fs, const std::string& path);
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
+/// Files that hold a tokenizer, alone or with others.
+bool is_vocabulary(const std::string& name);
 /// Files of tokenizers and of text generation, and the configuration.
 bool is_companion(const std::string& name);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ckpt/base/toml_text.h"
+
 namespace titan::convert {
 
 using ckpt::corrupt;
@@ -99,7 +101,8 @@ class Fields {
 };
 
 const Family* find_family(Fields& fields) {
-  std::string name = fields.text("model_type", "");
+  const std::string type = fields.text("model_type", "");
+  std::string name = type;
   const auto by_type = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.model_type); });
   const JsonValue* architectures = fields.find("architectures");
   if (architectures == nullptr || architectures->items().empty()) {
@@ -109,7 +112,14 @@ const Family* find_family(Fields& fields) {
   }
   name = architectures->items()[0].text() != nullptr ? *architectures->items()[0].text() : "";
   const auto found = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.architecture); });
-  if (found != std::end(kFamilies)) return &*found;
+  if (found != std::end(kFamilies)) {
+    // transformers chooses by the type and never looks at the architecture.
+    if (!type.empty() && type != found->model_type) {
+      fields.fail(unsupported(fields.what() + ": model_type is '" + type + "', but the architecture is '" + name + "', which is of the type '" + found->model_type + "'")
+                      .with_hint("correct the one that is wrong"));
+    }
+    return &*found;
+  }
   const auto known = std::ranges::find(kLacks, name, [](const Lack& lack) { return std::string(lack.architecture); });
   std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
   for (const Family& family : kFamilies) {
@@ -137,19 +147,25 @@ void refuse_lacks(Fields& fields, const Family& family) {
   }
 }
 
-// transformers 5 has one object with theta, transformers 4 has theta beside `rope_scaling`, which may be null.
-void read_rope(Fields& fields, ModelConfig& model) {
-  const JsonValue* parameters = fields.find("rope_parameters");
-  const JsonValue* object = parameters != nullptr ? parameters : fields.find("rope_scaling");
-  model.rope_theta = fields.real("rope_theta", 10000.0);
-  if (object == nullptr) return;
-  if (!object->is_object()) return fields.fail(corrupt(fields.what() + ": the parameters of RoPE are not an object"));
-  Fields rope(fields.what() + ": RoPE", *object);
-  if (parameters != nullptr) model.rope_theta = rope.real("rope_theta", model.rope_theta);
-  const std::string type = rope.text("rope_type", rope.text("type", "default"));
+// What one of the objects that describe RoPE says.
+struct Rope {
+  std::optional<double> theta;
+  std::optional<RopeScaling> scaling;
+};
+
+std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
+  const JsonValue* object = fields.find(key);
+  if (object == nullptr) return std::nullopt;
+  Rope read;
+  if (!object->is_object()) return fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object")), read;
+  Fields rope(fields.what() + ": " + key, *object);
+  if (rope.find("rope_theta") != nullptr) read.theta = rope.real("rope_theta");
+  const std::string old_type = rope.text("type", "default"), type = rope.text("rope_type", old_type);
+  if (rope.find("type") != nullptr && type != old_type)
+    rope.fail(unsupported(rope.what() + " has the rope_type '" + type + "' and the type '" + old_type + "', and programs differ in which one they take").with_hint("keep the one that the model was trained with"));
   if (rope.real("partial_rotary_factor", 1.0) != 1.0) rope.lack("only a part of each head is rotated (partial_rotary_factor)");
   if (type == "llama3") {
-    RopeScaling& scaling = model.rope_scaling.emplace();
+    RopeScaling& scaling = read.scaling.emplace();
     scaling.factor = rope.real("factor");
     scaling.low_freq_factor = rope.real("low_freq_factor");
     scaling.high_freq_factor = rope.real("high_freq_factor");
@@ -158,6 +174,30 @@ void read_rope(Fields& fields, ModelConfig& model) {
     rope.lack("frequencies are scaled as '" + type + "', not as llama3");
   }
   fields.fail(rope.status());
+  return read;
+}
+
+// transformers 5 has one object with theta, transformers 4 has theta beside `rope_scaling`, which may be null. Where a file has both, the
+// two versions read different ones: they must say the same.
+void read_rope(Fields& fields, ModelConfig& model) {
+  const auto ambiguous = [&](const std::string& what) {
+    fields.fail(unsupported(fields.what() + ": " + what + ", and versions of transformers differ in which one they take").with_hint("keep the one that the model was trained with"));
+  };
+  const std::optional<Rope> five = read_rope_object(fields, "rope_parameters"), four = read_rope_object(fields, "rope_scaling");
+  std::optional<double> theta;
+  std::string theta_key;
+  const auto take_theta = [&](const std::string& key, std::optional<double> value) {
+    if (value && theta && *value != *theta) ambiguous(key + " is " + ckpt::toml_float(*value) + ", " + theta_key + " is " + ckpt::toml_float(*theta));
+    if (!value || theta) return;
+    theta = value;
+    theta_key = key;
+  };
+  if (five) take_theta("rope_parameters.rope_theta", five->theta);
+  if (four) take_theta("rope_scaling.rope_theta", four->theta);
+  if (fields.find("rope_theta") != nullptr) take_theta("rope_theta", fields.real("rope_theta"));
+  model.rope_theta = theta.value_or(10000.0);
+  if (five && four && five->scaling != four->scaling) ambiguous("rope_parameters and rope_scaling scale frequencies differently");
+  model.rope_scaling = five ? five->scaling : four ? four->scaling : std::nullopt;
 }
 
 JsonValue rope_object(const ModelConfig& model, bool with_theta) {

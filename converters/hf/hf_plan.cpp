@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOptions& options) {
+Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::string& source, const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
   const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
@@ -33,7 +33,7 @@ Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const ImportOp
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
   if (options.config) return model_from_settings("the configuration", *options.config);
   return ckpt::incompatible(folder + " has no " + kHfConfig + ": the numbers of heads, RoPE and eps are not in the tensors")
-      .with_hint("put the model's config.json beside the weights");
+      .with_hint("put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " + source + " NEW --to titan --config FILE.toml");
 }
 
 class Planner {
@@ -155,6 +155,12 @@ class Planner {
   std::vector<std::string> left_over_, missing_;
 };
 
+// What belongs to some models and has no place in a checkpoint: it is named, so that whoever needs it copies it.
+const char* why_left_behind(const std::string& name) {
+  if (name == "additional_chat_templates") return "it is a folder";
+  return name.ends_with(".py") ? "it is code" : nullptr;
+}
+
 // A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside <model>/blobs): what
 // travels is shown to others later, so it must not be any file of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
@@ -166,6 +172,7 @@ bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
   for (const ckpt::DirEntry& entry : entries) {
+    if (const char* why = why_left_behind(entry.name)) plan.notes.push_back(entry.name + " is not taken along: " + why);
     if (!is_companion(entry.name)) continue;
     const std::string name = join_path(folder, entry.name), path = through_link(fs, name);
     TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
@@ -183,7 +190,7 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 }  // namespace
 
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source, const ImportOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, options));
+  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, source.path(), options));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;

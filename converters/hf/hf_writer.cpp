@@ -67,6 +67,7 @@ class HfWriter final : public ForeignWriter {
   Status check_parameters();
   void cut_files();
   void make_config(const JsonValue& base);
+  void note_refusal();
   void note_missing_tokenizer();
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
@@ -115,9 +116,10 @@ Status HfWriter::plan(Fs& fs) {
   return ckpt::ok_status();
 }
 
-// What the checkpoint does not say about its model the configuration may; it cannot say something else.
+// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a foreign checkpoint
+// has taken the configuration already, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
-  if (!options_.config) return manifest_.config;
+  if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config);
 }
 
@@ -196,11 +198,20 @@ void HfWriter::make_config(const JsonValue& base) {
     if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
   config_ = write_hf_config(model, base, defaults);
+  note_refusal();
+}
+
+// transformers 5 asks this of Llama alone, also where head_dim is given and nothing depends on it.
+void HfWriter::note_refusal() {
+  const JsonValue* type = config_.find("model_type");
+  if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0) return;
+  notes_.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model_.dim) + " is not a multiple of its num_attention_heads " + std::to_string(model_.n_heads) +
+                   "; transformers 4 loads it");
 }
 
 // A run's saves have none, and neither have checkpoints that came from elsewhere.
 void HfWriter::note_missing_tokenizer() {
-  const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name.starts_with("tokenizer") || file.name == "vocab.json"; });
+  const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
   if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
 }
 

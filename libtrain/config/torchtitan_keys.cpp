@@ -80,7 +80,8 @@ std::vector<Key> torchtitan_keys() {
       idle("parallelism.context_parallel_load_balancer", kLayout, "context parallelism is off"),
       idle("parallelism.context_parallel_rotate_method", kLayout, "context parallelism is off"),
 
-      only("checkpoint.initial_load_in_hf", kStart, {}, "start from a Hugging Face folder"),
+      only("checkpoint.initial_load_in_hf", kStart, {}, "start from a Hugging Face folder",
+           "leave it out: checkpoint.initial_load_path (--init-from) takes a Hugging Face folder as it is"),
       only("checkpoint.initial_load_in_hf_quantized", kStart, {}, "start from a Hugging Face folder"),
       only("checkpoint.last_save_in_hf", kSaving, {}, "last save as a Hugging Face folder"),
       only("checkpoint.export_dtype", kSaving, {word("float32")}, "dtype of a weights-only save"),

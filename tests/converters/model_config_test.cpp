@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
+#include "converters/flavor.h"
 
 namespace titan::convert {
 namespace {
@@ -92,6 +93,20 @@ TEST(ModelConfig, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
     EXPECT_EQ(read.status().code, Code::kIncompatible) << c.key;
     EXPECT_NE(read.status().message.find(c.message), std::string::npos) << read.status().message;
   }
+}
+
+TEST(ModelConfig, TakesFromAFlavourWhatIsNotGiven) {
+  const auto rows = [](ckpt::Settings given, const char* flavor) { return flavor_rows(ckpt::with_rows(std::move(given), {{"model.flavor", flavor}})); };
+  EXPECT_EQ(rows({}, "\"8B\""), (ckpt::Settings{{"model.dim", "4096"}, {"model.ffn_dim", "14336"}, {"model.head_dim", "128"}, {"model.n_heads", "32"}, {"model.n_kv_heads", "8"},
+                                                {"model.n_layers", "32"}, {"model.norm_eps", "0.00001"}, {"model.qkv_bias", "false"}, {"model.rope_theta", "500000.0"},
+                                                {"model.tied_embeddings", "false"}, {"model.vocab_size", "128256"}}));
+  const ckpt::Settings narrow = rows({{"model.dim", "64"}, {"model.n_heads", "4"}, {"model.rope_theta", "1e4"}}, "'debugmodel'");
+  EXPECT_EQ(ckpt::setting(narrow, "model.ffn_dim"), "256");
+  EXPECT_EQ(ckpt::setting(narrow, "model.head_dim"), "16");
+  EXPECT_EQ(ckpt::setting(narrow, "model.n_kv_heads"), "4");
+  for (const char* key : {"model.dim", "model.n_heads", "model.rope_theta", "model.rope_scaling"}) EXPECT_FALSE(ckpt::has_setting(narrow, key)) << key;
+  EXPECT_TRUE(rows({}, "\"mine\"").empty());
+  EXPECT_TRUE(flavor_rows({}).empty());
 }
 
 TEST(ModelConfig, ListsParametersInModelOrder) {

@@ -69,6 +69,20 @@ TEST_F(HfCompanions, StayWhenACheckpointIsStrippedWithAndWithoutACast) {
   EXPECT_NE(get_text(fs, "/cast.hf/config.json").find("bfloat16"), std::string::npos);
 }
 
+TEST_F(HfCompanions, TravelUnderEveryNameThatTokenizersHave) {
+  const std::vector<std::string> names = {"added_tokens.json", "chat_template.jinja", "chat_template.json", "merges.txt", "sentencepiece.bpe.model", "special_tokens_map.json",
+                                          "spiece.model", "tekken.json", "tokenizer.model", "tokenizer.model.v3", "vocab.json", "vocab.txt"};
+  for (const std::string& name : names) ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/" + name, "of " + name).ok());
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/additional_chat_templates/tools.jinja", "tools").ok());
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/tokenization_own.py", "import os").ok());
+  const ConversionReport report = convert("/hf", "/all", {});
+  for (const char* note : {"additional_chat_templates is not taken along: it is a folder", "tokenization_own.py is not taken along: it is code"})
+    EXPECT_NE(std::ranges::find(report.notes, std::string(note)), report.notes.end()) << note;
+  convert("/all", "/back", {.to = "hf"});
+  for (const std::string& name : names) EXPECT_EQ(get_text(fs, "/back/" + name), "of " + name);
+  convert("/all", "/back", {.to = "hf", .force = true});  // nothing in it is foreign to the format
+}
+
 TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   const auto says = [](const ConversionReport& report) {
     return std::ranges::any_of(report.notes, [](const std::string& note) { return note.starts_with("no tokenizer files are in the checkpoint"); });

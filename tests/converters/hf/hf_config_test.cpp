@@ -110,7 +110,7 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
       {"quantization_config", "{}", "quantized"},
       {"rope_scaling", R"({"type":"linear","factor":2.0})", "scaled as 'linear'"},
       {"rope_scaling", R"({"rope_type":"yarn","factor":2.0})", "scaled as 'yarn'"},
-      {"rope_parameters", R"({"rope_type":"default","rope_theta":1e4,"partial_rotary_factor":0.5})", "partial_rotary_factor"},
+      {"rope_parameters", R"({"rope_type":"default","rope_theta":5e5,"partial_rotary_factor":0.5})", "partial_rotary_factor"},
       {"head_dim", "7", "is odd"},
       {"num_key_value_heads", "4", "not a multiple"},
       {"num_hidden_layers", "1000000", "at most 100000"},
@@ -119,6 +119,34 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
   expect_refusals(kMistral4, {{"sliding_window", "4096", "sliding window"}, {"sliding_window", nullptr, "sliding window"}});
   expect_refusals(kQwen5, {{"use_sliding_window", "true", "sliding window"},
                            {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
+}
+
+TEST(HfConfig, RefusesAnArchitectureOfAnotherTypeThanTheModels) {
+  expect_refusals(kLlama4, {
+      {"model_type", "\"mistral\"", "model_type is 'mistral', but the architecture is 'LlamaForCausalLM', which is of the type 'llama'"},
+      {"model_type", "\"granite\"", "model_type is 'granite'"},
+      {"architectures", R"(["Qwen2ForCausalLM"])", "model_type is 'llama', but the architecture is 'Qwen2ForCausalLM'"},
+  });
+}
+
+TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
+  expect_refusals(kLlama5, {
+      {"rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":64})", "rope_scaling: frequencies are scaled as 'yarn'"},
+      {"rope_scaling", R"({"rope_type":"default"})", "rope_parameters and rope_scaling scale frequencies differently"},
+      {"rope_scaling", R"({"type":"llama3","factor":4.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})", "differently"},
+      {"rope_theta", "10000.0", "rope_theta is 10000.0, rope_parameters.rope_theta is 500000.0"},
+  });
+  expect_refusals(kLlama4, {
+      {"rope_scaling", R"({"type":"linear","rope_type":"llama3","factor":8.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})",
+       "has the rope_type 'llama3' and the type 'linear'"},
+      {"rope_scaling", R"({"type":"default","rope_theta":700.0})", "rope_theta is 500000.0, rope_scaling.rope_theta is 700.0"},
+  });
+  JsonValue config = json(kLlama5);  // both, and they agree
+  config.set("rope_theta", json("500000"));
+  config.set("rope_scaling", *json(kLlama4).find("rope_scaling"));
+  const auto model = read_hf_config("config.json", config);
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(*model, llama());
 }
 
 TEST(HfConfig, RefusesWhatIsMissingOrOfAnotherType) {

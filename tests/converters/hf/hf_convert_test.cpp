@@ -225,6 +225,9 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   ASSERT_TRUE(fs.remove_file("/hf/config.json").ok());
   EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kIncompatible);
+  const Status looked = open_any(fs, "/hf").status();  // as --init-from does
+  EXPECT_EQ(looked.code, Code::kIncompatible);
+  EXPECT_NE(looked.hint.find("titan-ckpt convert /hf NEW --to titan --config FILE.toml"), std::string::npos) << looked.hint;
   expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
 }
 
@@ -233,12 +236,25 @@ TEST_F(HfConvert, ExportsRefuseAConfigurationOfAnotherModel) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
   // The same values in another spelling, and keys that say nothing of the model.
-  const ckpt::Settings same = {{"model.flavor", "\"8B\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
+  const ckpt::Settings same = {{"model.flavor", "\"mine\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
   expect_ok(convert_to(fs, "/titan", "/same", {.to = "hf", .config = same}));
   for (const auto& [key, value] : ckpt::Settings{{"model.rope_theta", "20000"}, {"model.n_heads", "2"}, {"model.norm_eps", "1e-6"}, {"model.rope_scaling", "\"none\""}}) {
     const auto refused = convert_to(fs, "/titan", "/other", {.to = "hf", .config = ckpt::Settings{{key, value}}});
     EXPECT_EQ(refused.status().code, Code::kIncompatible) << key;
     EXPECT_NE(refused.status().message.find(key + " is "), std::string::npos) << refused.status().message;
+  }
+}
+
+TEST_F(HfConvert, RefusesAFlavourThatIsAnotherModelBothWays) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  const ckpt::Settings flavor = {{"model.flavor", "\"debugmodel\""}, {"model.n_layers", "2"}};
+  for (const char* source : {"/hf", "/titan"}) {
+    const auto refused = convert_to(fs, source, "/x", {.to = source == std::string("/hf") ? "titan" : "hf", .config = flavor});
+    EXPECT_EQ(refused.status().code, Code::kIncompatible);
+    EXPECT_NE(refused.status().message.find("model.dim is 12, the configuration says 256; model.ffn_dim is 20, the configuration says 768; "), std::string::npos) << refused.status().message;
+    EXPECT_EQ(refused.status().message.find("model.n_layers"), std::string::npos);
+    EXPECT_NE(refused.status().hint.find("model.flavor = \"debugmodel\""), std::string::npos) << refused.status().hint;
   }
 }
 
@@ -280,6 +296,27 @@ TEST_F(HfConvert, ReadsASingleFileAsWell) {
   ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/weights.safetensors").ok());
   EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kNotFound);
   expect_ok(convert_to(fs, "/hf/weights.safetensors", "/titan"));
+}
+
+TEST_F(HfConvert, SaysWhatAFolderIsThatItCannotRead) {
+  make_hf_folder(fs, "/one", model, model_tensors(model));
+  ASSERT_TRUE(fs.rename("/one/model.safetensors", "/one/weights.safetensors").ok());
+  ASSERT_TRUE(put_text(fs, "/several/shard-1.safetensors", "x").ok() && put_text(fs, "/several/shard-2.safetensors", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/bin/config.json", "{}").ok() && put_text(fs, "/bin/pytorch_model.bin", "x").ok());
+  const auto expect = [](const Status& status, const std::string& text) {
+    EXPECT_EQ(status.code, Code::kNotFound) << status.to_string();
+    EXPECT_NE(status.to_string().find(text), std::string::npos) << status.to_string();
+  };
+  for (const auto& [folder, text] : {std::pair("/one", "give the file itself: /one/weights.safetensors"), std::pair("/several", "/several has 'shard-1.safetensors', 'shard-2.safetensors', but neither model.safetensors nor"),
+                                     std::pair("/bin", "/bin has 'pytorch_model.bin', but neither model.safetensors nor model.safetensors.index.json: weights in pickles are not read")}) {
+    expect(open_any(fs, folder).status(), text);
+    expect(list_any(fs, folder).status(), text);
+    expect(verify_any(fs, {.target = folder}).status(), text);
+    expect(convert_to(fs, folder, "/x").status(), text);
+    expect(convert_to(fs, folder, "/x", {.from = "hf"}).status(), text);
+  }
+  ASSERT_TRUE(put_text(fs, "/data/tokens.bin", "x").ok());  // of a dataset
+  EXPECT_EQ(open_any(fs, "/data").status().to_string().find("pickles"), std::string::npos);
 }
 
 TEST_F(HfConvert, SaysWhichFormatsThereAre) {

@@ -1,8 +1,11 @@
 // What a conversion says it did, and which patterns of --skip it takes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
+#include "ckpt/plan/lr_settings.h"
 #include "converters/convert.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/make_checkpoint.h"
@@ -56,6 +59,86 @@ TEST_F(HfReport, RefusesAPatternThatMatchesNothingInEveryDirection) {
     EXPECT_EQ(report.status().code, ckpt::Code::kInvalid);
     EXPECT_NE(report.status().message.find("--skip '*.bais' matches no tensor of "), std::string::npos) << report.status().message;
   }
+}
+
+TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
+  RawTensors tensors = model_tensors(model);
+  tensors["foo.bar"] = {"F32", "[1]", "abcd"};
+  make_hf_folder(fs, "/hf", model, tensors);
+  const auto count = [](const Result<ConversionReport>& report, auto test) { return report.ok() ? report->count(test) : 0; };
+  const auto permuted = [](const TensorReport& t) { return t.permuted; };
+  const auto renamed = [](const TensorReport& t) { return t.renamed(); };
+  for (const bool dry_run : {true, false}) {
+    const auto dcp = convert_to(fs, "/hf", "/dcp", {.to = "dcp", .dry_run = dry_run, .skip = {"foo.*"}});
+    ASSERT_TRUE(dcp.ok()) << dcp.status().to_string();
+    EXPECT_EQ(dcp->tensors.size(), 22u);
+    EXPECT_EQ(count(dcp, renamed), 21u);
+    EXPECT_EQ(count(dcp, permuted), 4u);
+    EXPECT_EQ(dcp->tensors[0].from, "model.embed_tokens.weight");
+    EXPECT_EQ(dcp->tensors[0].to, "tok_embeddings.weight");
+    EXPECT_EQ(dcp->tensors.back().from, "foo.bar");
+    EXPECT_EQ(dcp->tensors.back().fate, Fate::kSkipped);
+  }
+  const auto hf = convert_to(fs, "/hf", "/again", {.to = "hf", .skip = {"foo.*"}, .dtype = DType::kBF16});
+  ASSERT_TRUE(hf.ok()) << hf.status().to_string();
+  EXPECT_EQ(count(hf, renamed), 0u);
+  EXPECT_EQ(count(hf, permuted), 0u);  // into our order and back
+  EXPECT_EQ(count(hf, [](const TensorReport& t) { return t.cast(); }), 21u);
+  EXPECT_EQ(convert_to(fs, "/hf", "/x", {.to = "dcp"}).status().code, ckpt::Code::kIncompatible);
+  const auto back = convert_to(fs, "/dcp", "/back", {.to = "hf", .config = ckpt::with_rows(model_settings(model), {{"model.flavor", "\"debugmodel\""}, {"model.rope_scaling", "\"none\""}})});
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(count(back, renamed), 21u);
+  EXPECT_EQ(count(back, permuted), 4u);
+  EXPECT_TRUE(testing::read_safetensors(fs, "/back/model.safetensors").at("model.norm.weight").bytes == tensors.at("model.norm.weight").bytes);
+}
+
+TEST_F(HfReport, SaysOnceWhatBecomesOfATiedHead) {
+  model.tied = true;
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  const auto head = [](const Result<ConversionReport>& report) {
+    std::vector<TensorReport> lines;
+    if (report.ok()) std::ranges::copy_if(report->tensors, std::back_inserter(lines), [](const TensorReport& t) { return t.from == "lm_head.weight" || t.from == "output.weight"; });
+    EXPECT_EQ(lines.size(), 1u);
+    return lines.empty() ? TensorReport() : lines[0];
+  };
+  const TensorReport tied = head(convert_to(fs, "/hf", "/tied", {.to = "hf"}));
+  EXPECT_EQ(tied.fate, Fate::kTied);
+  EXPECT_EQ(tied.to, "model.embed_tokens.weight");
+  for (const auto& [to, name] : {std::pair("hf", "lm_head.weight"), std::pair("dcp", "output.weight")}) {
+    const auto report = convert_to(fs, "/hf", std::string("/untied.") + to, {.to = to, .untie = true});
+    const TensorReport untied = head(report);
+    EXPECT_EQ(untied.fate, Fate::kWritten);
+    EXPECT_EQ(untied.to, name);
+    EXPECT_EQ(report->tensors.size(), 21u);
+  }
+}
+
+TEST_F(HfReport, FollowsTheOptimizerThroughOurs) {
+  const std::vector<TensorReport> in = {{.from = "w", .to = "w"}, {.from = "optimizer.state.w.exp_avg", .to = "w.exp_avg"}, {.from = "optimizer.state.w.step", .to = "w.step"}};
+  const auto ends = [](const std::vector<TensorReport>& lines) {
+    std::vector<std::string> texts;
+    for (const TensorReport& line : lines) texts.push_back(line.from + " > " + (line.fate == Fate::kWritten ? line.to : fate_name(line.fate)));
+    return texts;
+  };
+  EXPECT_EQ(ends(joined(in, {{.from = "w", .to = "v"}, {.from = "w.exp_avg", .to = "o.v.exp_avg"}})),
+            (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > o.v.exp_avg", "optimizer.state.w.step > o.v.step"}));
+  EXPECT_EQ(ends(joined(in, {{.from = "w.exp_avg", .fate = Fate::kDropped}, {.from = "w", .to = "v"}})),
+            (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > dropped", "optimizer.state.w.step > dropped"}));
+}
+
+TEST_F(HfReport, NotesALlamaThatTransformers5Refuses) {
+  const auto noted = [&](const ModelConfig& of, const std::string& folder) {
+    make_hf_folder(fs, folder, of, model_tensors(of));
+    const auto report = convert_to(fs, folder, folder + ".out", {.to = "hf"});
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report.ok() && std::ranges::any_of(report->notes, [](const std::string& note) { return note.starts_with("transformers 5 refuses this model, for its hidden_size 16 is not a multiple of its num_attention_heads 6"); });
+  };
+  EXPECT_FALSE(noted(model, "/hf"));
+  model.dim = 16;
+  model.n_heads = 6;
+  EXPECT_TRUE(noted(model, "/odd"));
+  model.qkv_bias = true;
+  EXPECT_FALSE(noted(model, "/qwen"));
 }
 
 TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {

@@ -108,6 +108,12 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   }
 }
 
+TEST(Loader, SaysWhatTakesAHuggingFaceFolderInstead) {
+  const Status status = load_error("checkpoint.initial_load_in_hf = true");
+  EXPECT_EQ(status.code, Code::kUnsupported);
+  EXPECT_THAT(status.hint, HasSubstr("checkpoint.initial_load_path (--init-from) takes a Hugging Face folder as it is"));
+}
+
 TEST(Loader, TheCommandLineMayReplaceWhatTheFileAsksForInVain) {
   const std::string theirs = "model.flavor = \"mine\"\nmodel.hf_assets_path = \"./tokenizer\"\nactivation_checkpoint.mode = \"selective\"\ntraining.dataset = \"c4\"\n";
   const std::vector<std::string> flags = {"--model.flavor=8B", "--model.hf_assets_path=none", "--activation_checkpoint.mode=none", "--training.dataset=tokens"};

@@ -1,0 +1,57 @@
+#include "converters/flavor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "ckpt/plan/lr_settings.h"
+#include "converters/model_config.h"
+
+namespace titan::convert {
+namespace {
+
+// torchtitan 0.2.2's. \source torchtitan/models/llama3/__init__.py
+struct Flavor {
+  const char* name;
+  std::uint64_t dim, n_layers, n_heads, n_kv_heads, vocab_size, multiple_of;
+  double multiplier;  // of the feed-forward layers
+};
+constexpr Flavor kFlavors[] = {
+    {"debugmodel", 256, 6, 16, 16, 2048, 256, 1.0},
+    {"8B", 4096, 32, 32, 8, 128256, 1024, 1.3},
+    {"70B", 8192, 80, 64, 8, 128256, 4096, 1.3},
+    {"405B", 16384, 126, 128, 8, 128256, 4096, 1.2},
+};
+
+std::string unquoted(const std::string& text) { return text.size() < 2 ? text : text.substr(1, text.size() - 2); }
+
+std::uint64_t ffn_width(std::uint64_t dim, const Flavor& flavor) {
+  const auto width = static_cast<std::uint64_t>(static_cast<double>(8 * dim / 3) * flavor.multiplier);
+  return (width + flavor.multiple_of - 1) / flavor.multiple_of * flavor.multiple_of;
+}
+
+}  // namespace
+
+ckpt::Settings flavor_rows(const ckpt::Settings& given) {
+  const auto* const flavor = std::ranges::find(kFlavors, unquoted(ckpt::setting(given, "model.flavor")), [](const Flavor& f) { return std::string(f.name); });
+  if (flavor == std::end(kFlavors)) return {};
+  // A flavour's other dimensions follow from those that are given, where they do in titan-train. What is no number is refused elsewhere.
+  const auto number = [&](const char* key, std::uint64_t value) {
+    const std::string text = ckpt::setting(given, key);
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return std::min(value, std::uint64_t{1} << 31);
+  };
+  ModelConfig model;
+  model.dim = number("model.dim", flavor->dim);
+  model.n_layers = flavor->n_layers;
+  model.n_heads = std::max<std::uint64_t>(number("model.n_heads", flavor->n_heads), 1);
+  model.n_kv_heads = ckpt::setting(given, "model.n_heads") == ckpt::kNotSet ? flavor->n_kv_heads : model.n_heads;
+  model.head_dim = model.dim / model.n_heads;
+  model.ffn_dim = ffn_width(model.dim, *flavor);
+  model.vocab_size = flavor->vocab_size;
+  ckpt::Settings rows = ckpt::with_rows(model_settings(model), {{"model.qkv_bias", "false"}});
+  std::erase_if(rows, [&](const auto& row) { return ckpt::setting(given, row.first) != ckpt::kNotSet; });
+  return rows;
+}
+
+}  // namespace titan::convert
