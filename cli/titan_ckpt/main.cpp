@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/io/run_folder.h"
 #include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"
@@ -38,6 +39,26 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   return ckpt::ok_status();
 }
 
+/// True for a placeholder of the flag table that asks for a checkpoint to be read.
+bool reads_checkpoint(const std::string& placeholder) {
+  return placeholder == "SRC" || placeholder == "A" || placeholder == "B" || placeholder.starts_with("CKPT");
+}
+
+/// RUN@latest becomes the folder that it stands for, and `warnings` get why newer steps were passed over. What cannot be resolved
+/// stays as it was typed: the verb says what is wrong with it.
+void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& command, std::vector<std::string>& warnings) {
+  const auto verb = std::find_if(program.verbs.begin(), program.verbs.end(), [&](const ui::Verb& one) { return one.name == command.verb; });
+  for (std::size_t i = 0; verb != program.verbs.end() && i < std::min(verb->positionals.size(), command.positionals.size()); ++i) {
+    std::string& typed = command.positionals[i];
+    if (!reads_checkpoint(verb->positionals[i]) || !typed.ends_with("@latest")) continue;
+    std::vector<std::string> skipped;
+    const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(fs, typed, &skipped);
+    if (!path.ok() || skipped.empty()) continue;
+    for (const std::string& why : skipped) warnings.push_back(typed + " passes over " + why);
+    typed = *path;
+  }
+}
+
 /// Corruption met on the way asks for the full list.
 void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
@@ -56,17 +77,20 @@ void refuse_foreign(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& erro
                 .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
 }
 
-Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
+Answer answer(const ui::Program& program, ui::Command command, ui::ColorChoice color) {
   if (command.help) return {.text = ui::help_text(program, command.verb)};
   if (command.version) return {.text = ui::version_line(program.name) + "\n"};
   const bool json = command.has("json");
   const bool colored = !json && ui::color_of_process(STDOUT_FILENO, color);
   const Request request{command, ckpt::posix_fs(), json, {{colored}, command.has("bytes"), std::time(nullptr)}};
+  std::vector<std::string> warnings;
+  settle_latest(program, request.fs, command, warnings);
   for (const Runner& runner : kRunners) {
     if (command.verb != runner.verb) continue;
     Answer result = runner.run(request);
     add_verify_hint(command, result.error);
     refuse_foreign(command, request.fs, result.error);
+    result.warnings = std::move(warnings);
     return result;
   }
   return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};
@@ -76,6 +100,7 @@ int deliver(const Answer& answer, bool json, ui::ColorChoice color) {
   ckpt::Status status;
   if (ui::deliver(STDOUT_FILENO, answer.text, &status) == ui::Delivery::kReaderGone) return 0;
   if (!status.ok()) return ui::report_error(status, json, color);
+  for (const std::string& warning : answer.warnings) ui::report_warning(warning, json, color);
   if (!json)
     for (const std::string& note : answer.notes) ui::report_note(note, color);
   if (!answer.error.ok()) return ui::report_error(answer.error, json, color);

@@ -55,6 +55,8 @@ class Run : public ::testing::Test {
       if (what == "full") return full(number);
       if (what == "weights") return manifest_of(number, {"model", "train_state"});
       if (what == "other step") return full(number + 1);
+      if (what == "newer format") return incompatible(what);
+      if (what == "unreadable") return failed(what);
       return corrupt(what);
     };
   }
@@ -351,6 +353,27 @@ TEST_F(Run, LatestOfARunWithoutAValidStepSaysWhatIsWrongWithEach) {
   Status status = resolve_checkpoint(fs, "/runs/a@latest", check()).status();
   EXPECT_EQ(status.code, Code::kNotFound);
   EXPECT_THAT(status.causes, ElementsAre(HasSubstr("bad digest"), HasSubstr("no manifest")));
+}
+
+TEST_F(Run, LatestSaysWhyNewerStepsWerePassedOver) {
+  step(1, "full");
+  step(2, "bad digest");
+  step(3, "cut");
+  std::vector<std::string> skipped;
+  EXPECT_EQ(*resolve_checkpoint(fs, "/runs/a@latest", check(), &skipped), dir + "/step-00000001");
+  EXPECT_THAT(skipped, ElementsAre("step-00000003: cut", "step-00000002: bad digest"));
+}
+
+TEST_F(Run, LatestStopsWhereAResumeWouldStop) {
+  step(1, "full");
+  step(2, "");
+  step(3, "bad digest");
+  for (const auto& [what, code] : {std::pair{"newer format", Code::kIncompatible}, {"unreadable", Code::kFailed}}) {
+    states[join_path(dir, step_name(2))] = what;
+    const Status status = resolve_checkpoint(fs, "/runs/a@latest", check()).status();
+    EXPECT_EQ(status.code, code) << what;
+    EXPECT_THAT(status.message, HasSubstr(what));
+  }
 }
 
 TEST_F(Run, LatestOpensNoMoreThanItNeeds) {
