@@ -54,12 +54,23 @@ Result<std::string> newest_valid(const std::string& run, const std::string& dir,
   return none;
 }
 
+/// True for a folder, also through links.
+bool is_folder(Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  const Result<FileInfo> info = fs.stat(real.ok() ? *real : path);
+  return info.ok() && info->type == FileType::kDirectory;
+}
+
 }  // namespace
 
 Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (run.empty()) return not_found("an empty name is no run folder");
   const std::string inner = join_path(run, "checkpoint");
-  if (fs.list(inner).ok()) return inner;
+  const Result<std::vector<DirEntry>> listed = fs.list(inner);
+  if (listed.ok()) return inner;
+  if (is_folder(fs, inner)) return listed.status();
+  const Result<FileInfo> there = fs.stat(inner);
+  if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   if (!steps_in(fs, run).empty()) return run;
   Result<std::vector<DirEntry>> entries = fs.list(run);
   if (!entries.ok() && entries.status().code == Code::kNotFound) return not_found(run + ": no such run folder");
@@ -73,6 +84,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   if (there.ok()) {
     if (fs.stat(join_path(spec, "manifest.json")).ok()) return spec;
     Result<std::string> dir = resolve_run(fs, spec);
+    if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
     if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
     return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps_in(fs, *dir)))
         .with_hint("name a step: " + spec + "@latest");
