@@ -11,7 +11,7 @@
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "cli/ui/version.h"
-#include "converters/format.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
@@ -39,19 +39,24 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   return ckpt::ok_status();
 }
 
-/// True for a placeholder of the flag table that asks for a checkpoint to be read.
-bool reads_checkpoint(const std::string& placeholder) {
-  return placeholder == "SRC" || placeholder == "A" || placeholder == "B" || placeholder.starts_with("CKPT");
+/// Where among the positionals of a command those are that name what is read: by the placeholders of the flag table.
+std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& command) {
+  constexpr std::string_view kSources[] = {"CKPT", "CKPT|RUN", "RUN", "SRC", "A", "B"};
+  std::vector<std::size_t> found;
+  for (const ui::Verb& verb : program.verbs) {
+    for (std::size_t i = 0; verb.name == command.verb && i < std::min(verb.positionals.size(), command.positionals.size()); ++i)
+      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources)) found.push_back(i);
+  }
+  return found;
 }
 
-/// RUN@latest becomes the folder that it stands for, and `warnings` get why newer steps were passed over. What cannot be resolved
+/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and `warnings` get why. What cannot be resolved
 /// stays as it was typed: the verb says what is wrong with it.
 void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& command, std::vector<std::string>& warnings) {
-  const auto verb = std::find_if(program.verbs.begin(), program.verbs.end(), [&](const ui::Verb& one) { return one.name == command.verb; });
-  for (std::size_t i = 0; verb != program.verbs.end() && i < std::min(verb->positionals.size(), command.positionals.size()); ++i) {
+  for (const std::size_t i : sources(program, command)) {
     std::string& typed = command.positionals[i];
-    if (!reads_checkpoint(verb->positionals[i]) || !typed.ends_with("@latest")) continue;
     std::vector<std::string> skipped;
+    if (!typed.ends_with("@latest")) continue;
     const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(fs, typed, &skipped);
     if (!path.ok() || skipped.empty()) continue;
     for (const std::string& why : skipped) warnings.push_back(typed + " passes over " + why);
@@ -59,11 +64,21 @@ void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& comman
   }
 }
 
-/// Corruption met on the way asks for the full list.
-void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
+/// True when `error` names a file below the folder of the checkpoint `typed`.
+bool is_about(ckpt::Fs& fs, const ckpt::Status& error, const std::string& typed) {
+  const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(fs, convert::resolve_any(fs, typed));
+  return error.to_string().find((folder.ok() ? *folder : typed) + "/") != std::string::npos;
+}
+
+/// Corruption met on the way asks for the full list, of the checkpoint that is damaged.
+void add_verify_hint(const ui::Program& program, const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
-  const std::string which = command.positionals.size() == 1 || command.verb == "cat" || command.verb == "convert" ? command.positionals[0] : "CKPT";
-  error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
+  std::vector<std::string> suspects;
+  for (const std::size_t i : sources(program, command)) suspects.push_back(command.positionals[i]);
+  if (suspects.size() > 1 && std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
+    std::erase_if(suspects, [&](const std::string& typed) { return !is_about(fs, error, typed); });
+  for (const std::string& typed : suspects) error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
+  if (!suspects.empty()) error.hint += " names every damaged place";
 }
 
 /// These verbs work on our format alone: who gives them another is told how to get there.
@@ -88,7 +103,7 @@ Answer answer(const ui::Program& program, ui::Command command, ui::ColorChoice c
   for (const Runner& runner : kRunners) {
     if (command.verb != runner.verb) continue;
     Answer result = runner.run(request);
-    add_verify_hint(command, result.error);
+    add_verify_hint(program, command, request.fs, result.error);
     refuse_foreign(command, request.fs, result.error);
     result.warnings = std::move(warnings);
     return result;
