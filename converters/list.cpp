@@ -54,7 +54,8 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
 
 std::string resolve_any(Fs& fs, const std::string& spec) {
   const std::size_t sign = spec.rfind('@');
-  if (sign == std::string::npos || sign == 0 || fs.stat(spec).ok() || ckpt::resolve_checkpoint(fs, spec).ok()) return spec;
+  if (sign == std::string::npos || sign == 0 || fs.stat(spec).ok()) return spec;
+  if (ckpt::resolve_checkpoint(fs, spec).status().code != ckpt::Code::kNotFound) return spec;
   const std::string run = spec.substr(0, sign), wanted = spec.substr(sign + 1);
   std::vector<ckpt::ListedStep> steps;
   for (const std::string& folder : {ckpt::join_path(run, "checkpoint"), run})

@@ -24,8 +24,8 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir) {
   return scan_run(fs, checkpoint_dir, reader_check(fs));
 }
 
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec) {
-  return resolve_checkpoint(fs, spec, reader_check(fs));
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped) {
+  return resolve_checkpoint(fs, spec, reader_check(fs), skipped);
 }
 
 }  // namespace titan::ckpt

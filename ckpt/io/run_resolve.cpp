@@ -37,15 +37,28 @@ std::optional<std::uint64_t> parse_step(const std::string& text) {
 }
 
 Result<std::string> newest_valid(const std::string& run, const std::string& dir, const std::vector<std::uint64_t>& steps,
-                                 const StepCheck& check) {
+                                 const StepCheck& check, std::vector<std::string>* skipped) {
   Status none = not_found(run + " has no valid checkpoint: " + describe(steps));
   for (std::uint64_t step : steps) {
     const std::string path = join_path(dir, step_name(step));
-    Result<Manifest> manifest = check(path);
-    if (manifest.ok()) return path;
-    none.causes.push_back(step_name(step) + ": " + manifest.status().message);
+    const Result<Manifest> manifest = check(path);
+    if (manifest.ok()) {
+      if (skipped) *skipped = std::move(none.causes);
+      return path;
+    }
+    const Status& why = manifest.status();
+    // A step that a newer version wrote, or that cannot be read now, is perhaps the one that was meant: an older one would be a guess.
+    if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
+    none.causes.push_back(step_name(step) + ": " + why.message);
   }
   return none;
+}
+
+/// True for a folder, also through links.
+bool is_folder(Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  const Result<FileInfo> info = fs.stat(real.ok() ? *real : path);
+  return info.ok() && info->type == FileType::kDirectory;
 }
 
 }  // namespace
@@ -53,7 +66,11 @@ Result<std::string> newest_valid(const std::string& run, const std::string& dir,
 Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (run.empty()) return not_found("an empty name is no run folder");
   const std::string inner = join_path(run, "checkpoint");
-  if (fs.list(inner).ok()) return inner;
+  const Result<std::vector<DirEntry>> listed = fs.list(inner);
+  if (listed.ok()) return inner;
+  if (is_folder(fs, inner)) return listed.status();
+  const Result<FileInfo> there = fs.stat(inner);
+  if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   if (!steps_in(fs, run).empty()) return run;
   Result<std::vector<DirEntry>> entries = fs.list(run);
   if (!entries.ok() && entries.status().code == Code::kNotFound) return not_found(run + ": no such run folder");
@@ -61,12 +78,13 @@ Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) + " in it");
 }
 
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check) {
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check, std::vector<std::string>* skipped) {
   if (spec.empty()) return not_found("an empty name is no checkpoint");
   const Result<FileInfo> there = fs.stat(spec);
   if (there.ok()) {
     if (fs.stat(join_path(spec, "manifest.json")).ok()) return spec;
     Result<std::string> dir = resolve_run(fs, spec);
+    if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
     if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
     return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps_in(fs, *dir)))
         .with_hint("name a step: " + spec + "@latest");
@@ -82,7 +100,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
     return not_found(spec + ": no such checkpoint, and '" + wanted + "' is neither a step nor 'latest'");
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
   const std::vector<std::uint64_t> steps = steps_in(fs, dir);
-  if (!step) return newest_valid(run, dir, steps, check);
+  if (!step) return newest_valid(run, dir, steps, check, skipped);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end())
     return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(steps));
   return join_path(dir, step_name(*step));

@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "ckpt/base/nearest.h"
 #include "ckpt/io/destination.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
@@ -38,7 +37,7 @@ struct Selection {
 };
 
 /// A tensor by its name, or "name[..]"; a name that itself ends in brackets wins.
-Result<Selection> select(const Manifest& manifest, const std::string& typed) {
+Result<Selection> select(const Manifest& manifest, const std::string& path, const std::string& typed) {
   const std::vector<TensorRow> rows = tensor_rows(manifest);
   const auto find = [&](const std::string& name) { return std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; }); };
   if (const auto found = find(typed); found != rows.end()) return Selection{*found, whole_slice(found->shape)};
@@ -47,11 +46,7 @@ Result<Selection> select(const Manifest& manifest, const std::string& typed) {
     TITAN_ASSIGN_OR_RETURN(Slice slice, parse_slice(brackets, found->shape));
     return Selection{*found, std::move(slice)};
   }
-  std::vector<std::string> names;
-  for (const TensorRow& row : rows) names.push_back(row.name);
-  const std::string suggestion = did_you_mean(name, names);
-  return not_found("tensor `" + name + "` is not in this checkpoint, which has " + std::to_string(rows.size()))
-      .with_hint(suggestion.empty() ? "`titan-ckpt inspect CKPT --tensors '*'` lists their names" : suggestion);
+  return not_found("tensor `" + name + "` is not in this checkpoint, which has " + std::to_string(rows.size())).with_hint(no_match_hint(rows, name, path));
 }
 
 /// Reads elements of one tensor; keeps the leaf that it read last.
@@ -185,7 +180,7 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   CatReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.checkpoint));
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, report.path));
-  TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader.manifest(), options.tensor));
+  TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader.manifest(), report.path, options.tensor));
   report.tensor = selection.row;
   report.slice = selection.slice;
   report.step = reader.manifest().step;

@@ -28,6 +28,7 @@ struct TensorDistance {
   double sum_squares = 0;           ///< of (a - b)^2
   bool operator==(const TensorDistance&) const = default;
 
+  bool measured() const { return different > non_finite; }  ///< else no two finite values differ, and maxima and sums say nothing
   double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
   double rms() const;
 };

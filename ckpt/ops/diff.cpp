@@ -160,7 +160,7 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
   report.scope = options.scope;
   report.notes = diff_notes(a, b);
   if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() && chosen(b.manifest, options.scope).empty())
-    return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint("`titan-ckpt inspect " + options.a + " --tensors '*'` lists their names");
+    return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint(no_match_hint(tensor_rows(a.manifest), options.scope.only, options.a));
   if (report.state_equal) {
     report.equal_tensors = options.scope.only.empty() ? tensor_count(a.manifest) : chosen(a.manifest, options.scope).size();
     return report;

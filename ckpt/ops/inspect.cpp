@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/nearest.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 
@@ -67,6 +68,13 @@ std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const s
     return row.name == glob || fnmatch(glob.c_str(), row.name.c_str(), 0) == 0;
   });
   return matching;
+}
+
+std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint) {
+  std::vector<std::string> names;
+  for (const TensorRow& row : rows) names.push_back(row.name);
+  const std::string suggestion = did_you_mean(typed, names);
+  return suggestion.empty() ? "`titan-ckpt inspect " + checkpoint + " --tensors '*'` lists their names" : suggestion;
 }
 
 std::vector<StageSummary> stage_summaries(const Manifest& manifest) {

@@ -31,6 +31,8 @@ std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit =
 std::size_t tensor_count(const Manifest& manifest);
 /// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
+/// What to do about a name or pattern that matches none of `rows`: names that are near, or the command that lists those of `checkpoint`.
+std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
 struct StageSummary {
   std::uint64_t parameters = 0;   ///< tensors

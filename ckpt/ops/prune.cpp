@@ -112,7 +112,7 @@ class Prune {
       if (retention_must_wait(scan_) && !options_.rules.empty()) report_.waits = waiting_for(scan_.steps.front());
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
-        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify` names the places");
+        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
       if (!any_goes(verdicts_)) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
       TITAN_ASSIGN_OR_RETURN(const bool whole, verify(*newest));
@@ -128,7 +128,7 @@ class Prune {
     if (found.damage.empty()) return true;
     ++damaged_;
     entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) + (found.damage.size() == 1 ? " place" : " places"))
-                         .with_hint("`titan-ckpt verify` names them");
+                         .with_hint("`titan-ckpt verify " + entry.path + "` names them");
     return false;
   }
 

@@ -40,6 +40,26 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
   return std::vector<std::string>{std::move(path)};
 }
 
+/// A folder that has gone as a whole: deleted by somebody, not damaged. Deleting begins with a rename, so what is still there is meant to be.
+bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
+
+/// Damage is part of the step, not an error.
+Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, const VerifyOptions& options) {
+  VerifiedStep step;
+  step.path = path;
+  Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
+  if (report.ok()) {
+    step.report = std::move(report).value();
+  } else if (report.status().code == Code::kNotFound) {
+    step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
+  } else if (report.status().code == Code::kIncompatible) {
+    step.readable = report.status();
+  } else {
+    return report.status();
+  }
+  return step;
+}
+
 }  // namespace
 
 bool VerifySummary::ok() const {
@@ -57,24 +77,19 @@ Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
   VerifySummary summary;
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, targets(fs, options.target, &summary.is_run));
   for (const std::string& path : paths) {
-    VerifiedStep step;
-    step.path = path;
     if (options.begin) options.begin(path);
-    Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
-    if (report.ok()) {
-      step.report = std::move(report).value();
-    } else if (report.status().code == Code::kNotFound) {
-      step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
-    } else if (report.status().code == Code::kIncompatible) {
-      step.readable = report.status();
-    } else {
-      return report.status();
+    TITAN_ASSIGN_OR_RETURN(VerifiedStep step, verify_step(fs, path, options));
+    if (!step.report.damage.empty() && is_gone(fs, path)) {
+      if (!summary.is_run) return not_found(path + " was deleted while it was checked");
+      summary.deleted.push_back(path);
+      continue;
     }
     summary.leaves += step.report.leaves;
     summary.bytes += step.report.bytes;
     summary.damage += step.report.damage.size();
     summary.steps.push_back(std::move(step));
   }
+  if (summary.steps.empty()) return not_found(options.target + ": every step was deleted while they were checked");
   return summary;
 }
 

@@ -18,6 +18,7 @@ struct VerifiedStep {
 
 struct VerifySummary {
   bool is_run = false;            ///< the target was a run: `steps` are its steps, newest first; else there is one
+  std::vector<std::string> deleted;  ///< steps of a run that were deleted (by retention or `prune`) before they were checked, left out
   std::vector<VerifiedStep> steps;
   std::uint64_t leaves = 0, bytes = 0, damage = 0;   ///< sums
   bool ok() const;                ///< everything could be checked and is whole
@@ -33,7 +34,7 @@ struct VerifyOptions {
   unsigned threads = 0;                                                  ///< 0: as many as suit disk and cores
 };
 
-/// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint; kFailed when
+/// Damage is part of the report, not an error. \error kNotFound when the target holds no checkpoint, or no longer; kFailed when
 /// a file cannot be read; kInterrupted, kTerminated.
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 

@@ -12,8 +12,12 @@ Answer run_inspect(const Request& request) {
   ckpt::InspectReport report;
   TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), convert::open_any));
   ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
+  if (request.command.has("stats") && !view.tensors) view.tensors = "*";
+  const std::vector<ckpt::TensorRow> all = view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
+  const std::vector<ckpt::TensorRow> rows = view.tensors ? ckpt::matching_rows(all, *view.tensors) : all;
+  if (view.tensors && rows.empty())
+    return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`").with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
   if (request.command.has("stats")) {
-    if (!view.tensors) view.tensors = "*";
     ui::Progress progress(!request.json);
     progress.begin("inspect --stats");
     ckpt::StatsOptions options;
@@ -21,15 +25,9 @@ Answer run_inspect(const Request& request) {
     options.open = convert::open_any;
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-    const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
-    if (rows.empty())
-      return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`").with_hint("`titan-ckpt inspect " + request.command.positionals[0] + " --tensors '*'` lists their names")};
     TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
   }
-  Answer answer{.text = request.json ? ui::inspect_json(report, view) : ui::inspect_text(report, view, request.style)};
-  if (view.tensors && ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors).empty())
-    answer.notes.push_back("no tensor matches `" + *view.tensors + "`");
-  return answer;
+  return {.text = request.json ? ui::inspect_json(report, view) : ui::inspect_text(report, view, request.style)};
 }
 
 }  // namespace titan::cli

@@ -30,17 +30,17 @@ Status read_number(const ui::Command& command, const char* flag, std::optional<T
 }
 
 /// A flag of one half of the verb does nothing in the other.
-Status check_flags(const ui::Command& command, std::initializer_list<const char*> known) {
-  for (const auto& [name, values] : command.values) {
-    if (name == "json" || name == "color" || name == "bytes") continue;
-    if (std::none_of(known.begin(), known.end(), [&](const char* one) { return name == one; }))
-      return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + name + "`").with_hint("`titan-ckpt lr --help` shows the arguments of both");
+Status check_flags(const ui::Command& command) {
+  for (const ui::Verb& verb : titan_ckpt_program().verbs) {
+    for (const ui::Flag& flag : verb.flags)
+      if (verb.name == command.verb && !flag.after.empty() && flag.after != command.positionals[0] && command.has(flag.name))
+        return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + flag.name + "`").with_hint("`titan-ckpt lr --help` shows the arguments of both");
   }
   return ckpt::ok_status();
 }
 
 Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
-  TITAN_RETURN_IF_ERROR(check_flags(command, {"steps", "policy", "peak", "warmup", "decay-ratio", "decay-type", "min-factor", "rewarm-from", "dry-run", "force"}));
+  TITAN_RETURN_IF_ERROR(check_flags(command));
   options->src = command.positionals[1];
   options->dst = command.positionals[2];
   options->force = command.has("force");
@@ -76,7 +76,7 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
 
 Answer run_show(const Request& request) {
   const ui::Command& command = request.command;
-  if (const Status status = check_flags(command, {"config"}); !status.ok()) return {.error = status};
+  if (const Status status = check_flags(command); !status.ok()) return {.error = status};
   if (command.positionals.size() > 2) return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
   std::optional<ckpt::LrConfig> config;
   if (const auto path = command.value("config")) {

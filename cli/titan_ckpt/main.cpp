@@ -5,12 +5,13 @@
 #include <ctime>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/io/run_folder.h"
 #include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "cli/ui/version.h"
-#include "converters/format.h"
+#include "converters/import.h"
 
 namespace titan::cli {
 
@@ -38,11 +39,46 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   return ckpt::ok_status();
 }
 
-/// Corruption met on the way asks for the full list.
-void add_verify_hint(const ui::Command& command, ckpt::Status& error) {
+/// Where among the positionals of a command those are that name what is read: by the placeholders of the flag table.
+std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& command) {
+  constexpr std::string_view kSources[] = {"CKPT", "CKPT|RUN", "RUN", "SRC", "A", "B"};
+  std::vector<std::size_t> found;
+  for (const ui::Verb& verb : program.verbs) {
+    for (std::size_t i = 0; verb.name == command.verb && i < std::min(verb.positionals.size(), command.positionals.size()); ++i)
+      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources)) found.push_back(i);
+  }
+  return found;
+}
+
+/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and `warnings` get why. What cannot be resolved
+/// stays as it was typed: the verb says what is wrong with it.
+void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& command, std::vector<std::string>& warnings) {
+  for (const std::size_t i : sources(program, command)) {
+    std::string& typed = command.positionals[i];
+    std::vector<std::string> skipped;
+    if (!typed.ends_with("@latest")) continue;
+    const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(fs, typed, &skipped);
+    if (!path.ok() || skipped.empty()) continue;
+    for (const std::string& why : skipped) warnings.push_back(typed + " passes over " + why);
+    typed = *path;
+  }
+}
+
+/// True when `error` names a file below the folder of the checkpoint `typed`.
+bool is_about(ckpt::Fs& fs, const ckpt::Status& error, const std::string& typed) {
+  const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(fs, convert::resolve_any(fs, typed));
+  return error.to_string().find((folder.ok() ? *folder : typed) + "/") != std::string::npos;
+}
+
+/// Corruption met on the way asks for the full list, of the checkpoint that is damaged.
+void add_verify_hint(const ui::Program& program, const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
-  const std::string which = command.positionals.size() == 1 || command.verb == "cat" || command.verb == "convert" ? command.positionals[0] : "CKPT";
-  error.hint = "`titan-ckpt verify " + which + "` names every damaged place";
+  std::vector<std::string> suspects;
+  for (const std::size_t i : sources(program, command)) suspects.push_back(command.positionals[i]);
+  if (suspects.size() > 1 && std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
+    std::erase_if(suspects, [&](const std::string& typed) { return !is_about(fs, error, typed); });
+  for (const std::string& typed : suspects) error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
+  if (!suspects.empty()) error.hint += " names every damaged place";
 }
 
 /// These verbs work on our format alone: who gives them another is told how to get there.
@@ -56,17 +92,20 @@ void refuse_foreign(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& erro
                 .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
 }
 
-Answer answer(const ui::Program& program, const ui::Command& command, ui::ColorChoice color) {
+Answer answer(const ui::Program& program, ui::Command command, ui::ColorChoice color) {
   if (command.help) return {.text = ui::help_text(program, command.verb)};
   if (command.version) return {.text = ui::version_line(program.name) + "\n"};
   const bool json = command.has("json");
   const bool colored = !json && ui::color_of_process(STDOUT_FILENO, color);
   const Request request{command, ckpt::posix_fs(), json, {{colored}, command.has("bytes"), std::time(nullptr)}};
+  std::vector<std::string> warnings;
+  settle_latest(program, request.fs, command, warnings);
   for (const Runner& runner : kRunners) {
     if (command.verb != runner.verb) continue;
     Answer result = runner.run(request);
-    add_verify_hint(command, result.error);
+    add_verify_hint(program, command, request.fs, result.error);
     refuse_foreign(command, request.fs, result.error);
+    result.warnings = std::move(warnings);
     return result;
   }
   return {.error = ckpt::unsupported("`" + command.verb + "` is not supported yet")};
@@ -76,6 +115,7 @@ int deliver(const Answer& answer, bool json, ui::ColorChoice color) {
   ckpt::Status status;
   if (ui::deliver(STDOUT_FILENO, answer.text, &status) == ui::Delivery::kReaderGone) return 0;
   if (!status.ok()) return ui::report_error(status, json, color);
+  for (const std::string& warning : answer.warnings) ui::report_warning(warning, json, color);
   if (!json)
     for (const std::string& note : answer.notes) ui::report_note(note, color);
   if (!answer.error.ok()) return ui::report_error(answer.error, json, color);

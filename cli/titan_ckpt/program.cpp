@@ -11,6 +11,10 @@ using ui::Verb;
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
   const Flag dry_run{"dry-run", "", "show what would be done, write nothing"};
+  const auto only_after = [](const char* word, Flag flag) {
+    flag.after = word;
+    return flag;
+  };
   const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
@@ -41,7 +45,7 @@ Program titan_ckpt_program() {
            {{"dp", "D", "data-parallel degree"},
             {"pp", "P", "pipeline degree; stages are cut by cost"},
             {"stages", "LAYOUT", "cut stages like this: Et*2|t*2L (E embedding, t layer, L norm, head and loss)"},
-            {"compression", "CODEC", "none or zstd; else every leaf keeps its form"},
+            {"compression", "none|zstd", "recode every leaf; else each keeps its form"},
             {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
             {"force", "", "replace DST if it is a checkpoint"},
             {"memory", "BYTES", "bound of buffers and tables (256MiB)"}}},
@@ -55,28 +59,28 @@ Program titan_ckpt_program() {
           {"lr",
            {"show|set", "CKPT"},
            "show CKPT: the curve, the resume point marked; set SRC DST: a checkpoint with another schedule, previewed first",
-           {{"config", "CONFIG", "show: what each policy would make of this configuration"},
-            {"steps", "N", "set: the new end of curve and training"},
-            {"policy", "NAME", "set: keep, rescale, extend, rewarm or config"},
-            {"peak", "X", "set: new optimizer.lr"},
-            {"warmup", "N", "set: new lr_scheduler.warmup_steps"},
-            {"decay-ratio", "R|none", "set: new lr_scheduler.decay_ratio"},
-            {"decay-type", "T", "set: linear, sqrt or cosine"},
-            {"min-factor", "M", "set: new lr_scheduler.min_lr_factor"},
-            {"rewarm-from", "zero|present", "set: where the policy rewarm starts"},
-            force,
-            dry_run},
+           {only_after("show", {"config", "CONFIG", "what each policy would make of this configuration"}),
+            only_after("set", {"steps", "N", "the new end of curve and training"}),
+            only_after("set", {"policy", "keep|rescale|extend|rewarm|config", "what becomes of the curve"}),
+            only_after("set", {"peak", "X", "new optimizer.lr"}),
+            only_after("set", {"warmup", "N", "new lr_scheduler.warmup_steps"}),
+            only_after("set", {"decay-ratio", "R|none", "new lr_scheduler.decay_ratio"}),
+            only_after("set", {"decay-type", "linear|sqrt|cosine", "new lr_scheduler.decay_type"}),
+            only_after("set", {"min-factor", "M", "new lr_scheduler.min_lr_factor"}),
+            only_after("set", {"rewarm-from", "zero|present", "where the policy rewarm starts"}),
+            only_after("set", force),
+            only_after("set", dry_run)},
            Built::kYes,
            false,
            {"DST"}},
           {"convert",
            {"SRC", "DST"},
            "from and to other formats",
-           {{"from", "FORMAT", "of SRC: titan, hf or dcp; detected when left out"},
-            {"to", "FORMAT", "of DST; titan when left out and SRC is foreign"},
+           {{"from", "titan|hf|dcp", "format of SRC; detected when left out"},
+            {"to", "titan|hf|dcp", "format of DST; titan when left out and SRC is foreign"},
             {"dry-run", "", "show what would be done and write nothing"},
             {"skip", "GLOB", "leave out the tensors of SRC whose names match", 0, Built::kYes, ui::Repeat::kMany},
-            {"dtype", "TYPE", "cast to f32, bf16 or f16 (not with --to titan)"},
+            {"dtype", "f32|bf16|f16", "cast (not with --to titan)"},
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
@@ -96,7 +100,7 @@ Program titan_ckpt_program() {
       },
       {
           {"json", "", "one JSON document on stdout; errors as JSON on stderr"},
-          {"color", "WHEN", "always or never; else NO_COLOR, CLICOLOR_FORCE and the terminal decide"},
+          {"color", "auto|always|never", "auto: NO_COLOR, CLICOLOR_FORCE and the terminal decide"},
           {"bytes", "", "sizes as exact numbers of bytes"},
       },
   };

@@ -19,7 +19,8 @@ struct Request {
 /// What the program prints and returns. With an `error` the exit code is the error's.
 struct Answer {
   std::string text;                 ///< for stdout
-  std::vector<std::string> notes;   ///< for stderr
+  std::vector<std::string> notes;   ///< for stderr; with --json they are in the document
+  std::vector<std::string> warnings = {};  ///< for stderr, with --json as objects: what no document holds
   ckpt::Status error;
   int exit_code = 0;
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "ckpt/io/run_folder.h"
 #include "ckpt/ops/cat.h"
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
@@ -127,6 +128,13 @@ Result<EvalReport> run_eval(const ui::Command& command) {
   return report;
 }
 
+/// Why RUN@latest passes over newer steps; what is wrong with the whole name the opener says.
+std::vector<std::string> passed_over(const std::string& typed) {
+  std::vector<std::string> skipped;
+  if (typed.ends_with("@latest")) (void)ckpt::resolve_checkpoint(ckpt::posix_fs(), typed, &skipped);
+  return skipped;
+}
+
 std::string eval_text(const EvalReport& report, const ui::Palette& palette) {
   using ui::Role;
   ui::Table table({{}, {}});
@@ -171,6 +179,8 @@ int eval_verb(const Arguments& arguments) {
   const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
   if (!color.ok()) return fail(color.status());
   const Result<EvalReport> report = run_eval(arguments.command);
+  const std::string& typed = arguments.command.positionals[0];
+  for (const std::string& why : passed_over(typed)) ui::report_warning(typed + " passes over " + why, json, *color);
   if (!report.ok()) return fail(report.status());
   Status status;
   ui::deliver(1, json ? eval_json(*report) : eval_text(*report, ui::Palette{ui::color_of_process(1, *color)}), &status);

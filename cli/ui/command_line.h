@@ -20,6 +20,7 @@ struct Flag {
   char letter = 0;                ///< short form
   Built built = Built::kYes;
   Repeat repeat = Repeat::kOnce;
+  std::string after = {};         ///< goes with this first positional only ("set" of `lr`); empty: with any
 };
 
 struct Verb {

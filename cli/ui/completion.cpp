@@ -58,6 +58,19 @@ std::string head_comment(const Program& program, const std::string& shell) {
   return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name + " completion " + shell + "`.\n";
 }
 
+std::vector<std::string> halves(const Verb& verb) {
+  std::vector<std::string> found;
+  for (const Flag& flag : verb.flags)
+    if (!flag.after.empty() && std::find(found.begin(), found.end(), flag.after) == found.end()) found.push_back(flag.after);
+  return found;
+}
+
+std::vector<Flag> flags_after(const Verb& verb, const std::string& half) {
+  std::vector<Flag> flags = verb.flags;
+  if (!half.empty()) std::erase_if(flags, [&](const Flag& flag) { return !flag.after.empty() && flag.after != half; });
+  return flags;
+}
+
 std::vector<std::string> spellings(const Flag& flag) {
   std::vector<std::string> words{"--" + flag.name};
   if (flag.letter != 0) words.push_back(std::string("-") + flag.letter);

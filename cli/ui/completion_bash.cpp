@@ -28,7 +28,12 @@ std::string flag_words(const std::vector<Flag>& flags) {
 std::string verb_case(const Program& program, const Verb& verb, const std::vector<std::string>& keys) {
   std::string text = "    " + verb.name + ")\n";
   if (const std::string values = value_cases(verb.flags, "        "); !values.empty()) text += "      case $prev in\n" + values + "      esac\n";
-  text += "      words='" + flag_words(verb.flags) + (verb.flags.empty() ? "" : " ") + flag_words(program.flags) + "'\n";
+  const auto words = [&](const std::string& half) {
+    const std::vector<Flag> flags = flags_after(verb, half);
+    return "words='" + flag_words(flags) + (flags.empty() ? "" : " ") + flag_words(program.flags) + "'";
+  };
+  text += "      " + words("") + "\n";
+  for (const std::string& half : halves(verb)) text += "      [[ $first == " + half + " ]] && " + words(half) + "\n";
   if (verb.overrides && !keys.empty()) text += "      keys=1\n";
   for (std::size_t i = 0; i < verb.positionals.size(); ++i) {
     const Wanted wanted = wanted_by(verb.positionals[i]);
@@ -61,13 +66,13 @@ std::string bash_completion(const Program& program, const std::vector<std::strin
     text += '\n';
   }
   text += function + "() {\n"
-          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= i position=0\n"
+          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= first= i position=0\n"
           "  COMPREPLY=()\n"
           "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
           "    case ${COMP_WORDS[i]} in\n"
           "      " + joined(takes_value, "|") + ") ((++i)) ;;\n"
           "      -*|=) ;;\n"
-          "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((++position)); fi ;;\n"
+          "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
           "    esac\n"
           "  done\n"
           "  case $prev in\n" + value_cases(program.flags, "    ") + "  esac\n"

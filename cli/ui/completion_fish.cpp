@@ -32,7 +32,10 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
   for (const Verb& verb : program.verbs) {
     text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + quoted(verb.help) + "\n";
     const std::string inside = start + " -n " + quoted("__fish_seen_subcommand_from " + verb.name);
-    for (const Flag& flag : verb.flags) text += flag_line(inside, flag);
+    for (const Flag& flag : verb.flags) {
+      const std::string half = start + " -n " + quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
+      text += flag_line(flag.after.empty() ? inside : half, flag);
+    }
     for (const std::string& positional : verb.positionals)
       if (const Wanted wanted = wanted_by(positional); !wanted.choices.empty()) text += inside + " -f -a " + quoted(joined(wanted.choices)) + "\n";
     if (verb.overrides) with_keys.push_back(verb.name);

@@ -13,6 +13,10 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
 std::string function_name(const Program& program);
 /// The first comment of a script.
 std::string head_comment(const Program& program, const std::string& shell);
+/// The first positionals of `verb` that have flags of their own, in the order of the table.
+std::vector<std::string> halves(const Verb& verb);
+/// The flags that go with the first positional `half`; all when it is empty.
+std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
 /// {"--output", "-o"}.
 std::vector<std::string> spellings(const Flag& flag);
 

@@ -32,6 +32,14 @@ std::string flag_spec(const Flag& flag) {
   return "'(-" + letter + " --" + flag.name + ")'{-" + letter + (value ? "+" : "") + ",--" + flag.name + (value ? "=" : "") + "}" + rest;
 }
 
+std::string arguments(const Verb& verb, const std::string& half, bool keys) {
+  std::string text = "_arguments $shared";
+  for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag);
+  if (verb.overrides && keys) text += " \\\n          $keys";
+  for (const std::string& positional : verb.positionals) text += " \\\n          '" + action(positional) + "'";
+  return text + " ;;\n";
+}
+
 }  // namespace
 
 std::string zsh_completion(const Program& program, const std::vector<std::string>& keys) {
@@ -52,13 +60,11 @@ std::string zsh_completion(const Program& program, const std::vector<std::string
           "  case $state in\n"
           "    verb) _describe 'verb' verbs ;;\n"
           "    rest)\n"
-          "      case $words[1] in\n";
+          "      case \"$words[1] $words[2]\" in\n";
   for (const Verb& verb : program.verbs) {
-    text += "        " + verb.name + ") _arguments $shared";
-    for (const Flag& flag : verb.flags) text += " \\\n          " + flag_spec(flag);
-    if (verb.overrides && !keys.empty()) text += " \\\n          $keys";
-    for (const std::string& positional : verb.positionals) text += " \\\n          '" + action(positional) + "'";
-    text += " ;;\n";
+    // The two words are one pattern, so that each half of a verb has its own flags.
+    for (const std::string& half : halves(verb)) text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty());
+    text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty());
   }
   return text + "      esac ;;\n  esac\n}\n" + function + " \"$@\"\n";
 }

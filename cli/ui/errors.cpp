@@ -40,4 +40,14 @@ void report_note(const std::string& message, ColorChoice color) {
   to_stderr(palette.paint(Role::kWarning, "note:") + " " + escape(message) + "\n");
 }
 
+void report_warning(const std::string& message, bool json, ColorChoice color) {
+  if (!json) return report_note(message, color);
+  JsonOut object;
+  object.begin_object();
+  object.text("type", "warning");
+  object.text("message", message);
+  object.end_object();
+  to_stderr(object.line());
+}
+
 }  // namespace titan::ui

@@ -18,5 +18,7 @@ int report_error(const ckpt::Status& status, bool json, ColorChoice color);
 
 /// Prints "note: ..." on stderr.
 void report_note(const std::string& message, ColorChoice color);
+/// The same, or {"type":"warning","message":...} and a newline.
+void report_warning(const std::string& message, bool json, ColorChoice color);
 
 }  // namespace titan::ui

@@ -9,7 +9,7 @@ void add_rows(Table& table, const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
     const std::string letter = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
     const std::string value = flag.value.empty() ? "" : " " + flag.value;
-    table.row({letter + "--" + flag.name + value, flag.help + (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
+    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help + (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
   }
 }
 

@@ -36,8 +36,9 @@ std::string tensor_table(const std::vector<Difference>& differences, bool stats,
   for (const Difference& d : differences) {
     if (!d.distance) continue;
     const ckpt::TensorDistance& t = *d.distance;
-    std::vector<Cell> cells{escape(d.name), format_rounded(t.max_abs), format_rounded(t.max_rel)};
-    if (stats) cells.insert(cells.end(), {format_rounded(t.mean_abs()), format_rounded(t.rms())});
+    const auto measure = [&](double value) { return t.measured() ? format_rounded(value) : "n/a"; };
+    std::vector<Cell> cells{escape(d.name), measure(t.max_abs), measure(t.max_rel)};
+    if (stats) cells.insert(cells.end(), {measure(t.mean_abs()), measure(t.rms())});
     cells.insert(cells.end(), {percent(t.different, t.elements), format_count(t.first_index), t.first_a, t.first_b,
                                t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
     table.row(std::move(cells));
@@ -74,6 +75,12 @@ std::string verdict(const DiffReport& report, const Palette& palette) {
   return word + scope + "\n";
 }
 
+/// Null where nothing was measured: 0 would say that the values are close.
+void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& distance, double value) {
+  if (distance.measured()) json.real(key, value);
+  else json.null(key);
+}
+
 void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items, bool stats) {
   json.begin_array(key);
   for (const Difference& d : items) {
@@ -89,12 +96,12 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
       json.text("first_a", d.distance->first_a);
       json.text("first_b", d.distance->first_b);
       json.count("non_finite", d.distance->non_finite);
-      json.real("max_abs", d.distance->max_abs);
-      json.real("max_rel", d.distance->max_rel);
+      measure_json(json, "max_abs", *d.distance, d.distance->max_abs);
+      measure_json(json, "max_rel", *d.distance, d.distance->max_rel);
       json.count("beyond_tolerance", d.distance->beyond);
       if (stats) {
-        json.real("mean_abs", d.distance->mean_abs());
-        json.real("rms", d.distance->rms());
+        measure_json(json, "mean_abs", *d.distance, d.distance->mean_abs());
+        measure_json(json, "rms", *d.distance, d.distance->rms());
       }
     }
     json.end_object();

@@ -57,6 +57,7 @@ std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
     for (const Damage& damage : step.report.damage) out += "  " + damage_line(damage) + "\n";
     if (!step.report.note.empty()) out += "  note: " + escape(step.report.note) + "\n";
   }
+  for (const std::string& path : summary.deleted) out += palette.paint(Role::kWarning, "deleted") + "  " + escape(path) + "  was deleted meanwhile, left out\n";
   if (summary.is_run) {
     const std::size_t count = summary.steps.size();
     out += "total  " + std::to_string(count) + (count == 1 ? " step, " : " steps, ") + checked(summary.leaves, summary.bytes, style) +
@@ -86,6 +87,14 @@ std::string verify_json(const VerifySummary& summary) {
     json.count("bytes", step.report.bytes);
     json.count("damage", step.report.damage.size());
     if (!step.report.note.empty()) json.text("note", step.report.note);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("deleted");
+  for (const std::string& path : summary.deleted) {
+    json.begin_object();
+    json.path("path", path);
+    json.text("note", "was deleted meanwhile");
     json.end_object();
   }
   json.end_array();

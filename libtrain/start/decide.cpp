@@ -250,7 +250,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
     }
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;
-    return status.with_hint("`titan-ckpt verify` says what is damaged; start anew with another job.dump_folder");
+    return status.with_hint("`titan-ckpt verify " + request.checkpoint_dir + "` says what is damaged; start anew with another job.dump_folder");
   }
   return own_step(choice, "newest valid step of " + request.checkpoint_dir);
 }

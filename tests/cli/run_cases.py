@@ -4,6 +4,7 @@
 A case file is read top to bottom, in a fresh folder with the programs and tests/cli/tools on PATH:
 
     # a comment
+    codes N N ...         the exit codes that the verb can return: each must have a case
     ! bash line           preparation; must exit 0
     == title of a case
     $ bash line           the command
@@ -42,7 +43,7 @@ class Case:
 
 
 def parse(path):
-    cases, pending = [], []
+    cases, pending, codes = [], [], set()
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -55,11 +56,15 @@ def parse(path):
             cases[-1].command = line[2:]
         elif re.fullmatch(r"exit \d+", line) and cases:
             cases[-1].exit = int(line[5:])
+        elif re.fullmatch(r"codes( \d+)+", line):
+            codes |= {int(code) for code in line.split()[1:]}
         else:
             sys.exit(f"{path}:{number}: cannot read: {line}")
     slugs = [case.slug() for case in cases]
     if not cases or pending or len(set(slugs)) != len(slugs) or any(case.command is None for case in cases):
         sys.exit(f"{path}: no case, a case without a command, a title twice, or preparation without a case")
+    if missing := codes - {case.exit for case in cases}:
+        sys.exit(f"{path}: no case for exit codes {sorted(missing)}")
     return cases
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""writing_verbs_process.py --bin FOLDER: every verb that writes, killed and out of space; reshard also interrupted, twice at once, in little memory."""
+"""writing_verbs_process.py --bin FOLDER: every verb that writes, killed, interrupted and out of space; reshard also twice at once, in little memory."""
 import argparse
 import hashlib
 import os
@@ -57,10 +57,10 @@ class Bench:
         subprocess.run([self.ckpt, "convert", self.inputs / "hf", self.inputs / "titan"], capture_output=True, check=True)
         self.pristine, self.before = digest(self.inputs), places(self.inputs)
 
-    def start(self, *flags, verb="reshard", **more):
+    def start(self, *flags, verb="reshard", through=(), **more):
         named = {"run": self.source, "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
         arguments = [part.format(**named) for part in VERBS[verb][0]]
-        return subprocess.Popen([self.ckpt, *arguments, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        return subprocess.Popen([*through, self.ckpt, *arguments, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
     def start_and_stop(self, dice, longest):
         """A reshard that stands still between its first file and its end; where it was too fast the next one is stopped sooner."""
@@ -179,8 +179,17 @@ def prune_killed(bench, programs, dice):
     return early
 
 
+def interrupted_early(bench, verb):
+    """A signal between the new folder and the first file in it, at that very place."""
+    for name, code in (("INT", 130), ("TERM", 143)):
+        process = bench.start(verb=verb, through=(HERE / "tools/interrupt", name, "--when", f"{bench.dst}.tmp-rewrite/new"))
+        error = process.communicate()[1]
+        bench.check(f"{verb}: SIG{name}", process.returncode, [code], error)
+        bench.expect_nothing_left(f"{verb}: SIG{name}")
+
+
 def interrupted(bench, dice):
-    """Signals to one that has something to leave behind."""
+    """Signals at any point to one that has something to leave behind."""
     stopped = 0
     for number in (signal.SIGINT, signal.SIGTERM) * 10:
         if stopped == 6:
@@ -273,6 +282,7 @@ def main():
         for verb in VERBS:
             seconds = full_run(bench, verb)
             early[verb] = killed(bench, verb, seconds, dice)
+            interrupted_early(bench, verb)
             out_of_space(bench, verb)
             if digest(bench.inputs) != bench.pristine:
                 fail(f"{verb}: the source has changed")
@@ -283,7 +293,7 @@ def main():
         resident, size = little_memory(bench)
         early["prune"] = prune_killed(bench, programs, dice)
     kills = ", ".join(f"{verb} {count}" for verb, count in early.items())
-    print(f"seed {SEED}: of {POINTS} kills came before the end: {kills}; {stopped} clean stops, two at once, out of space; {resident:.1f} MiB resident for {size:.0f} MiB")
+    print(f"seed {SEED}: of {POINTS} kills came before the end: {kills}; {stopped + 2 * len(VERBS)} clean stops, two at once, out of space; {resident:.1f} MiB resident for {size:.0f} MiB")
 
 
 main()

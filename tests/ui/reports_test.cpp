@@ -56,6 +56,19 @@ TEST(Reports, EscapeEveryNameThatComesFromAFile) {
   }
 }
 
+TEST(DiffReport, HasNoDistanceWhereOnlyNonFiniteValuesDiffer) {
+  ckpt::DiffReport report;
+  ckpt::TensorDistance infinite{.elements = 4, .different = 1, .beyond = 1, .first_a = "inf", .first_b = "-0.63", .non_finite = 1};
+  report.differences = {{"tensor", "w", "", "", infinite}};
+  EXPECT_THAT(diff_text(report, true, {}), ::testing::ContainsRegex("w +n/a +n/a +n/a +n/a"));
+  EXPECT_THAT(diff_json(report, true), HasSubstr(R"("max_abs":null,"max_rel":null,"beyond_tolerance":1,"mean_abs":null,"rms":null)"));
+  infinite.different = 2;
+  infinite.max_abs = infinite.sum_abs = 0.5;
+  report.differences[0].distance = infinite;
+  EXPECT_THAT(diff_text(report, false, {}), ::testing::ContainsRegex("w +0.5 "));
+  EXPECT_THAT(diff_json(report, false), HasSubstr(R"("max_abs":0.5)"));
+}
+
 TEST(ListReport, PrintsStepsWithoutAManifestByTheirFolder) {
   ckpt::ListReport report{"run/checkpoint", {}, {}, {}};
   report.steps.push_back({.step = 3, .path = "p", .reason = "no manifest", .bytes = 2048, .mtime_ns = 940'000'000'000});

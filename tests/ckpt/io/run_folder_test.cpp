@@ -21,6 +21,7 @@ using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 using testing::put_text;
+using testing::Repeat;
 using testing::tree;
 
 Manifest manifest_of(std::uint64_t step, std::vector<std::string> components) {
@@ -55,6 +56,8 @@ class Run : public ::testing::Test {
       if (what == "full") return full(number);
       if (what == "weights") return manifest_of(number, {"model", "train_state"});
       if (what == "other step") return full(number + 1);
+      if (what == "newer format") return incompatible(what);
+      if (what == "unreadable") return failed(what);
       return corrupt(what);
     };
   }
@@ -351,6 +354,43 @@ TEST_F(Run, LatestOfARunWithoutAValidStepSaysWhatIsWrongWithEach) {
   Status status = resolve_checkpoint(fs, "/runs/a@latest", check()).status();
   EXPECT_EQ(status.code, Code::kNotFound);
   EXPECT_THAT(status.causes, ElementsAre(HasSubstr("bad digest"), HasSubstr("no manifest")));
+}
+
+TEST_F(Run, LatestSaysWhyNewerStepsWerePassedOver) {
+  step(1, "full");
+  step(2, "bad digest");
+  step(3, "cut");
+  std::vector<std::string> skipped;
+  EXPECT_EQ(*resolve_checkpoint(fs, "/runs/a@latest", check(), &skipped), dir + "/step-00000001");
+  EXPECT_THAT(skipped, ElementsAre("step-00000003: cut", "step-00000002: bad digest"));
+}
+
+TEST_F(Run, LatestStopsWhereAResumeWouldStop) {
+  step(1, "full");
+  step(2, "");
+  step(3, "bad digest");
+  for (const auto& [what, code] : {std::pair{"newer format", Code::kIncompatible}, {"unreadable", Code::kFailed}}) {
+    states[join_path(dir, step_name(2))] = what;
+    const Status status = resolve_checkpoint(fs, "/runs/a@latest", check()).status();
+    EXPECT_EQ(status.code, code) << what;
+    EXPECT_THAT(status.message, HasSubstr(what));
+  }
+}
+
+TEST_F(Run, AFolderThatCannotBeReadIsAFailureAndNotNothing) {
+  step(1, "full");
+  for (const std::string& unreadable : {std::string("/runs/a"), dir}) {
+    FailingFs failing(fs);
+    failing.arm({.op = Op::kList, .path_part = unreadable, .repeat = Repeat::kSticky, .error = EACCES});
+    for (const char* spec : {"/runs/a", "/runs/a@1", "/runs/a@latest"}) {
+      const Status status = resolve_checkpoint(failing, spec, check()).status();
+      EXPECT_EQ(status.code, Code::kFailed) << spec;
+      EXPECT_THAT(status.to_string(), HasSubstr("Permission denied")) << spec;
+    }
+    EXPECT_EQ(resolve_run(failing, "/runs/a").status().code, Code::kFailed);
+  }
+  ASSERT_TRUE(put_text(fs, "/file", "").ok());
+  EXPECT_EQ(*resolve_checkpoint(fs, "/file", check()), "/file") << "a foreign file is passed on";
 }
 
 TEST_F(Run, LatestOpensNoMoreThanItNeeds) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/io/run_folder.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
@@ -60,6 +61,41 @@ TEST_F(VerifyTest, CallsAStepWithoutManifestDamagedAndNotMissing) {
     EXPECT_EQ(summary.damage, 1u) << target;
     EXPECT_EQ(summary.steps[0].report.damage[0].unit, "missing") << target;
   }
+}
+
+TEST_F(VerifyTest, LeavesOutAStepThatWasDeletedMeanwhile) {
+  const auto while_checking = [&](const std::string& target, const std::function<void()>& act, bool midway) {
+    bool done = false;
+    const auto once = [&](const std::string& path) {
+      if (!done && path == old_) done = true, act();
+    };
+    std::string present;
+    VerifyOptions options{.target = target};
+    options.begin = [&](const std::string& path) { midway ? void(present = path) : once(path); };
+    options.progress = [&](std::uint64_t, std::uint64_t) { once(present); };
+    options.threads = 1;
+    return verify_target(fs_, options);
+  };
+  const auto retire = [&] { ASSERT_TRUE(delete_step(fs_, "/run/checkpoint", "step-00000010", "1").ok()); };
+  for (const bool midway : {false, true}) {
+    const Result<VerifySummary> summary = while_checking("/run", retire, midway);
+    ASSERT_TRUE(summary.ok()) << summary.status().to_string();
+    EXPECT_TRUE(summary->ok()) << midway;
+    EXPECT_EQ(summary->damage, 0u);
+    EXPECT_EQ(summary->steps.size(), 1u);
+    EXPECT_THAT(summary->deleted, ::testing::ElementsAre(old_));
+    ASSERT_TRUE(make_checkpoint(fs_, "/run/checkpoint", {.step = 10, .dp = 2}).ok());
+  }
+  const Result<VerifySummary> alone = while_checking(old_, retire, true);
+  EXPECT_EQ(alone.status().code, Code::kNotFound);
+  EXPECT_THAT(alone.status().message, ::testing::HasSubstr("deleted while it was checked"));
+
+  ASSERT_TRUE(make_checkpoint(fs_, "/run/checkpoint", {.step = 10, .dp = 2}).ok());
+  const auto lose = [&] { ASSERT_TRUE(fs_.remove_file(old_ + "/train_state.json").ok()); };
+  const Result<VerifySummary> lost = while_checking("/run", lose, true);
+  ASSERT_TRUE(lost.ok());
+  EXPECT_EQ(lost->damage, 1u) << "the step is still there";
+  EXPECT_TRUE(lost->deleted.empty());
 }
 
 TEST_F(VerifyTest, HasNothingToSayAboutWhatIsNotThere) {
