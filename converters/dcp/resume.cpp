@@ -5,11 +5,22 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "converters/dcp/names.h"
 
 namespace titan::convert::dcp {
 namespace {
 
 constexpr double kTolerance = 1e-12;
+
+// Fields of a parameter group. torch's Adam is AdamW with decoupled_weight_decay = False; older ones do not say.
+constexpr std::string_view kCompared[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
+struct Flag {
+  const char* field;
+  bool expected;
+};
+constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_weight_decay", true}};
+// These say how an update is computed, not what it is.
+constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names"};
 
 bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b)); }
 
@@ -32,6 +43,7 @@ class Checker {
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", config_.lr.peak, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler._last_lr", next_, next_name));
+    TITAN_RETURN_IF_ERROR(check_fields());
     for (const ckpt::ParameterMeta& parameter : parameters) TITAN_RETURN_IF_ERROR(check_group("optimizer.param_groups." + parameter.name + ".", next_name));
     if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens)) return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
     out.train.step = step;
@@ -95,10 +107,27 @@ class Checker {
     if (betas.parts.size() != 2) return ckpt::corrupt(source_.path() + ": " + prefix + "betas is " + betas.to_string());
     TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[0], config_.beta1, "optimizer.beta1 of the configuration"));
     TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[1], config_.beta2, "optimizer.beta2 of the configuration"));
-    for (const char* field : {"amsgrad", "maximize"}) {
-      const Result<Value> flag = source_.value(prefix + field);
-      if (flag.ok() && (flag->kind != Value::Kind::kBool || flag->integer != 0)) return ckpt::incompatible(source_.path() + ": " + prefix + field + " is " + flag->to_string() + "; such an AdamW cannot go on here");
-    }
+    for (const auto& [field, expected] : kFlags) TITAN_RETURN_IF_ERROR(check_flag(prefix + field, expected));
+    return {};
+  }
+  Status check_flag(const std::string& name, bool expected) const {
+    const Result<Value> flag = source_.value(name);
+    if (!flag.ok()) return flag.status().code == ckpt::Code::kNotFound ? Status{} : flag.status();
+    if (flag->kind == Value::Kind::kBool && (flag->integer != 0) == expected) return {};
+    return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " + (expected ? "True" : "False") + "; such an optimizer cannot go on here")
+        .with_hint("leave out --config to take the tensors alone");
+  }
+  // What a field does that nobody here knows, cannot be gone on with.
+  Status check_fields() const {
+    const auto check = [&](const std::string& name) -> Status {
+      const DcpKey key = parse_key(name);
+      const auto same = [&](std::string_view known) { return key.field == known; };
+      if (key.kind != DcpKey::Kind::kGroup || std::ranges::any_of(kCompared, same) || std::ranges::any_of(kHarmless, same)) return {};
+      if (std::ranges::any_of(kFlags, [&](const Flag& flag) { return same(flag.field); })) return {};
+      return ckpt::incompatible(source_.path() + ": " + name + " is not a setting of AdamW that is known here").with_hint("leave out --config to take the tensors alone");
+    };
+    for (const BytesEntry& entry : source_.metadata().values) TITAN_RETURN_IF_ERROR(check(entry.name));
+    for (const TensorEntry& entry : source_.metadata().tensors) TITAN_RETURN_IF_ERROR(check(entry.name));
     return {};
   }
 

@@ -52,8 +52,19 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"LrOffByALittle", {.changes = {{Path{"lr_scheduler", "_last_lr"}, Value::list({Value::of(kNextLr * (1 + 1e-11))})}}}, {}, "lr_scheduler._last_lr"},
         Refused{"NoWorld", {.changes = {{Path{"dataloader", "world_size"}, std::nullopt}}}, {}, "has no dataloader.world_size"},
         Refused{"NoTokens", {.changes = {{Path{"train_state", "ntokens_seen"}, std::nullopt}}}, {}, "has no train_state.ntokens_seen"},
-        Refused{"Amsgrad", {.changes = {{Path{"optimizer", "param_groups.norm.weight.amsgrad"}, Value::boolean(true)}}}, {}, "amsgrad is True"}),
+        Refused{"Amsgrad", {.changes = {{Path{"optimizer", "param_groups.norm.weight.amsgrad"}, Value::boolean(true)}}}, {}, "amsgrad is True, expected False"},
+        Refused{"CoupledDecay", {.changes = {{Path{"optimizer", "param_groups.norm.weight.decoupled_weight_decay"}, Value::boolean(false)}}}, {}, "norm.weight.decoupled_weight_decay is False, expected True"},
+        Refused{"Maximize", {.changes = {{Path{"optimizer", "param_groups.norm.weight.maximize"}, Value::boolean(true)}}}, {}, "maximize is True, expected False"},
+        Refused{"UnknownField", {.changes = {{Path{"optimizer", "param_groups.norm.weight.rho"}, Value::of(0.05)}}}, {}, "param_groups.norm.weight.rho is not a setting of AdamW"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(DcpResumeGroups, HowAnUpdateIsComputedDoesNotMatter) {
+  Mini mini;
+  for (const char* field : {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"})
+    mini.changes.push_back({Path{"optimizer", std::string("param_groups.norm.weight.") + field}, Value::boolean(true)});
+  const Result<ImportPlan> result = plan_mini(mini, {{}, mini_config()});
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+}
 
 }  // namespace
 }  // namespace titan::convert::dcp
