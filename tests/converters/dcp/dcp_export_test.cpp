@@ -6,6 +6,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/dcp_format.h"
+#include "converters/model_config.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -88,6 +89,35 @@ TEST_F(DcpExport, WritesTheModelAloneWhenAsked) {
   for (const TensorReport& row : (*writer)->report()) skipped += row.fate == Fate::kSkipped ? 1 : 0;
   EXPECT_EQ(skipped, 2 * source_->manifest().parameters.size());
   EXPECT_THAT((*writer)->notes(), ::testing::Contains(HasSubstr("the model alone")));
+}
+
+// The model of a Synthetic with heads.
+Settings model_of_synthetic(std::uint64_t head_dim, std::uint64_t dim = 16) {
+  ModelConfig model;
+  model.dim = dim, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = head_dim, model.ffn_dim = 24, model.vocab_size = 67;
+  return model_settings(model);
+}
+
+TEST_F(DcpExport, RefusesAModelThatTorchtitanCannotBuild) {
+  for (const bool alone : {false, true}) {
+    ExportOptions how = options();
+    if (alone) how.skip = {"optimizer.*"};
+    auto writer = create({.step = alone ? 11u : 10u, .config = model_of_synthetic(6)}, how);
+    ASSERT_FALSE(writer.ok());
+    EXPECT_EQ(writer.status().code, ckpt::Code::kUnsupported);
+    EXPECT_THAT(writer.status().message, HasSubstr("model.head_dim is 6, but torchtitan's llama3 always has dim / n_heads, here 16 / 4 = 4"));
+  }
+}
+
+TEST_F(DcpExport, SaysWhatTheFlavourMustBeWithTheModelAloneToo) {
+  ExportOptions model = options();
+  model.skip = {"optimizer.*"};
+  auto writer = create({.config = model_of_synthetic(4)}, model);
+  ASSERT_TRUE(writer.ok()) << writer.status().to_string();
+  EXPECT_THAT((*writer)->notes(), ::testing::Contains(HasSubstr("flavour must be TransformerModelArgs(dim=16, n_layers=2, n_heads=4")));
+  auto unknown = create({.step = 11}, model);
+  ASSERT_TRUE(unknown.ok()) << unknown.status().to_string();
+  EXPECT_THAT((*unknown)->notes(), ::testing::Contains(HasSubstr("does not say what heads, RoPE and eps")));
 }
 
 TEST_F(DcpExport, PassesOnWhatStopsIt) {
