@@ -6,6 +6,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
+#include "converters/dcp/agreement.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/flavor.h"
 #include "converters/dcp/metadata_writer.h"
@@ -179,6 +180,7 @@ Status DcpWriter::decide_run() {
   } else {
     TITAN_RETURN_IF_ERROR(check_curve(*lr));
   }
+  if (options_.config) TITAN_RETURN_IF_ERROR(check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
   run.base_lr = settings.peak;
   run.next_lr = ckpt::lr_at(ckpt::schedule_from(settings).phases, manifest_.step + 1);
   run.step = manifest_.step;

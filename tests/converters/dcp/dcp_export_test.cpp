@@ -4,6 +4,7 @@
 
 #include "ckpt/model/leaf.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/dcp_format.h"
 #include "converters/model_config.h"
@@ -71,6 +72,24 @@ TEST_F(DcpExport, ReadsBackWithEveryByteAndAllThatAResumeNeeds) {
   EXPECT_EQ(reader.value("lr_scheduler._is_initial")->integer, 0);
   EXPECT_EQ(reader.value("train_state.ntokens_seen")->integer, static_cast<std::int64_t>(source_->train_state()->tokens / 2));
   EXPECT_EQ(reader.metadata().value("dataloader.world_size"), nullptr);
+}
+
+TEST_F(DcpExport, RefusesAConfigurationThatSaysSomethingElse) {
+  ExportOptions how = options();
+  how.config = ckpt::with_rows(*how.config, {{"optimizer.beta2", "0.5"}, {"optimizer.lr", "1.0"}, {"training.steps", "999"}});
+  const Settings own{{"optimizer.beta2", "0.95"}, {"optimizer.eps", "1e-8"}, {"optimizer.lr", "0.001"}};
+  auto writer = create({.step = 10, .config = own}, how);
+  ASSERT_FALSE(writer.ok());
+  EXPECT_EQ(writer.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(writer.status().message, HasSubstr("training.steps is 100, the configuration says 999; optimizer.beta2 is 0.95, the configuration says 0.5; optimizer.lr is 0.001, the configuration says 1.0"));
+  EXPECT_THAT(writer.status().hint, HasSubstr("--lr-from-config"));
+  how.lr_from_config = true;
+  writer = create({.step = 11, .config = own}, how);
+  ASSERT_FALSE(writer.ok());
+  EXPECT_THAT(writer.status().message, ::testing::EndsWith(": optimizer.beta2 is 0.95, the configuration says 0.5"));
+  how.config = ckpt::with_rows(*how.config, {{"optimizer.beta2", "9.5e-1"}});
+  writer = create({.step = 12, .config = own}, how);
+  EXPECT_TRUE(writer.ok()) << writer.status().to_string();
 }
 
 TEST_F(DcpExport, NeedsTheOptimizersSettings) {
