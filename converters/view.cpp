@@ -80,6 +80,7 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
   view.lr = plan.lr;
   view.data = plan.data;
   view.train = plan.train;
+  view.left_out = plan.left_out;
   // Components without digests, so that everybody sees what there is.
   std::uint64_t bytes[2] = {0, 0};
   bool there[2] = {false, false};

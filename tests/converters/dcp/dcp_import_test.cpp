@@ -68,5 +68,47 @@ TEST(DcpImport, ReadsTheNewerNamesOfAModel) {
   EXPECT_EQ(result->parameters, older->parameters);
 }
 
+// What a conversion refuses can be looked at.
+TEST(DcpLook, ShowsAnUnknownTensorUnderItsOwnName) {
+  const Mini mini{.extra = {{"ema.norm.weight"}}};
+  for (const std::optional<Settings>& config : {std::optional<Settings>(), std::optional(mini_config())}) {
+    const Result<ImportPlan> strict = plan_mini(mini, {.config = config});
+    EXPECT_EQ(strict.status().code, ckpt::Code::kIncompatible);
+    EXPECT_THAT(strict.status().message, HasSubstr("no place in a checkpoint of ours for 'ema.norm.weight'"));
+    EXPECT_THAT(strict.status().hint, HasSubstr("--skip 'ema.*'"));
+  }
+  EXPECT_TRUE(plan_mini(mini, {.skip = {"ema.*"}}).ok());
+  const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
+  ASSERT_TRUE(looked.ok()) << looked.status().to_string();
+  EXPECT_EQ(looked->parameters.back().name, "ema.norm.weight");
+  EXPECT_EQ(looked->tensors.size(), 3 * looked->parameters.size() - 2);
+  EXPECT_THAT(looked->left_out, ::testing::IsEmpty());
+}
+
+TEST(DcpLook, ShowsTheOptimizerStateThatThereIs) {
+  const Mini mini{.without = {"optimizer.state.norm.weight.exp_avg", "optimizer.state.norm.weight.step"}};
+  EXPECT_THAT(plan_mini(mini, {}).status().message, HasSubstr("optimizer state is missing: 'optimizer.state.norm.weight.exp_avg', 'optimizer.state.norm.weight.step'"));
+  const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
+  ASSERT_TRUE(looked.ok()) << looked.status().to_string();
+  EXPECT_EQ(looked->tensors.size(), 3 * looked->parameters.size() - 1);
+  ASSERT_EQ(looked->optimizer_steps.size(), looked->parameters.size());
+  EXPECT_EQ(looked->optimizer_steps.back(), 10u) << "of output.weight, which comes after norm.weight";
+}
+
+TEST(DcpLook, NamesWhatItCannotShow) {
+  const Mini mini{.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}}, .extra = {{"q8", "int8"}, {"optimizer.state.norm.weight.max_exp_avg_sq", "float32", {8}}}};
+  const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
+  ASSERT_TRUE(looked.ok()) << looked.status().to_string();
+  EXPECT_THAT(looked->left_out, ::testing::UnorderedElementsAre("q8", "optimizer.state.norm.weight.max_exp_avg_sq", "foo.bar"));
+}
+
+TEST(DcpImport, SaysWhichValuesItDrops) {
+  const Result<ImportPlan> result = plan_mini({.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}}}, {});
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_THAT(result->notes, ::testing::Contains("dropped: 'foo.bar' (it is no tensor)"));
+  const Result<ImportPlan> plain = plan_mini({}, {});
+  EXPECT_THAT(plain->notes, ::testing::Each(::testing::Not(HasSubstr("dropped"))));
+}
+
 }  // namespace
 }  // namespace titan::convert::dcp
