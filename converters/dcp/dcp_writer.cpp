@@ -182,7 +182,7 @@ Status DcpWriter::decide_run() {
   }
   if (options_.config) TITAN_RETURN_IF_ERROR(check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
   run.base_lr = settings.peak;
-  run.next_lr = ckpt::lr_at(ckpt::schedule_from(settings).phases, manifest_.step + 1);
+  run.next_lr = next_lr(settings, manifest_.step);
   run.step = manifest_.step;
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, data_ranks());
   run.tokens = train->tokens / world;

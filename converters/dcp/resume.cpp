@@ -40,7 +40,7 @@ class Checker {
     for (std::size_t p = 0; p < steps.size(); ++p)
       if (steps[p] != step) return differ("optimizer.state." + parameters[p].name + ".step", std::to_string(steps[p]), "train_state.step", std::to_string(step));
     out.lr = ckpt::schedule_from(config_.lr);
-    next_ = ckpt::lr_at(out.lr.phases, step + 1);
+    next_ = next_lr(config_.lr, step);
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", config_.lr.peak, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler._last_lr", next_, next_name));

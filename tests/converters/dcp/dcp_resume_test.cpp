@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "converters/dcp/torchtitan.h"
 #include "tests/converters/dcp/mini.h"
 
 namespace titan::convert::dcp {
@@ -69,6 +70,26 @@ TEST(DcpResumeGroups, HowAnUpdateIsComputedDoesNotMatter) {
   for (const char* field : {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"})
     mini.changes.push_back({Path{"optimizer", std::string("param_groups.norm.weight.") + field}, Value::boolean(true)});
   const Result<ImportPlan> result = plan_mini(mini, {{}, mini_config()});
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+}
+
+// lr(total + 1) as torchtitan 0.2.2 stores it at the last step.
+TEST(DcpResumeEnd, ACurveWithoutADecayEndsAtItsPeak) {
+  ckpt::LrSettings settings{.peak = 0.001, .warmup_steps = 20, .total_steps = 20, .decay_type = "linear", .min_lr_factor = 0.1};
+  EXPECT_EQ(next_lr(settings, 20), 0.001) << "a warm-up as long as the run";
+  EXPECT_DOUBLE_EQ(next_lr(settings, 9), 0.0005);
+  settings.warmup_steps = 200;
+  EXPECT_EQ(next_lr(settings, 20), 0.001) << "a warm-up that is longer";
+  settings.warmup_steps = 5, settings.decay_ratio = 0.0;
+  EXPECT_EQ(next_lr(settings, 20), 0.001) << "no decay was asked for";
+  settings.decay_ratio.reset();
+  EXPECT_DOUBLE_EQ(next_lr(settings, 20), 0.0001) << "a decay ends at its floor";
+
+  Mini mini;
+  mini.changes.push_back({Path{"lr_scheduler", "_last_lr"}, Value::list({Value::of(0.001)})});
+  const Result<ImportPlan> tensors = plan_mini({}, {});
+  for (const ckpt::ParameterMeta& parameter : tensors->parameters) mini.changes.push_back({Path{"optimizer", "param_groups." + parameter.name + ".lr"}, Value::of(0.001)});
+  const Result<ImportPlan> result = plan_mini(mini, {{}, mini_config({{"training.steps", "10"}, {"lr_scheduler.warmup_steps", "10"}})});
   EXPECT_TRUE(result.ok()) << result.status().to_string();
 }
 
