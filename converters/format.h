@@ -56,7 +56,7 @@ struct Companion {
 /// stores one thing twice and both must be compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
-  std::vector<TensorPlan> tensors;              ///< every parameter, and slots when there are some: then those of every parameter
+  std::vector<TensorPlan> tensors;              ///< every parameter, and slots when there are some: then those of every parameter (to look: those there are)
   Settings config;                              ///< ascending; "model.*" at least where the format knows them (model_config.h)
   std::uint64_t step = 0;
   std::vector<std::uint64_t> optimizer_steps;   ///< Adam's t per parameter, when there are slots
@@ -66,6 +66,7 @@ struct ImportPlan {
   std::vector<Companion> companions;
   std::vector<TensorReport> report;             ///< what becomes of every tensor of the source, and of a tied head without one
   std::vector<std::string> notes;
+  std::vector<std::string> left_out;            ///< names of what `look` lets be: it is not among `tensors`
 };
 
 struct ImportOptions {

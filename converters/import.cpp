@@ -123,6 +123,15 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
   return report;
 }
 
+// A checkpoint of another format is one, but none that is replaced by ours.
+Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const ImportTarget& target) {
+  const Format* there = detect_format(fs, target.destination);
+  if (there == nullptr) return ckpt::ok_status();
+  return ckpt::check_rewrite(fs, source.path(), target.destination, target.force, [&](Fs&, const std::string& dst) {
+    return ckpt::invalid(dst + " exists and is a checkpoint in the form of " + there->title() + ": --force replaces only what has the form of the new one").with_hint("choose another name, or move it away");
+  });
+}
+
 }  // namespace
 
 Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
@@ -130,6 +139,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   ConversionReport report = begin_report(format, source, plan, target);
   if (ckpt::hidden_from_resume(target.destination, plan.step) && plan.train)
     report.notes.push_back("a resume takes only folders named " + ckpt::step_folder(plan.step));
+  TITAN_RETURN_IF_ERROR(check_foreign_target(fs, source, target));
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
     return report;

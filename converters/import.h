@@ -43,7 +43,8 @@ std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be one such
 /// checkpoint, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
-/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks.
+/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks. A run's steps
+/// are those of list_any.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 
 }  // namespace titan::convert

@@ -23,4 +23,7 @@ class SkipRules {
   std::vector<bool> used_;
 };
 
+/// Flags that leave out `names` and no other of `all`, for hints: "--skip 'ema.*'".
+std::string skip_flags(const std::vector<std::string>& names, const std::vector<std::string>& all);
+
 }  // namespace titan::convert

@@ -80,6 +80,7 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
   view.lr = plan.lr;
   view.data = plan.data;
   view.train = plan.train;
+  view.left_out = plan.left_out;
   // Components without digests, so that everybody sees what there is.
   std::uint64_t bytes[2] = {0, 0};
   bool there[2] = {false, false};
@@ -112,21 +113,16 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   return view_checkpoint(*format, std::move(source), std::move(plan));
 }
 
-Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
-  const Format* format = detect_format(fs, options.target);
-  if (format == nullptr) {
-    Result<ckpt::VerifySummary> ours = ckpt::verify_target(fs, options);
-    if (!ours.ok()) return explained(fs, options.target, ours.status());
-    return ours;
-  }
-  if (options.begin) options.begin(options.target);
-  ckpt::VerifySummary summary;
-  ckpt::VerifiedStep step{options.target, {}, {}};
+namespace {
+
+Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const std::string& path, const ckpt::VerifyOptions& options) {
+  if (options.begin) options.begin(path);
+  ckpt::VerifiedStep step{path, {}, {}};
   const auto add_structure = [&](const Status& status) {
-    step.report.damage.push_back({format->title(), "structure", "", 0, 0, 0, status.message});
+    step.report.damage.push_back({format.title(), "structure", "", 0, 0, 0, status.message});
     step.report.note.clear();  // it says that the structure is right
   };
-  const auto source = format->open(fs, options.target);
+  const auto source = format.open(fs, path);
   if (source.ok()) {
     TITAN_ASSIGN_OR_RETURN(step.report, (*source)->verify([&](std::uint64_t done, std::uint64_t total) {
       if (options.progress) options.progress(done, total);
@@ -142,10 +138,43 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   } else {
     return source.status();
   }
-  summary.leaves = step.report.leaves;
-  summary.bytes = step.report.bytes;
-  summary.damage = step.report.damage.size();
+  return step;
+}
+
+void add(ckpt::VerifySummary& summary, ckpt::VerifiedStep step) {
+  summary.leaves += step.report.leaves;
+  summary.bytes += step.report.bytes;
+  summary.damage += step.report.damage.size();
   summary.steps.push_back(std::move(step));
+}
+
+}  // namespace
+
+Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
+  if (const Format* format = detect_format(fs, options.target)) {
+    TITAN_ASSIGN_OR_RETURN(ckpt::VerifiedStep step, verify_foreign(fs, *format, options.target, options));
+    ckpt::VerifySummary summary;
+    add(summary, std::move(step));
+    return summary;
+  }
+  Result<ckpt::VerifySummary> summary = ckpt::verify_target(fs, options);
+  if (!summary.ok() && summary.status().code != ckpt::Code::kNotFound) return summary;
+  if (summary.ok() && !summary->is_run) return summary;
+  // A run, or what is none of ours: the steps of other formats are where ls finds them.
+  const Result<ckpt::ListReport> listed = list_any(fs, options.target);
+  if (!listed.ok()) return summary.ok() ? summary : explained(fs, options.target, summary.status());
+  for (const ckpt::ListedStep& listed_step : listed->steps) {
+    const Format* format = detect_format(fs, listed_step.path);
+    if (format == nullptr) continue;
+    Result<ckpt::VerifiedStep> step = verify_foreign(fs, *format, listed_step.path, options);
+    if (!step.ok() && step.status().code == ckpt::Code::kUnsupported) step = ckpt::VerifiedStep{listed_step.path, step.status(), {}};
+    const bool deleted = !step.ok() && fs.stat(listed_step.path).status().code == ckpt::Code::kNotFound;
+    if (!step.ok() && !deleted) return step.status();
+    if (!summary.ok()) summary = ckpt::VerifySummary{.is_run = true};
+    if (deleted) summary->deleted.push_back(listed_step.path);
+    else add(*summary, *std::move(step));
+  }
+  if (!summary.ok()) return explained(fs, options.target, summary.status());
   return summary;
 }
 

@@ -196,6 +196,8 @@ CheckpointReader CheckpointReader::view(ForeignView foreign) {
 
 bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
+std::vector<std::string> CheckpointReader::left_out() const { return foreign() ? impl_->foreign->left_out : std::vector<std::string>{}; }
+
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
 Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }

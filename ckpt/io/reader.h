@@ -27,6 +27,7 @@ struct ForeignView {
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
   std::shared_ptr<const ElementSource> tensors;
+  std::vector<std::string> left_out;    ///< names of what the checkpoint holds and the view cannot show
 };
 
 class CheckpointReader {
@@ -45,6 +46,7 @@ class CheckpointReader {
   /// Gives the manifest away; nothing can be read afterwards.
   Manifest take_manifest() &&;
   bool foreign() const;  ///< a view: id and digests are zeros
+  std::vector<std::string> left_out() const;  ///< ForeignView::left_out; empty for ours
 
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
   Result<LrSchedule> lr_schedule() const;

@@ -177,6 +177,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     return parts.empty() ? std::string("none") : join(parts, ", ");
   };
   const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
+  if (!a.left_out.empty() || !b.left_out.empty()) out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
   if (!foreign) layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
   if (foreign) {

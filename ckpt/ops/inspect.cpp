@@ -90,11 +90,20 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
   return stages;
 }
 
+std::string left_out_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  if (names.empty()) return "none";
+  std::string text = std::to_string(names.size()) + ":";
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : " '") + names[i] + "'";
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   InspectReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, spec));
   TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, open(fs, report.path));
   report.foreign = reader.foreign();
+  report.left_out = reader.left_out();
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "lr_scheduler", reader.lr_schedule(), report.lr));
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "dataloader", reader.data_position(), report.data));
   TITAN_RETURN_IF_ERROR(take(reader.manifest(), "train_state", reader.train_state(), report.train));

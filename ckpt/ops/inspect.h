@@ -50,7 +50,11 @@ struct InspectReport {
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
   bool foreign = false;                ///< another format: `manifest.writer` names it; id and digests are zeros
+  std::vector<std::string> left_out;   ///< of another format: names of what cannot be shown as a tensor of ours
 };
+
+/// "2: 'a', 'b'", the first five names; "none".
+std::string left_out_text(const std::vector<std::string>& names);
 
 /// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open = CheckpointReader::open);

@@ -86,7 +86,7 @@ Program titan_ckpt_program() {
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
             {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0, Built::kYes, ui::Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the learning rate's curve from --config"},
-            {"force", "", "replace DST where it is a checkpoint and nothing else"}}},
+            {"force", "", "replace DST where it is a checkpoint of the format to be written, and nothing else"}}},
           {"prune",
            {"RUN"},
            "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",

@@ -29,6 +29,7 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   if (report.train) row("tokens", format_count(report.train->tokens));
   if (report.foreign) {
     row("format", escape(m.writer));
+    if (!report.left_out.empty()) row("left out", escape(ckpt::left_out_text(report.left_out)) + " (no place in a checkpoint of ours)");
     return table.render(style.palette);
   }
   row("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));

@@ -147,6 +147,11 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   json.count("step", m.step);
   json.text("created", m.created);
   json.text("writer", m.writer);
+  if (!report.left_out.empty()) {
+    json.begin_array("left_out");
+    for (const std::string& name : report.left_out) json.text(name);
+    json.end_array();
+  }
   mesh_json(json, "mesh", m.mesh);
   json.begin_array("stage_cuts");
   for (const std::uint32_t cut : m.stage_cuts) json.count(cut);

@@ -28,6 +28,9 @@ class Planner {
     TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
     if (newer_ && !slots_.empty() && options_.look) {
+      for (const auto& [name, own] : slots_)
+        for (const auto& [slot, source] : own) plan_.left_out.push_back(source_.tensors()[source].name);
+      for (const auto& [name, source] : steps_) plan_.left_out.push_back(source_.tensors()[source].name);
       slots_.clear();
       steps_.clear();
       plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
@@ -37,10 +40,10 @@ class Planner {
     }
     list_parameters();
     if (options_.config) TITAN_RETURN_IF_ERROR(check_model());
-    TITAN_RETURN_IF_ERROR(take_slots());
-    if (!left_over_.empty() && !options_.look) {
-      return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_)).with_hint("leave them out with --skip GLOB");
-    }
+    std::vector<std::string> missing;
+    TITAN_RETURN_IF_ERROR(take_slots(missing));
+    TITAN_RETURN_IF_ERROR(settle(missing));
+    note_values();
     TITAN_RETURN_IF_ERROR(take_step());
     if (options_.config) {
       TITAN_RETURN_IF_ERROR(take_run());
@@ -62,8 +65,12 @@ class Planner {
     for (const auto& [name, dtype] : source_.others()) {
       if (torchtitan_names().derivable(name)) {
         plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
-      } else if (!skip_.takes(name)) {
-        return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip GLOB");
+      } else if (skip_.takes(name)) {
+        continue;
+      } else if (options_.look) {
+        plan_.left_out.push_back(name);
+      } else {
+        return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip '" + name + "'");
       }
     }
     return {};
@@ -127,9 +134,9 @@ class Planner {
     return {};
   }
 
-  Status take_slots() {
+  // `missing`: what parameters lack although others have it.
+  Status take_slots(std::vector<std::string>& missing) {
     if (slots_.empty() && steps_.empty()) return {};
-    std::vector<std::string> missing;
     for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) {
       const ckpt::ParameterMeta& parameter = plan_.parameters[p];
       for (const char* slot : {ckpt::kExpAvg, ckpt::kExpAvgSq}) {
@@ -147,6 +154,7 @@ class Planner {
       const auto step = steps_.find(parameter.name);
       if (step == steps_.end()) {
         missing.push_back("optimizer.state." + parameter.name + ".step");
+        plan_.optimizer_steps.push_back(0);
         continue;
       }
       const std::string& name = source_.tensors()[step->second].name;
@@ -159,8 +167,35 @@ class Planner {
     for (const auto& [name, own] : slots_)
       for (const auto& [slot, source] : own) left_over_.push_back(source_.tensors()[source].name);
     for (const auto& [name, source] : steps_) left_over_.push_back(source_.tensors()[source].name);
+    return {};
+  }
+
+  // To convert, everything must have its place; to look, what there is is shown.
+  Status settle(const std::vector<std::string>& missing) {
+    if (options_.look) {
+      for (const std::string& name : left_over_)
+        if (!parameters_.contains(name)) plan_.left_out.push_back(name);
+      return {};
+    }
+    if (!left_over_.empty()) {
+      std::vector<std::string> all;
+      for (const ForeignTensor& tensor : source_.tensors()) all.push_back(tensor.name);
+      return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_)).with_hint("leave them out with " + skip_flags(left_over_, all));
+    }
     if (missing.empty()) return {};
     return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing)).with_hint("take the model alone: --skip 'optimizer.*'");
+  }
+
+  // Values beside tensors, but those that every run of torchtitan has.
+  void note_values() {
+    std::vector<std::string> names;
+    for (const BytesEntry& entry : source_.reader().metadata().values) {
+      const Kind kind = parse_key(entry.name).kind;
+      if (kind == Kind::kParameter || kind == Kind::kSlot || kind == Kind::kStep) names.push_back(entry.name);
+    }
+    if (names.empty()) return;
+    plan_.notes.push_back("dropped: " + listed(names) + (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
+    plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
   }
 
   // The step stands in train_state; a checkpoint of the model alone has it in its folder's name only.

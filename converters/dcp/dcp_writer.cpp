@@ -6,7 +6,9 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
+#include "converters/dcp/agreement.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/flavor.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/range_reader.h"
@@ -59,7 +61,7 @@ class DcpWriter final : public ForeignWriter {
   Status check_curve(const ckpt::LrSchedule& lr);
   void add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name);
   Result<std::uint64_t> data_ranks() const;
-  void note_flavor(const ckpt::Settings& rows);
+  Status note_flavor();
   void add_run(const std::vector<std::string>& names);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done);
   void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
@@ -68,6 +70,7 @@ class DcpWriter final : public ForeignWriter {
   const ckpt::Manifest& manifest_;
   const ExportOptions options_;
   SkipRules skip_;
+  ckpt::Settings rows_;  // what the checkpoint says, and of the model what only the configuration says
   std::optional<RunState> run_;
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
@@ -161,14 +164,13 @@ Status DcpWriter::decide_run() {
   if (!lr.ok() || !train.ok()) return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
 
   RunState run;
-  ckpt::Settings rows = ckpt::with_rows(manifest_.config, train->accepted);
   for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
-    if (ckpt::setting(rows, key) != ckpt::kNotSet) continue;
+    if (ckpt::setting(rows_, key) != ckpt::kNotSet) continue;
     const std::string given = options_.config ? ckpt::setting(*options_.config, key) : ckpt::kNotSet;
     if (given == ckpt::kNotSet) return ckpt::incompatible(source_.path() + " does not say what " + key + " is").with_hint("give it with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
-    rows = ckpt::with_rows(std::move(rows), {{key, given}});
+    rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
   }
-  TITAN_ASSIGN_OR_RETURN(run.config, read_torchtitan(rows));
+  TITAN_ASSIGN_OR_RETURN(run.config, read_torchtitan(rows_));
   ckpt::LrSettings settings = lr->accepted;
   if (options_.lr_from_config) {
     if (!options_.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
@@ -178,8 +180,9 @@ Status DcpWriter::decide_run() {
   } else {
     TITAN_RETURN_IF_ERROR(check_curve(*lr));
   }
+  if (options_.config) TITAN_RETURN_IF_ERROR(check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
   run.base_lr = settings.peak;
-  run.next_lr = ckpt::lr_at(ckpt::schedule_from(settings).phases, manifest_.step + 1);
+  run.next_lr = next_lr(settings, manifest_.step);
   run.step = manifest_.step;
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, data_ranks());
   run.tokens = train->tokens / world;
@@ -190,24 +193,19 @@ Status DcpWriter::decide_run() {
   for (const auto& [key, value] : ckpt::lr_rows(settings))
     if (value != ckpt::kNotSet) text += (text.empty() ? "" : ", ") + key + " = " + value;
   notes_.push_back("torchtitan's configuration must say: " + text);
-  note_flavor(rows);
   return {};
 }
 
-// A DCP directory says nothing of heads, RoPE and eps: torchtitan has them from its flavour.
-void DcpWriter::note_flavor(const ckpt::Settings& rows) {
-  const Result<ModelConfig> model = model_from_settings(source_.path(), rows);
-  if (!model.ok()) return notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
-  std::string scaling = "RoPEScalingArgs(scaling_factor=1)";
-  if (const auto& rope = model->rope_scaling) {
-    scaling = "RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) + ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
-              ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) + ", original_max_position_embeddings=" + std::to_string(rope->original_max_position_embeddings) + ")";
-    if (*rope == RopeScaling{}) scaling.clear();
+// A DCP directory says nothing of the model, with or without a run: torchtitan has it from its flavour.
+Status DcpWriter::note_flavor() {
+  const Result<ModelConfig> model = model_from_settings(source_.path(), rows_);
+  if (!model.ok()) {
+    notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
+    return {};
   }
-  notes_.push_back("torchtitan's flavour must be TransformerModelArgs(dim=" + std::to_string(model->dim) + ", n_layers=" + std::to_string(model->n_layers) +
-                   ", n_heads=" + std::to_string(model->n_heads) + ", n_kv_heads=" + std::to_string(model->n_kv_heads) + ", vocab_size=" + std::to_string(model->vocab_size) +
-                   ", norm_eps=" + ckpt::toml_float(model->norm_eps) + ", rope_theta=" + ckpt::toml_float(model->rope_theta) +
-                   (scaling.empty() ? "" : ", rope_scaling_args=" + scaling) + ") with a feed-forward of " + std::to_string(model->ffn_dim));
+  TITAN_RETURN_IF_ERROR(check_flavor(source_.path(), *model));
+  notes_.push_back("torchtitan's flavour must be " + flavor_text(*model) + " with a feed-forward of " + std::to_string(model->ffn_dim));
+  return {};
 }
 
 // torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's mesh.
@@ -253,7 +251,13 @@ Status DcpWriter::plan() {
   if (ckpt::setting(manifest_.config, "model.qkv_bias") == "true") {
     return ckpt::unsupported(source_.path() + ": its query, key and value projections have a bias, which torchtitan's llama3 lacks");
   }
+  const Result<ckpt::TrainState> train = source_.train_state();
+  rows_ = train.ok() ? ckpt::with_rows(manifest_.config, train->accepted) : manifest_.config;
+  if (options_.config) {
+    TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config));
+  }
   TITAN_RETURN_IF_ERROR(decide_run());
+  TITAN_RETURN_IF_ERROR(note_flavor());
   return add_parameters();
 }
 

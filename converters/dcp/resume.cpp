@@ -5,11 +5,23 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "converters/dcp/names.h"
 
 namespace titan::convert::dcp {
 namespace {
 
 constexpr double kTolerance = 1e-12;
+constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
+
+// Fields of a parameter group. torch's Adam is AdamW with decoupled_weight_decay = False; older ones do not say.
+constexpr std::string_view kCompared[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
+struct Flag {
+  const char* field;
+  bool expected;
+};
+constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_weight_decay", true}};
+// These say how an update is computed, not what it is.
+constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names"};
 
 bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b)); }
 
@@ -28,10 +40,11 @@ class Checker {
     for (std::size_t p = 0; p < steps.size(); ++p)
       if (steps[p] != step) return differ("optimizer.state." + parameters[p].name + ".step", std::to_string(steps[p]), "train_state.step", std::to_string(step));
     out.lr = ckpt::schedule_from(config_.lr);
-    next_ = ckpt::lr_at(out.lr.phases, step + 1);
+    next_ = next_lr(config_.lr, step);
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", config_.lr.peak, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler._last_lr", next_, next_name));
+    TITAN_RETURN_IF_ERROR(check_fields());
     for (const ckpt::ParameterMeta& parameter : parameters) TITAN_RETURN_IF_ERROR(check_group("optimizer.param_groups." + parameter.name + ".", next_name));
     if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens)) return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
     out.train.step = step;
@@ -43,7 +56,7 @@ class Checker {
   Result<Value> need(const std::string& name) const {
     Result<Value> value = source_.value(name);
     if (!value.ok() && value.status().code == ckpt::Code::kNotFound) {
-      return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it").with_hint("leave out --config to take the tensors alone");
+      return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it").with_hint(kTensorsAlone);
     }
     return value;
   }
@@ -55,7 +68,11 @@ class Checker {
   // Exports of ours have no dataloader: then as many as the configuration says.
   Result<std::uint64_t> world() const {
     const Result<Value> stored = source_.value("dataloader.world_size");
-    if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) return count("dataloader.world_size");
+    if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) {
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, count("dataloader.world_size"));
+      if (world == 0) return ckpt::incompatible(source_.path() + ": dataloader.world_size is 0, expected the number of data ranks").with_hint(kTensorsAlone);
+      return world;
+    }
     if (config_.data_ranks > 0) return config_.data_ranks;
     return ckpt::incompatible(source_.path() + " has no dataloader.world_size, and the configuration does not say how many data ranks train_state.ntokens_seen is divided by")
         .with_hint("parallelism.data_parallel_replicate_degree x data_parallel_shard_degree must be numbers above 0: --set parallelism.data_parallel_shard_degree=N");
@@ -68,12 +85,11 @@ class Checker {
     if (!value.is_number()) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
     return near(value.number(), expected) ? Status{} : differ(name, value.to_string(), other, ckpt::toml_float(expected));
   }
-  // torchtitan 0.3.0 stores last_epoch alone.
   Status check_list(const std::string& name, double expected, const std::string& other) const {
-    const Result<Value> value = source_.value(name);
-    if (!value.ok()) return value.status().code == ckpt::Code::kNotFound ? Status{} : value.status();
-    if (value->kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value->to_string());
-    for (const Value& part : value->parts) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
+    TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
+    if (value.kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+    if (value.parts.empty()) return ckpt::incompatible(source_.path() + ": " + name + " is empty, expected a learning rate: a run cannot go on from it").with_hint(kTensorsAlone);
+    for (const Value& part : value.parts) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
     return {};
   }
   Status check_group(const std::string& prefix, const std::string& next_name) const {
@@ -83,22 +99,38 @@ class Checker {
       std::string other;
     };
     const Row rows[] = {{"lr", next_, next_name},
+                        {"initial_lr", config_.lr.peak, "optimizer.lr of the configuration"},
                         {"eps", config_.eps, "optimizer.eps of the configuration"},
                         {"weight_decay", config_.weight_decay, "optimizer.weight_decay of the configuration"}};
     for (const Row& row : rows) {
       TITAN_ASSIGN_OR_RETURN(const Value value, need(prefix + row.field));
       TITAN_RETURN_IF_ERROR(check_number(prefix + row.field, value, row.expected, row.other));
     }
-    const Result<Value> initial = source_.value(prefix + "initial_lr");
-    if (initial.ok()) TITAN_RETURN_IF_ERROR(check_number(prefix + "initial_lr", *initial, config_.lr.peak, "optimizer.lr of the configuration"));
     TITAN_ASSIGN_OR_RETURN(const Value betas, need(prefix + "betas"));
     if (betas.parts.size() != 2) return ckpt::corrupt(source_.path() + ": " + prefix + "betas is " + betas.to_string());
     TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[0], config_.beta1, "optimizer.beta1 of the configuration"));
     TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[1], config_.beta2, "optimizer.beta2 of the configuration"));
-    for (const char* field : {"amsgrad", "maximize"}) {
-      const Result<Value> flag = source_.value(prefix + field);
-      if (flag.ok() && (flag->kind != Value::Kind::kBool || flag->integer != 0)) return ckpt::incompatible(source_.path() + ": " + prefix + field + " is " + flag->to_string() + "; such an AdamW cannot go on here");
-    }
+    for (const auto& [field, expected] : kFlags) TITAN_RETURN_IF_ERROR(check_flag(prefix + field, expected));
+    return {};
+  }
+  Status check_flag(const std::string& name, bool expected) const {
+    const Result<Value> flag = source_.value(name);
+    if (!flag.ok()) return flag.status().code == ckpt::Code::kNotFound ? Status{} : flag.status();
+    if (flag->kind == Value::Kind::kBool && (flag->integer != 0) == expected) return {};
+    return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " + (expected ? "True" : "False") + "; such an optimizer cannot go on here")
+        .with_hint(kTensorsAlone);
+  }
+  // What a field does that nobody here knows, cannot be gone on with.
+  Status check_fields() const {
+    const auto check = [&](const std::string& name) -> Status {
+      const DcpKey key = parse_key(name);
+      const auto same = [&](std::string_view known) { return key.field == known; };
+      if (key.kind != DcpKey::Kind::kGroup || std::ranges::any_of(kCompared, same) || std::ranges::any_of(kHarmless, same)) return {};
+      if (std::ranges::any_of(kFlags, [&](const Flag& flag) { return same(flag.field); })) return {};
+      return ckpt::incompatible(source_.path() + ": " + name + " is not a setting of AdamW that is known here").with_hint(kTensorsAlone);
+    };
+    for (const BytesEntry& entry : source_.metadata().values) TITAN_RETURN_IF_ERROR(check(entry.name));
+    for (const TensorEntry& entry : source_.metadata().tensors) TITAN_RETURN_IF_ERROR(check(entry.name));
     return {};
   }
 

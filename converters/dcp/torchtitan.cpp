@@ -121,6 +121,13 @@ Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
   return config;
 }
 
+double next_lr(const ckpt::LrSettings& settings, std::uint64_t step) {
+  const std::uint64_t total = settings.total_steps, rest = total - std::min(settings.warmup_steps, total);
+  // Without a decay torchtitan's virtual step after the last one is at the peak, where our curve has ended. Nobody applies it.
+  if (step == total && ckpt::decay_length(settings.decay_ratio, total, rest, rest) == 0) return settings.peak;
+  return ckpt::lr_at(ckpt::schedule_from(settings).phases, step + 1);
+}
+
 std::vector<std::string> torchtitan_keys() {
   const Settings none;
   Rows rows(none);

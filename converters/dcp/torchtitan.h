@@ -31,6 +31,9 @@ struct TorchtitanConfig {
 /// \error kInvalid naming the key and its value
 ckpt::Result<TorchtitanConfig> read_torchtitan(const ckpt::Settings& rows);
 
+/// The learning rate that torchtitan's checkpoint of `step` stores: that of the next step, also after the last one.
+double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
+
 /// The keys that read_torchtitan looks at.
 std::vector<std::string> torchtitan_keys();
 

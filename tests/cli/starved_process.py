@@ -57,7 +57,7 @@ def main():
         made = subprocess.run([programs / "titan-make-checkpoint", root / "run/checkpoint", "step=10", "dp=2", "pp=2", "dim=128", "vocab=4000", "leaf=4096"],
                               capture_output=True, text=True, check=True)
         run = made.stdout.split()[0]
-        subprocess.run([sys.executable, HERE / "tools/hf-folder", root / "hf", "large"], check=True)
+        subprocess.run([sys.executable, HERE / "tools/hf-folder", root / "hf", "large", "square"], check=True)
         subprocess.run([program, "convert", root / "hf", root / "titan"], capture_output=True, check=True)
         for path in [path for name in ("run", "hf", "titan") for path in (root / name, *(root / name).rglob("*"))]:
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -25,5 +25,18 @@ TEST(SkipRules, ANameWithBracketsStandsForItself) {
   EXPECT_TRUE(rules.takes("a[0]"));
 }
 
+TEST(SkipFlags, TakeAsMuchAsTheyMayAndNothingElse) {
+  const std::vector<std::string> kept{"norm.weight", "optimizer.state.norm.weight.exp_avg", "layers.0.ffn_norm.weight"};
+  const auto flags = [&](std::vector<std::string> names) {
+    std::vector<std::string> all = kept;
+    all.insert(all.end(), names.begin(), names.end());
+    return skip_flags(names, all);
+  };
+  EXPECT_EQ(flags({"ema.norm.weight", "ema.layers.0.ffn_norm.weight", "queue"}), "--skip 'ema.*' --skip 'queue'");
+  EXPECT_EQ(flags({"optimizer.state.norm.weight.max_exp_avg_sq", "optimizer.state.x.max_exp_avg_sq"}), "--skip '*.max_exp_avg_sq'");
+  EXPECT_EQ(flags({"layers.7.ffn_norm.weight"}), "--skip 'layers.7.ffn_norm.weight'");
+  EXPECT_EQ(flags({"a", "b", "c", "d", "e", "f"}), "--skip 'a' --skip 'b' --skip 'c' --skip 'd' --skip 'e' and so on");
+}
+
 }  // namespace
 }  // namespace titan::convert

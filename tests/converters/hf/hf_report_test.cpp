@@ -21,6 +21,7 @@ using testing::RawTensors;
 
 class HfReport : public ::testing::Test {
  protected:
+  HfReport() { model.n_heads = 2; }  // dim / heads is head_dim, as torchtitan must have it
   ckpt::testing::MemFs fs;
   ModelConfig model = testing::tiny_model();
 };

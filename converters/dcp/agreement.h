@@ -1,0 +1,15 @@
+#pragma once
+// A configuration named beside a checkpoint that knows its own settings: what both say must agree.
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/schedule.h"
+
+namespace titan::convert::dcp {
+
+/// Compares the optimizer's settings and the curve's, by value, where both the checkpoint (`own`, and `curve`) and the configuration
+/// (`given`) say them; the curve only where it is not to be replaced (`with_curve`). `what` names the checkpoint.
+/// \error kIncompatible naming every key that differs with both values; kInvalid (read_torchtitan)
+ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve, const ckpt::Settings& given, bool with_curve);
+
+}  // namespace titan::convert::dcp

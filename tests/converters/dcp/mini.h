@@ -1,0 +1,39 @@
+#pragma once
+// A whole small torchtitan checkpoint for tests: dim 8, 2 heads of 4, 1 key head, 1 layer, step 10 of 20.
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/dcp/item.h"
+#include "converters/format.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::dcp::testing {
+
+struct ExtraTensor {
+  std::string name, dtype = "float32";
+  std::vector<std::uint64_t> shape = {4};
+};
+
+struct Mini {
+  bool newer_names = false;
+  bool optimizer = true;
+  std::vector<std::pair<std::vector<std::string>, std::optional<Value>>> changes;  ///< a value that is another, or gone, or new
+  float odd_step = 10;                                                             ///< of norm.weight
+  std::vector<ExtraTensor> extra;
+  std::vector<std::string> without;                                                ///< tensors that are not written
+};
+inline constexpr double kNextLr = 0.00051;
+
+/// Writes it into "/step-10".
+void write_mini(ckpt::testing::MemFs& fs, const Mini& mini);
+
+/// Rows of the configuration that it was trained with, but for `changes`.
+Settings mini_config(const std::map<std::string, std::string>& changes = {});
+
+/// Plans its import.
+Result<ImportPlan> plan_mini(const Mini& mini, const ImportOptions& options);
+
+}  // namespace titan::convert::dcp::testing
