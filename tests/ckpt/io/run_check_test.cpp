@@ -4,6 +4,8 @@
 
 #include "ckpt/io/run_folder.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt {
@@ -61,6 +63,21 @@ TEST_F(RealRun, AFlippedBitInTheManifestAndACopyUnderAnotherNameAreInvalid) {
   ASSERT_TRUE(fs.rename(join_path(dir, step_name(20)), join_path(dir, step_name(25))).ok());
   EXPECT_EQ(resumed(), 10u);
   EXPECT_THAT(skipped.at(1), HasSubstr("step 20"));
+}
+
+TEST_F(RealRun, AFolderThatCannotBeReadIsAFailureAndNotNothing) {
+  for (const std::string& unreadable : {std::string("/run"), dir}) {
+    testing::FailingFs failing(fs);
+    failing.arm({.op = testing::Op::kList, .path_part = unreadable, .repeat = testing::Repeat::kSticky, .error = EACCES});
+    for (const char* spec : {"/run", "/run@10", "/run@latest"}) {
+      const Status status = resolve_checkpoint(failing, spec).status();
+      EXPECT_EQ(status.code, Code::kFailed) << spec;
+      EXPECT_THAT(status.to_string(), HasSubstr("Permission denied")) << spec;
+    }
+    EXPECT_EQ(resolve_run(failing, "/run").status().code, Code::kFailed);
+  }
+  ASSERT_TRUE(testing::put_text(fs, "/file", "").ok());
+  EXPECT_EQ(*resolve_checkpoint(fs, "/file"), "/file") << "a foreign file is passed on";
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 using testing::put_text;
-using testing::Repeat;
 using testing::tree;
 
 Manifest manifest_of(std::uint64_t step, std::vector<std::string> components) {
@@ -375,22 +374,6 @@ TEST_F(Run, LatestStopsWhereAResumeWouldStop) {
     EXPECT_EQ(status.code, code) << what;
     EXPECT_THAT(status.message, HasSubstr(what));
   }
-}
-
-TEST_F(Run, AFolderThatCannotBeReadIsAFailureAndNotNothing) {
-  step(1, "full");
-  for (const std::string& unreadable : {std::string("/runs/a"), dir}) {
-    FailingFs failing(fs);
-    failing.arm({.op = Op::kList, .path_part = unreadable, .repeat = Repeat::kSticky, .error = EACCES});
-    for (const char* spec : {"/runs/a", "/runs/a@1", "/runs/a@latest"}) {
-      const Status status = resolve_checkpoint(failing, spec, check()).status();
-      EXPECT_EQ(status.code, Code::kFailed) << spec;
-      EXPECT_THAT(status.to_string(), HasSubstr("Permission denied")) << spec;
-    }
-    EXPECT_EQ(resolve_run(failing, "/runs/a").status().code, Code::kFailed);
-  }
-  ASSERT_TRUE(put_text(fs, "/file", "").ok());
-  EXPECT_EQ(*resolve_checkpoint(fs, "/file", check()), "/file") << "a foreign file is passed on";
 }
 
 TEST_F(Run, LatestOpensNoMoreThanItNeeds) {
