@@ -51,7 +51,7 @@ class RanksApart(Runs):
         self.assertEqual([code for code, _ in same], [0, 0], same)
         path = folders[2] / "hf" / "config.json"
         config = json.loads(path.read_text())
-        config["rope_parameters"]["rope_theta"] = 20000.0
+        config["rope_theta"] = config["rope_parameters"]["rope_theta"] = 20000.0
         path.write_text(json.dumps(config))
         ended = self.start("", [(folder, ["--init-from", "hf"]) for folder in folders], {**REST, "training.global_batch_size": 6})
         self.refused(ended, "rank 2", "model.rope_theta: 500000.0 on rank 0, 20000.0 on rank 2")

@@ -4,15 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <map>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_lock.h"
-#include "ckpt/io/verifier.h"
-#include "tests/support/checkpoints.h"
+#include "tests/ckpt/io/rewrite_tool.h"
 #include "tests/support/failing_fs.h"
-#include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt {
@@ -21,45 +15,6 @@ namespace {
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-constexpr const char* kSrc = "/src/step-00000010";
-
-void make(Fs& fs, const std::string& folder, std::uint64_t step = 10) {
-  ASSERT_TRUE(save(fs, folder, make_snapshot({{"a", {300}}, {"b", {10, 5}}}, {1, 2, 1}, 100, step)).ok());
-}
-
-bool whole(Fs& fs, const std::string& path) {
-  const auto report = verify_checkpoint(fs, path);
-  return report.ok() && report->damage.empty();
-}
-
-// The simplest tool there is: every member of SRC carried, the manifest with another writer.
-Status copy_checkpoint(Fs& fs, const std::string& src, const std::string& dst, bool force = false, const char* writer = "copied") {
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, src));
-  Manifest manifest = reader.manifest();
-  manifest.writer = writer;
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, src, dst, force));
-  for (const FileEntry& file : manifest.files) TITAN_RETURN_IF_ERROR(rewrite->carry(file.path).status());
-  return rewrite->publish(manifest);
-}
-
-std::string writer_of(Fs& fs, const std::string& path) {
-  const auto reader = CheckpointReader::open(fs, path);
-  return reader.ok() ? reader->manifest().writer : "<" + reader.status().message + ">";
-}
-
-// Everything below `folder` as one value: names and contents.
-std::map<std::string, std::string> contents(Fs& fs, const std::string& folder) {
-  std::map<std::string, std::string> all;
-  for (const std::string& name : tree(fs, folder)) all[name] = name.ends_with('/') ? "" : get_text(fs, folder + "/" + name);
-  return all;
-}
-
-std::size_t temporaries(Fs& fs) {
-  const auto entries = fs.list("/out");
-  return static_cast<std::size_t>(std::count_if(entries->begin(), entries->end(), [](const DirEntry& e) { return e.name.find(".tmp-") != std::string::npos; }));
-}
 
 TEST(Rewrite, MakesACheckpointBesideNothingElse) {
   MemFs fs;
@@ -73,55 +28,6 @@ TEST(Rewrite, MakesACheckpointBesideNothingElse) {
   EXPECT_EQ(fs.list("/out")->size(), 1u) << "no temporary, no lock";
   const bool untouched = contents(fs, "/src") == before;
   EXPECT_TRUE(untouched);
-}
-
-TEST(Rewrite, RefusesNamesThatCannotWork) {
-  MemFs fs;
-  make(fs, "/src");
-  make(fs, "/other");
-  ASSERT_TRUE(put_text(fs, "/file", "x").ok());
-  ASSERT_TRUE(put_text(fs, "/folder/x", "x").ok());
-  ASSERT_TRUE(put_text(fs, "/damaged/manifest.json", "{}").ok());
-  const auto before = contents(fs, "/");
-  struct {
-    const char *dst, *message;
-    bool force;
-  } const cases[] = {
-      {kSrc, "is the source", false},
-      {kSrc, "is the source", true},
-      {"/./src//step-00000010/", "is the source", true},
-      {"/src/step-00000010/model", "lies inside the source", true},
-      {"/src/step-00000010/new", "lies inside the source", false},
-      {"/src", "lies inside the destination", true},
-      {"/", "cannot be the name", true},
-      {"", "cannot be the name", false},
-      {"/src/..", "cannot be the name", true},
-      {"/none/new", "there is no folder /none", false},
-      {"/other/step-00000010", "exists", false},
-      {"/file", "is not a checkpoint", true},
-      {"/folder", "is not a checkpoint", true},
-      {"/damaged", "is not a checkpoint", true},
-  };
-  for (const auto& c : cases) {
-    SCOPED_TRACE(std::string(c.dst) + (c.force ? " --force" : ""));
-    EXPECT_EQ(check_rewrite(fs, kSrc, c.dst, c.force).code, Code::kInvalid);
-    const Status status = copy_checkpoint(fs, kSrc, c.dst, c.force);
-    EXPECT_EQ(status.code, Code::kInvalid) << status.to_string();
-    EXPECT_THAT(status.message, HasSubstr(c.message));
-  }
-  const bool untouched = contents(fs, "/") == before;
-  EXPECT_TRUE(untouched) << "nothing is written";
-}
-
-TEST(Rewrite, ADestinationThatIsALinkToTheSourceIsTheSource) {
-  TempDir dir;
-  Fs& fs = posix_fs();
-  make(fs, dir / "src");
-  std::filesystem::create_directory_symlink("src", dir / "link");
-  EXPECT_THAT(copy_checkpoint(fs, dir / "src/step-00000010", dir / "link/../link/step-00000010", true).message, HasSubstr("is the source"));
-  std::filesystem::create_directory_symlink("src/step-00000010", dir / "alias");
-  EXPECT_THAT(copy_checkpoint(fs, dir / "src/step-00000010", dir / "alias", true).message, HasSubstr("is the source"));
-  EXPECT_TRUE(whole(fs, dir / "src/step-00000010"));
 }
 
 class Replacing : public ::testing::TestWithParam<bool> {};
@@ -276,81 +182,6 @@ TEST(Rewrite, WhatWasMovedAsideOutlivesEveryFailingCall) {
   }
 }
 
-TEST(Rewrite, RefusesTheNameOfAnotherStepAndOfARunsStep) {
-  MemFs fs;
-  make(fs, "/src");
-  ASSERT_TRUE(fs.make_dir("/out").ok());
-  for (const char* dst : {"/out/step-00000011", "/src@10", "/src@latest"}) {
-    const Status status = copy_checkpoint(fs, kSrc, dst, true);
-    EXPECT_EQ(status.code, Code::kInvalid) << dst;
-    EXPECT_FALSE(status.hint.empty()) << dst;
-    EXPECT_EQ(fs.stat(dst).status().code, Code::kNotFound) << dst;
-  }
-  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/me@home").ok());
-  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010").ok());
-}
-
-TEST(Rewrite, WritesIntoNoPublishedCheckpoint) {
-  MemFs fs;
-  make(fs, "/src");
-  make(fs, "/other");
-  ASSERT_TRUE(fs.rename_noreplace("/other/step-00000010", "/other/renamed").ok());
-  make(fs, "/damaged");
-  ASSERT_TRUE(fs.remove_file("/damaged/step-00000010/manifest.json").ok());
-  ASSERT_TRUE(put_text(fs, "/damaged/step-00000010/manifest.json", "gone").ok());
-  for (const std::string inside : {"/other/renamed", "/damaged/step-00000010"}) {
-    const auto before = contents(fs, inside);
-    for (const std::string& dst : {inside + "/new", inside + "/model/new"}) {
-      const Status status = copy_checkpoint(fs, kSrc, dst);
-      EXPECT_EQ(status.code, Code::kInvalid) << dst;
-      EXPECT_THAT(status.message, HasSubstr("lies inside the checkpoint " + inside));
-      EXPECT_EQ(check_rewrite(fs, kSrc, dst, false).code, Code::kInvalid) << dst;
-    }
-    EXPECT_EQ(contents(fs, inside), before);
-  }
-  // Another program's file of that name.
-  int number = 0;
-  for (const char* text : {"{}", "{\"manifest_version\": 3, \"name\": \"an extension\"}"}) {
-    const std::string project = "/project" + std::to_string(++number);
-    ASSERT_TRUE(put_text(fs, project + "/manifest.json", text).ok());
-    EXPECT_EQ(check_rewrite(fs, kSrc, project + "/new", false).code, Code::kOk) << text;
-  }
-}
-
-TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
-  struct {
-    const char *run, *dst;
-    bool locks;
-  } const cases[] = {
-      {"/run", "/run/checkpoint/step-00000010", true},   // <run>/checkpoint
-      {"/run", "/run/checkpoint/exported", true},        // beside steps
-      {"/run", "/run/exported", true},                   // beside run.lock
-      {"/run", "/run/exports/by/day/exported", true},    // deep in the run
-      {"/plain", "/plain/a/ck/step-00000010", true},     // a nested folder of steps
-      {"/plain", "/plain/step-00000010", true},          // a folder of steps
-      {"/run", "/free/step-00000010", false},
-  };
-  for (const auto& c : cases) {
-    SCOPED_TRACE(c.dst);
-    MemFs fs;
-    make(fs, "/src");
-    make(fs, "/run/checkpoint", 20);
-    make(fs, "/plain", 20);
-    make(fs, "/plain/a/ck", 20);
-    ASSERT_TRUE(make_dirs(fs, "/run/exports/by/day").ok());
-    ASSERT_TRUE(fs.make_dir("/free").ok());
-    auto trainer = RunLock::take(fs, c.run, this_process());
-    ASSERT_TRUE(trainer.ok());
-    const Status status = copy_checkpoint(fs, kSrc, c.dst);
-    EXPECT_EQ(status.code, c.locks ? Code::kLocked : Code::kOk) << status.to_string();
-    if (!c.locks) continue;
-    EXPECT_EQ(fs.stat(c.dst).status().code, Code::kNotFound);
-    EXPECT_EQ(fs.stat(std::string(c.dst) + ".tmp-rewrite").status().code, Code::kNotFound);
-    trainer->reset();
-    EXPECT_TRUE(copy_checkpoint(fs, kSrc, c.dst).ok());
-  }
-}
-
 TEST(Rewrite, ADestinationMadeMeanwhileIsNotReplaced) {
   MemFs fs;
   make(fs, "/src");
@@ -386,13 +217,6 @@ TEST(Rewrite, SyncsMembersBeforeTheirFoldersBeforeTheManifestBeforeTheRename) {
   EXPECT_LT(position(Op::kRenameNoReplace, tmp), position(Op::kSyncDir, "/out"));
   EXPECT_LT(position(Op::kSyncDir, "/out"), position(Op::kRemoveFile, "/out/new.tmp-rewrite/lock"));
   EXPECT_LT(position(Op::kRemoveFile, "/out/new.tmp-rewrite/lock"), static_cast<std::ptrdiff_t>(calls.size()));
-}
-
-TEST(Rewrite, KnowsWhichNamesAResumeFinds) {
-  EXPECT_FALSE(hidden_from_resume("/run/checkpoint/step-00000010", 10));
-  EXPECT_FALSE(hidden_from_resume("step-00000010/", 10));
-  EXPECT_TRUE(hidden_from_resume("/run/checkpoint/step-00000011", 10));
-  EXPECT_TRUE(hidden_from_resume("/run/checkpoint/step-10", 10));
 }
 
 TEST(Rewrite, AFullDiskIsSaidBeforeTheWork) {
