@@ -10,7 +10,7 @@
 #include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/io/run_guard.h"
 #include "ckpt/io/temporary.h"
 
 namespace titan::ckpt {
@@ -106,18 +106,13 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   return names;
 }
 
-// Takes the lock of the run that `dst` lies in. A folder of steps is a run's even where no lock was ever taken: one may start.
-Result<std::unique_ptr<RunLock>> lock_run(Fs& fs, const std::string& parent, const std::string& dst) {
-  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> around, lock_run_around(fs, parent));
-  if (around) return around;
+// Whether `parent` holds the steps of a run, or will with `dst`.
+Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(real));
-  const bool steps = std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
-    return entry.type == FileType::kDirectory && parse_step_name(entry.name);
-  });
-  const bool first_step = real.ends_with("/checkpoint") && parse_step_name(dst.substr(dst.rfind('/') + 1));
-  if (!steps && !first_step) return around;
-  return RunLock::take(fs, run_dir_of(fs, parent), this_process());
+  const bool named = ("/" + parent).ends_with("/checkpoint") || real.ends_with("/checkpoint");
+  if (named && parse_step_name(dst.substr(dst.rfind('/') + 1))) return true;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(parent));
+  return std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) { return entry.type == FileType::kDirectory && parse_step_name(entry.name); });
 }
 
 }  // namespace
@@ -126,7 +121,7 @@ struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
-  std::unique_ptr<RunLock> run;
+  RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
@@ -147,7 +142,7 @@ struct Rewrite::Impl {
 
   // The last step of both ways to publish.
   Status move_into_place() {
-    if (run) TITAN_RETURN_IF_ERROR(run->beat(this_process().heartbeat));
+    TITAN_RETURN_IF_ERROR(runs.beat(this_process().heartbeat));
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = fs.rename_noreplace(temporary->fresh(), names.dst); !moved.ok()) {
@@ -175,7 +170,8 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
-  TITAN_ASSIGN_OR_RETURN(impl->run, lock_run(fs, impl->names.parent, impl->names.dst));
+  TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent, impl->names.dst));
+  TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent, steps));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   // Again, now that nobody else touches it: DST may have come, gone, or been put back.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
@@ -199,7 +195,7 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
-Status Rewrite::beat() { return impl_->run ? impl_->run->pulse() : ok_status(); }
+Status Rewrite::beat() { return impl_->runs.pulse(); }
 
 Status Rewrite::make_folder_of(const std::string& member) {
   for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {

@@ -47,18 +47,6 @@ Status refuse(const std::string& run_dir, const std::string& path, const Result<
   return status.with_hint("stop that run first, or wait until the tool ends; or use another folder");
 }
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
-// The folder above `typed`, whose one absolute spelling is `real`: as typed where that says the same, because messages name it.
-std::string folder_above(Fs& fs, const std::string& typed, const std::string& real) {
-  const std::string text = parent_path(typed);
-  const Result<std::string> same = fs.real_path(text);
-  return same.ok() && *same != parent_path(real) ? parent_path(real) : text;
-}
-
 double seconds_since_epoch() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string environment(const char* name) {
@@ -71,26 +59,6 @@ std::uint32_t count_from(const std::string& text) {
 }
 
 }  // namespace
-
-std::optional<std::string> run_around(Fs& fs, const std::string& folder) {
-  Result<std::string> real = fs.real_path(folder);
-  if (!real.ok()) return std::nullopt;
-  std::string typed = without_slashes(folder);
-  while (!fs.stat(join_path(*real, kRunLockFile)).ok()) {
-    if (*real == "/") return std::nullopt;
-    typed = folder_above(fs, typed, *real);
-    real = parent_path(*real);
-  }
-  return typed;
-}
-
-std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir) {
-  const std::string dir = without_slashes(checkpoint_dir);
-  if (const std::optional<std::string> run = run_around(fs, dir)) return *run;
-  const Result<std::string> resolved = fs.real_path(dir);
-  const std::string real = resolved.ok() ? *resolved : dir;
-  return real.substr(real.rfind('/') + 1) == "checkpoint" ? folder_above(fs, dir, real) : dir;
-}
 
 bool holder_is_gone(const LockOwner& holder, const LockOwner& self) {
   if (same_host(holder, self)) return true;
@@ -198,12 +166,6 @@ Status RunLock::beat(double now) {
   TITAN_RETURN_IF_ERROR(still_ours());
   self_.heartbeat = now;
   return lock_->write(encode_lock_owner(self_));
-}
-
-Result<std::unique_ptr<RunLock>> lock_run_around(Fs& fs, const std::string& folder) {
-  const std::optional<std::string> run = run_around(fs, folder);
-  if (!run) return std::unique_ptr<RunLock>();
-  return RunLock::take(fs, *run, this_process());
 }
 
 LockOwner this_process() {

@@ -1,8 +1,8 @@
 #pragma once
 // The lock of a run folder. \source FORMAT.md, "The lock of a run"
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 
 #include "ckpt/base/fs.h"
 
@@ -18,14 +18,7 @@ struct LockOwner {
 };
 
 inline constexpr const char* kRunLockFile = "run.lock";
-
-/// The nearest folder from `folder` upwards, links resolved, that has a run.lock: the run that `folder` lies in. As typed where that
-/// names it, nullopt where there is none.
-std::optional<std::string> run_around(Fs& fs, const std::string& folder);
-
-/// The run folder of a folder of steps, the one whose lock keeps writers apart: run_around(), and where no lock was ever taken its
-/// parent when it is called "checkpoint", else the folder.
-std::string run_dir_of(Fs& fs, const std::string& checkpoint_dir);
+inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of what encode_lock_owner() makes
 
 /// True when the run that left `holder` in a lock file cannot be alive, given that `self` got the advisory lock. On one
 /// host the lock itself is the proof. Another host may not share advisory locks with us: its run is dead after 60 s
@@ -59,9 +52,6 @@ class RunLock {
   std::unique_ptr<FileLock> lock_;
   LockOwner self_;
 };
-
-/// Takes the lock of the run that `folder` lies in; nullptr where it lies in none. \error kLocked, kFailed
-Result<std::unique_ptr<RunLock>> lock_run_around(Fs& fs, const std::string& folder);
 
 /// This process on this host, now. The job is Slurm's or torchrun's, where the environment has one.
 LockOwner this_process();

@@ -8,7 +8,7 @@
 #include "ckpt/io/destination.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/io/run_guard.h"
 #include "ckpt/io/temporary.h"
 #include "ckpt/ops/element.h"
 
@@ -135,6 +135,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
 
 /// A published checkpoint gets not even a file more; and a rename would put a file where a device or link was.
 Status check_out(Fs& fs, const std::string& out) {
+  if (out.ends_with('/')) return invalid(out + " names a folder, expected the name of a file to write");
   if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
     return invalid(out + " is a folder, expected the name of a file to write");
   } else if (there.ok() && there->type != FileType::kFile) {
@@ -147,10 +148,10 @@ Status check_out(Fs& fs, const std::string& out) {
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
                                 const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_out(fs, out));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<RunLock> run, lock_run_around(fs, parent_path(out)));
+  TITAN_ASSIGN_OR_RETURN(RunGuard runs, RunGuard::take(fs, parent_path(out), false));
   const auto pulse = [&]() -> Status {
     TITAN_RETURN_IF_ERROR(cancel.check());
-    return run ? run->pulse() : ok_status();
+    return runs.pulse();
   };
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
   TITAN_RETURN_IF_ERROR(check_out(fs, out));  // again: a checkpoint may have been put back there

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "ckpt/io/run_lock.h"
+#include "ckpt/io/run_guard.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
@@ -94,7 +94,7 @@ class Prune {
     TITAN_ASSIGN_OR_RETURN(report_.folder, resolve_run(fs_, options_.run));
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
-      TITAN_ASSIGN_OR_RETURN(lock_, RunLock::take(fs_, run_dir_of(fs_, report_.folder), this_process()));
+      TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
     }
     TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
@@ -164,7 +164,7 @@ class Prune {
 
   Fs& fs_;
   const PruneOptions& options_;
-  std::unique_ptr<RunLock> lock_;
+  RunGuard guard_;
   RunScan scan_;
   std::vector<PruneVerdict> verdicts_;
   std::uint64_t damaged_ = 0;  // steps that looked valid

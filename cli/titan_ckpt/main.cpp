@@ -39,13 +39,14 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   return ckpt::ok_status();
 }
 
-/// Where among the positionals of a command those are that name what is read: by the placeholders of the flag table.
-std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& command) {
-  constexpr std::string_view kSources[] = {"CKPT", "CKPT|RUN", "RUN", "SRC", "A", "B"};
+/// Where among the positionals of a command those are that name what is read, with or without those that can only be runs: by the
+/// placeholders of the flag table.
+std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& command, bool with_runs) {
+  constexpr std::string_view kSources[] = {"CKPT", "CKPT|RUN", "SRC", "A", "B"};
   std::vector<std::size_t> found;
   for (const ui::Verb& verb : program.verbs) {
     for (std::size_t i = 0; verb.name == command.verb && i < std::min(verb.positionals.size(), command.positionals.size()); ++i)
-      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources)) found.push_back(i);
+      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources) || (with_runs && verb.positionals[i] == "RUN")) found.push_back(i);
   }
   return found;
 }
@@ -53,7 +54,7 @@ std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& 
 /// RUN@latest becomes the folder that it stands for where newer steps are passed over, and `warnings` get why. What cannot be resolved
 /// stays as it was typed: the verb says what is wrong with it.
 void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& command, std::vector<std::string>& warnings) {
-  for (const std::size_t i : sources(program, command)) {
+  for (const std::size_t i : sources(program, command, false)) {
     std::string& typed = command.positionals[i];
     std::vector<std::string> skipped;
     if (!typed.ends_with("@latest")) continue;
@@ -74,7 +75,7 @@ bool is_about(ckpt::Fs& fs, const ckpt::Status& error, const std::string& typed)
 void add_verify_hint(const ui::Program& program, const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
   std::vector<std::string> suspects;
-  for (const std::size_t i : sources(program, command)) suspects.push_back(command.positionals[i]);
+  for (const std::size_t i : sources(program, command, true)) suspects.push_back(command.positionals[i]);
   if (suspects.size() > 1 && std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
     std::erase_if(suspects, [&](const std::string& typed) { return !is_about(fs, error, typed); });
   for (const std::string& typed : suspects) error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";

@@ -132,7 +132,7 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
 Status check_folder(const std::string& folder) {
   const std::string inside = "/" + folder + "/";
   if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
-  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, found " + toml_string(folder))
+  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found " + toml_string(folder))
       .with_hint("checkpoints stand in job.dump_folder/checkpoint.folder, as torchtitan's do; job.dump_folder may be any path");
 }
 

@@ -74,20 +74,25 @@ Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path) {
   return state.origin;
 }
 
-/// The run has steps of its own: they are taken if they began where the command line says that the run begins.
-Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& id, const std::string& given) {
-  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
-  if (origin == id && !id.empty()) return own_step(newest, "newest valid step of the run that began from " + given);
-  return ckpt::incompatible("the run folder already has step " + std::to_string(newest.entry->step) + ", which did not begin from " + given)
+/// A step of the run itself is taken if the run began where the command line says that it begins (`given`, of id `id`).
+Status check_origin(ckpt::Fs& fs, const std::string& path, std::uint64_t step, const std::string& id, const std::string& given) {
+  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, path));
+  if (origin == id && !id.empty()) return ckpt::ok_status();
+  return ckpt::incompatible("the run folder already has step " + std::to_string(step) + ", which did not begin from " + given)
       .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
 }
 
-/// What the command line starts from (`given`, of kind `what`) does not open, wholly or in part: a run that began from such needs it no longer.
-Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given, const std::string& what, const Status& why) {
+Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& id, const std::string& given) {
+  TITAN_RETURN_IF_ERROR(check_origin(fs, newest.entry->path, newest.entry->step, id, given));
+  return own_step(newest, "newest valid step of the run that began from " + given);
+}
+
+/// What the command line starts from (`given`) does not open, wholly or in part: a run that began from something needs it no longer.
+Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given, const Status& why) {
   TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
   if (origin.empty()) return why;
-  StartDecision decision = own_step(newest, "newest valid step of the run, which began from " + what + " of id " + origin);
-  decision.notes.push_back(given + " cannot be compared with the " + what + " that the run began from: " + why.message);
+  StartDecision decision = own_step(newest, "newest valid step of the run, which began from id " + origin);
+  decision.notes.push_back(given + " cannot be compared with what the run began from, id " + origin + ": " + why.message);
   return decision;
 }
 
@@ -104,7 +109,7 @@ bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& ch
   return own.ok() && named.ok() && *own == *named;
 }
 
-// A step that the user named is taken or refused, never replaced by another.
+// A step that is there is taken or refused, never replaced by another.
 Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, const ckpt::RunScan& own, const std::vector<std::string>& exclude) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
   const ckpt::Manifest& manifest = reader.manifest();
@@ -124,37 +129,34 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, cons
   return decision;
 }
 
-Status check_opens(ckpt::Fs& fs, const Result<std::string>& path) {
-  if (!path.ok()) return path.status();
-  if (!fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
-    return ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
-        .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
-  return ckpt::CheckpointReader::open(fs, *path).status();
-}
-
 Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
   const auto path = ckpt::resolve_checkpoint(fs, request.resume);
-  const Status opens = check_opens(fs, path);
-  if (opens.ok()) return explicit_start(fs, *path, own, request.exclude);
+  if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok()) return explicit_start(fs, *path, own, request.exclude);
+  const Status absent = !path.ok() ? path.status()
+                                   : ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
+                                         .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
+  // Another folder than a checkpoint is a slip, and so is a step of the run's own that is not there.
+  const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
+  if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
-  if (means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return opens;
   if (!newest.blocked.ok()) return newest.blocked;
-  if (newest.entry == nullptr) return opens;
-  return go_on_without(fs, newest, request.resume, "checkpoint", opens);
+  if (newest.entry == nullptr) return absent;
+  return go_on_without(fs, newest, request.resume, absent);
+}
+
+Result<std::unique_ptr<ckpt::WeightSource>> open_source(ckpt::Fs& fs, const StartRequest& request) {
+  if (request.open_weights) return request.open_weights(request.init_from);
+  TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, request.init_from));
+  return ckpt::open_weights(fs, path);
 }
 
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
   if (!newest.blocked.ok()) return newest.blocked;
-  const auto open = [&]() -> Result<std::unique_ptr<ckpt::WeightSource>> {
-    if (request.open_weights) return request.open_weights(request.init_from);
-    TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, request.init_from));
-    return ckpt::open_weights(fs, path);
-  };
-  const auto source = open();
+  const auto source = open_source(fs, request);
   if (newest.entry != nullptr) {
     if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
-    return go_on_without(fs, newest, request.init_from, "weights", source.status());
+    return go_on_without(fs, newest, request.init_from, source.status());
   }
   if (!source.ok()) return source.status();
   StartDecision decision{StartMode::kTransfer, (*source)->path()};
@@ -162,6 +164,20 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
   decision.reason = "a new run from the weights of " + (*source)->path() + ((*source)->step() > 0 ? " (step " + std::to_string((*source)->step()) + ")" : "");
   decision.skipped = newest.skipped;
   return decision;
+}
+
+/// checkpoint.load_step: a step of this run.
+Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
+  const auto step = static_cast<std::uint64_t>(request.load_step);
+  const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
+  if (!fs.stat(path).ok())
+    return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " + request.checkpoint_dir + " (there are: " + known_steps(own) + ")");
+  if (!request.init_from.empty()) {
+    // Weights that are gone by now are no longer needed.
+    if (const auto source = open_source(fs, request); source.ok())
+      TITAN_RETURN_IF_ERROR(check_origin(fs, path, step, (*source)->id(), "--init-from " + request.init_from));
+  }
+  return explicit_start(fs, path, own, request.exclude);
 }
 
 // torchtitan's own run folder, given to this program, is meant to be gone on with.
@@ -197,15 +213,15 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   if (named)
     return ckpt::invalid("--resume " + resume + " and --init-from (checkpoint.initial_load_path) " + path + ": a run starts from one checkpoint")
         .with_hint("leave one of them out");
-  if (request.load_step >= 0)
-    return ckpt::invalid("--init-from (checkpoint.initial_load_path) " + path + " and checkpoint.load_step = " + std::to_string(request.load_step) +
-                         ": a run starts from one checkpoint")
-        .with_hint("leave one of them out");
   if (config.checkpoint.initial_load_model_only) {
     request.init_from = path;
   } else {
     if (config.checkpoint.initial_load_map)
       return ckpt::invalid("--init-map with checkpoint.initial_load_model_only = false: everything is loaded under its own name").with_hint("leave one of them out");
+    if (request.load_step >= 0)
+      return ckpt::invalid("checkpoint.initial_load_path " + path + " with initial_load_model_only = false and checkpoint.load_step = " + std::to_string(request.load_step) +
+                           ": a run starts from one checkpoint")
+          .with_hint("leave one of them out");
     request.resume = path;
   }
   return request;
@@ -224,16 +240,10 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (request.only_new && !scan.steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
-  if (!request.init_from.empty()) return transfer(fs, request, scan);
+  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
   if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
   if (request.resume != "auto") return start_from_path(fs, request, scan);
-  if (request.load_step >= 0) {
-    const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(static_cast<std::uint64_t>(request.load_step)));
-    if (!fs.stat(path).ok())
-      return ckpt::not_found("checkpoint.load_step = " + std::to_string(request.load_step) + ": no such step in " + request.checkpoint_dir +
-                             " (there are: " + known_steps(scan) + ")");
-    return explicit_start(fs, path, scan, request.exclude);
-  }
+  if (request.load_step >= 0) return start_from_step(fs, request, scan);
   if (scan.steps.empty()) {
     TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
     return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};

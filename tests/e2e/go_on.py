@@ -115,7 +115,7 @@ class Schedule(Runs):
         shutil.rmtree(source / "checkpoint" / "step-00000004")
         _, err = self.train(*words, expect=75, debug__stop_at_step=8)
         self.assertIn("resume at step 6", err)
-        note = "cannot be compared with the checkpoint that the run began from"
+        note = "cannot be compared with what the run began from"
         self.assertIn(note, err)
         flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir})
         plan = subprocess.run([harness.TRAIN, "plan", str(CONFIG), *words, *flags], capture_output=True, text=True, timeout=300)
@@ -266,7 +266,7 @@ class OpenModel(Runs):
             shutil.copytree(whole, self.foreign, dirs_exist_ok=True)
             (self.foreign / name).unlink() if code == 13 else os.truncate(self.foreign / name, 1000)
             err = self.start(*words, "--nproc", "2", **{"debug.stop_at_step": stop}, expect=75).stderr
-            self.assertIn(f"{self.foreign} cannot be compared with the weights that the run began from", err)
+            self.assertIn(f"{self.foreign} cannot be compared with what the run began from", err)
             self.assertIn(f"resume at step {stop - 1}", err)
             self.start(*words, **{"job.dump_folder": self.work / "new"}, expect=code)
         # What opens as other weights is still refused.

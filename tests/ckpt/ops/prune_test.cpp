@@ -292,22 +292,5 @@ TEST_P(PruneFaults, EveryFailingCallLeavesAUsableRun) {
 INSTANTIATE_TEST_SUITE_P(Repeats, PruneFaults, ::testing::Values(testing::Repeat::kOnce, testing::Repeat::kSticky),
                          [](const auto& info) { return info.param == testing::Repeat::kOnce ? "Once" : "Sticky"; });
 
-TEST(RunDirOf, FindsTheFolderWhoseLockKeepsWritersApart) {
-  testing::MemFs fs;
-  ASSERT_TRUE(make_dirs(fs, "/a/checkpoint").ok());
-  ASSERT_TRUE(make_dirs(fs, "/b/saves").ok());
-  EXPECT_EQ(run_dir_of(fs, "/a/checkpoint"), "/a");
-  EXPECT_EQ(run_dir_of(fs, "/a/checkpoint//"), "/a");
-  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b/saves");
-  ASSERT_TRUE(testing::put_text(fs, "/b/run.lock", "").ok());
-  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b");
-  ASSERT_TRUE(testing::put_text(fs, "/b/saves/run.lock", "").ok());
-  EXPECT_EQ(run_dir_of(fs, "/b/saves"), "/b/saves");
-  EXPECT_EQ(run_dir_of(fs, "checkpoint"), ".");
-  ASSERT_TRUE(make_dirs(fs, "/b/deep/down/checkpoint").ok());
-  EXPECT_EQ(run_dir_of(fs, "/b/deep/down/checkpoint"), "/b");
-  EXPECT_EQ(run_dir_of(fs, "/b/deep/down"), "/b");
-}
-
 }  // namespace
 }  // namespace titan::ckpt

@@ -1,0 +1,100 @@
+#include "ckpt/io/run_guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using testing::MemFs;
+using testing::put_text;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const std::string kNote = encode_lock_owner(this_process());
+
+TEST(RunsAround, AFolderOfStepsIsARunsEvenWhereNoLockWasTaken) {
+  MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/a/checkpoint").ok());
+  ASSERT_TRUE(make_dirs(fs, "/b/saves").ok());
+  EXPECT_THAT(runs_around(fs, "/a/checkpoint", true), ElementsAre("/a"));
+  EXPECT_THAT(runs_around(fs, "/a/checkpoint//", true), ElementsAre("/a"));
+  EXPECT_THAT(runs_around(fs, "/b/saves", true), ElementsAre("/b/saves"));
+  EXPECT_THAT(runs_around(fs, "checkpoint", true), ElementsAre("."));
+  EXPECT_THAT(runs_around(fs, "/a/checkpoint", false), IsEmpty());
+}
+
+TEST(RunsAround, TheNearestLockUpwardsCounts) {
+  MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/b/deep/down/saves").ok());
+  ASSERT_TRUE(put_text(fs, "/b/run.lock", kNote).ok());
+  for (const bool steps : {false, true}) EXPECT_THAT(runs_around(fs, "/b/deep/down/saves", steps), ElementsAre("/b"));
+  ASSERT_TRUE(put_text(fs, "/b/deep/run.lock", "").ok());
+  EXPECT_THAT(runs_around(fs, "/b/deep/down/saves", true), ElementsAre("/b/deep"));
+  EXPECT_THAT(runs_around(fs, "/b/deep", false), ElementsAre("/b/deep"));
+}
+
+// A run may start in /b/exp while a tool works there, whatever once ran in /b; and /b may be the run.
+TEST(RunsAround, AFolderCalledCheckpointIsItsParentsBesides) {
+  MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/b/exp/checkpoint").ok());
+  ASSERT_TRUE(put_text(fs, "/b/run.lock", kNote).ok());
+  EXPECT_THAT(runs_around(fs, "/b/exp/checkpoint", true), ElementsAre("/b", "/b/exp"));
+  ASSERT_TRUE(put_text(fs, "/b/exp/run.lock", kNote).ok());
+  EXPECT_THAT(runs_around(fs, "/b/exp/checkpoint", true), ElementsAre("/b/exp"));
+}
+
+TEST(RunsAround, AFileOfAnotherProgramIsNoLock) {
+  MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/p/a/b").ok());
+  ASSERT_TRUE(put_text(fs, "/p/run.lock", "mine").ok());
+  ASSERT_TRUE(make_dirs(fs, "/p/a/run.lock").ok());
+  EXPECT_THAT(runs_around(fs, "/p/a/b", false), IsEmpty());
+  ASSERT_TRUE(fs.remove_file("/p/run.lock").ok());
+  ASSERT_TRUE(put_text(fs, "/p/run.lock", kNote.substr(0, 3)).ok());  // cut short while it was written
+  EXPECT_THAT(runs_around(fs, "/p/a/b", false), ElementsAre("/p"));
+}
+
+TEST(RunsAround, LinksAreFollowedBothWays) {
+  testing::TempDir dir;
+  Fs& fs = posix_fs();
+  const std::string run = dir / "run", store = dir / "store";
+  ASSERT_TRUE(make_dirs(fs, run).ok());
+  ASSERT_TRUE(make_dirs(fs, store + "/saves").ok());
+  std::filesystem::create_directory_symlink(store + "/saves", run + "/checkpoint");
+  EXPECT_THAT(runs_around(fs, run + "/checkpoint", true), ElementsAre(run)) << "no lock was ever taken";
+  ASSERT_TRUE(put_text(fs, run + "/run.lock", kNote).ok());
+  EXPECT_THAT(runs_around(fs, run + "/checkpoint", true), ElementsAre(run));
+  std::filesystem::create_directory_symlink(run, dir / "alias");
+  EXPECT_THAT(runs_around(fs, dir / "alias/checkpoint", true), ElementsAre(dir / "alias"));
+  ASSERT_TRUE(make_dirs(fs, run + "/exports").ok());
+  std::filesystem::create_directory_symlink(run + "/exports", dir / "exports");
+  EXPECT_THAT(runs_around(fs, dir / "exports", false), ElementsAre(*fs.real_path(run)));
+}
+
+TEST(RunGuard, HoldsEveryLock) {
+  for (const char* run : {"/b", "/b/exp"}) {
+    MemFs fs;
+    ASSERT_TRUE(make_dirs(fs, "/b/exp/checkpoint").ok());
+    ASSERT_TRUE(put_text(fs, "/b/run.lock", kNote).ok());
+    {
+      auto guard = RunGuard::take(fs, "/b/exp/checkpoint", true);
+      ASSERT_TRUE(guard.ok());
+      EXPECT_TRUE(guard->pulse().ok());
+      EXPECT_TRUE(guard->beat(this_process().heartbeat).ok());
+      EXPECT_EQ(RunLock::take(fs, run, this_process()).status().code, Code::kLocked) << run;
+    }
+    ASSERT_TRUE(fs.remove_file("/b/exp/run.lock").ok());
+    const auto held = RunLock::take(fs, run, this_process());
+    ASSERT_TRUE(held.ok());
+    EXPECT_EQ(RunGuard::take(fs, "/b/exp/checkpoint", true).status().code, Code::kLocked) << run;
+  }
+}
+
+}  // namespace
+}  // namespace titan::ckpt
