@@ -70,6 +70,8 @@ TEST(RunsAround, LinksAreFollowedBothWays) {
   EXPECT_THAT(runs_around(fs, run + "/checkpoint", true), ElementsAre(run)) << "no lock was ever taken";
   ASSERT_TRUE(put_text(fs, run + "/run.lock", kNote).ok());
   EXPECT_THAT(runs_around(fs, run + "/checkpoint", true), ElementsAre(run));
+  std::filesystem::create_directory_symlink(store, run + "/kept");
+  EXPECT_THAT(runs_around(fs, run + "/kept/saves", true), ElementsAre(run)) << "the path as typed comes first";
   std::filesystem::create_directory_symlink(run, dir / "alias");
   EXPECT_THAT(runs_around(fs, dir / "alias/checkpoint", true), ElementsAre(dir / "alias"));
   ASSERT_TRUE(make_dirs(fs, run + "/exports").ok());
