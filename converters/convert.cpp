@@ -71,7 +71,7 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
     return Source{std::move(reader), std::move(companions), {}, {}};
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.skip = options.skip, .config = options.config}));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.skip = options.skip, .config = options.config, .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie}}));
   std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
   std::vector<TensorReport> report = std::move(plan.report);
   // Of a run they tell how titan-train goes on with it.

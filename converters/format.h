@@ -16,6 +16,7 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/model/schedule.h"
 #include "ckpt/model/tensor_meta.h"
+#include "converters/model_config.h"
 #include "converters/report.h"
 
 namespace titan::convert {
@@ -72,6 +73,7 @@ struct ImportPlan {
 struct ImportOptions {
   std::vector<std::string> skip;      ///< shell patterns of foreign tensors to leave out
   std::optional<Settings> config;     ///< of a configuration file that the user named: dotted key -> TOML text
+  Comparison comparison;              ///< of the configuration with the model that the source says
   /// To be looked at, or to take the model from: what has no place in a checkpoint of ours, or cannot be read beside the model, is
   /// let be, not refused.
   bool look = false;

@@ -29,6 +29,7 @@ constexpr Dimension kDimensions[] = {
     {"model.vocab_size", &ModelConfig::vocab_size},
 };
 
+constexpr const char* kTied = "model.tied_embeddings";
 constexpr const char* kScaling = "model.rope_scaling";
 constexpr std::uint64_t kMaxPositions = 1'000'000'000'000;
 
@@ -125,7 +126,7 @@ Settings model_settings(const ModelConfig& model) {
   for (const Dimension& dimension : kDimensions) settings.emplace_back(dimension.key, std::to_string(model.*dimension.member));
   settings.emplace_back("model.norm_eps", ckpt::toml_float(model.norm_eps));
   settings.emplace_back("model.rope_theta", ckpt::toml_float(model.rope_theta));
-  settings.emplace_back("model.tied_embeddings", model.tied ? "true" : "false");
+  settings.emplace_back(kTied, model.tied ? "true" : "false");
   if (model.qkv_bias) settings.emplace_back("model.qkv_bias", "true");
   if (model.rope_scaling) settings.emplace_back(kScaling, scaling_text(*model.rope_scaling));
   std::ranges::sort(settings);
@@ -138,7 +139,7 @@ Result<ModelConfig> model_from_settings(const std::string& what, const Settings&
   for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, true);
   taker.take("model.norm_eps", model.norm_eps, true);
   taker.take("model.rope_theta", model.rope_theta, true);
-  taker.take("model.tied_embeddings", model.tied, false);
+  taker.take(kTied, model.tied, false);
   taker.take("model.qkv_bias", model.qkv_bias, false);
   if (const std::string* scaling = taker.find(kScaling); scaling != nullptr && *scaling != "\"none\"") taker.take(kScaling, model.rope_scaling.emplace(), false);
   if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
@@ -149,26 +150,27 @@ Result<ModelConfig> model_from_settings(const std::string& what, const Settings&
 }
 
 std::vector<std::string> model_keys() {
-  std::vector<std::string> keys = {"model.norm_eps", "model.rope_theta", "model.tied_embeddings", "model.qkv_bias", kScaling};
+  std::vector<std::string> keys = {"model.norm_eps", "model.rope_theta", kTied, "model.qkv_bias", kScaling};
   for (const Dimension& dimension : kDimensions) keys.emplace_back(dimension.key);
   std::ranges::sort(keys);
   return keys;
 }
 
-Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given) {
+Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given, const Comparison& how) {
+  const auto compared = [&](const std::string& key) { return !how.untie || key != kTied; };
   Settings said;
   for (const std::string& key : model_keys())
-    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet) said.emplace_back(key, value);
+    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet && compared(key)) said.emplace_back(key, value);
   const Result<ModelConfig> model = model_from_settings(what, own);
   if (!model.ok()) return ckpt::with_rows(own, said);
-  const Settings implied = flavor_rows(given);
+  const Settings implied = how.torchtitan ? torchtitan_rows(given, *model) : flavor_rows(given);
   TITAN_ASSIGN_OR_RETURN(const ModelConfig other, model_from_settings("the configuration", ckpt::with_rows(ckpt::with_rows(own, implied), said)));
   const Settings here = model_settings(*model), there = model_settings(other);
   std::string differing;
   bool by_flavor = false;
   for (const std::string& key : model_keys()) {
     const std::string mine = ckpt::setting(here, key), theirs = ckpt::setting(there, key);
-    if (mine == theirs) continue;
+    if (mine == theirs || !compared(key)) continue;
     differing += (differing.empty() ? "" : "; ") + key + " is " + mine + ", the configuration says " + theirs;
     by_flavor = by_flavor || ckpt::has_setting(implied, key);
   }

@@ -40,9 +40,15 @@ std::vector<std::string> model_keys();
 /// \error kIncompatible naming the rows that are missing or have another type
 ckpt::Result<ModelConfig> model_from_settings(const std::string& what, const ckpt::Settings& settings);
 
+/// How a configuration is compared with a model that says what it is.
+struct Comparison {
+  bool torchtitan = false;  ///< the configuration is for torchtitan, whose flavours scale RoPE and leave dimensions to the tensors
+  bool untie = false;       ///< the model is written untied: model.tied_embeddings may differ
+};
+
 /// The rows of `own` with what it leaves open of its model filled from `given`. Values are compared, not their spelling, also those of
 /// `given`'s flavour. `what` names the holder of `own`. \error kIncompatible: `own` says what its model is, and `given` says something else
-ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own, const ckpt::Settings& given);
+ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own, const ckpt::Settings& given, const Comparison& how = {});
 
 /// Every parameter with its shape, in model order, on stage 0.
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model);

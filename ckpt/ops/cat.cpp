@@ -37,8 +37,8 @@ struct Selection {
 };
 
 /// A tensor by its name, or "name[..]"; a name that itself ends in brackets wins.
-Result<Selection> select(const Manifest& manifest, const std::string& path, const std::string& typed) {
-  const std::vector<TensorRow> rows = tensor_rows(manifest);
+Result<Selection> select(const CheckpointReader& reader, const std::string& path, const std::string& typed) {
+  const std::vector<TensorRow> rows = tensor_rows(reader.manifest());
   const auto find = [&](const std::string& name) { return std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; }); };
   if (const auto found = find(typed); found != rows.end()) return Selection{*found, whole_slice(found->shape)};
   const auto [name, brackets] = split_slice(typed);
@@ -46,6 +46,7 @@ Result<Selection> select(const Manifest& manifest, const std::string& path, cons
     TITAN_ASSIGN_OR_RETURN(Slice slice, parse_slice(brackets, found->shape));
     return Selection{*found, std::move(slice)};
   }
+  for (const std::string& wanted : {typed, name}) TITAN_RETURN_IF_ERROR(check_left_out(reader.left_out(), wanted));
   return not_found("tensor `" + name + "` is not in this checkpoint, which has " + std::to_string(rows.size())).with_hint(no_match_hint(rows, name, path));
 }
 
@@ -181,7 +182,7 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   CatReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.checkpoint));
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, report.path));
-  TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader.manifest(), report.path, options.tensor));
+  TITAN_ASSIGN_OR_RETURN(const Selection selection, select(reader, report.path, options.tensor));
   report.tensor = selection.row;
   report.slice = selection.slice;
   report.step = reader.manifest().step;

@@ -159,6 +159,7 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
   report.notes_count = options.notes_count;
   report.scope = options.scope;
   report.notes = diff_notes(a, b);
+  report.not_compared = not_compared(a, b);
   if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() && chosen(b.manifest, options.scope).empty())
     return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint(no_match_hint(tensor_rows(a.manifest), options.scope.only, options.a));
   if (report.state_equal) {

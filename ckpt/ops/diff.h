@@ -47,6 +47,7 @@ struct DiffReport {
   std::vector<Difference> within;        ///< tensors that differ within the tolerance
   std::vector<Difference> differences;
   std::vector<Difference> notes;
+  std::vector<std::string> not_compared; ///< what both hold and cannot be shown as tensors of ours
   /// Whether what was asked about is equal. A tolerance or a choice of tensors is answered by what was found, not by ids.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
@@ -75,6 +76,8 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
 /// Layout, configuration and history. Pure.
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
+/// Names that both sides leave out, ascending. Pure.
+std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
 
 /// "phase 1: linear 0 -> 0.001 over 10 from step 1": one phase as text.
 std::string phase_text(const LrPhase& phase);

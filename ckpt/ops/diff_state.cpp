@@ -1,6 +1,7 @@
 // The pure half of diff: values against values.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -115,6 +116,11 @@ Settings common(const Settings& settings, const Settings& others) {
   return rows;
 }
 
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string attempts_text(const TrainState& train) {
   std::vector<std::string> parts;
   for (const Attempt& attempt : train.attempts)
@@ -165,6 +171,13 @@ std::vector<Difference> state_differences(const InspectReport& a, const InspectR
   return out;
 }
 
+std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b) {
+  const std::vector<std::string> in_a = sorted(a.left_out), in_b = sorted(b.left_out);
+  std::vector<std::string> both;
+  std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(), std::back_inserter(both));
+  return both;
+}
+
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b) {
   std::vector<Difference> out;
   Collector layout(out, "layout");
@@ -177,7 +190,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     return parts.empty() ? std::string("none") : join(parts, ", ");
   };
   const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
-  if (!a.left_out.empty() || !b.left_out.empty()) out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
+  if (sorted(a.left_out) != sorted(b.left_out)) out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
   if (!foreign) layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
   if (foreign) {

@@ -29,6 +29,8 @@ TensorRow row_of(const Manifest& manifest, const TensorRef& ref, const StoredTen
   return row;
 }
 
+bool matches(const std::string& name, const std::string& glob) { return name == glob || fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
+
 /// Sets `out` when the component is there; an absent one is not an error.
 template <typename T>
 Status take(const Manifest& manifest, const char* component, Result<T> value, std::optional<T>& out) {
@@ -64,9 +66,7 @@ std::size_t tensor_count(const Manifest& manifest) {
 
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob) {
   std::vector<TensorRow> matching;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(matching), [&](const TensorRow& row) {
-    return row.name == glob || fnmatch(glob.c_str(), row.name.c_str(), 0) == 0;
-  });
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(matching), [&](const TensorRow& row) { return matches(row.name, glob); });
   return matching;
 }
 
@@ -88,6 +88,12 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
     stage.elements += element_count(record.meta.shape);
   }
   return stages;
+}
+
+Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob) {
+  if (std::none_of(left_out.begin(), left_out.end(), [&](const std::string& name) { return matches(name, glob); })) return ok_status();
+  return not_found("`" + glob + "` is in this checkpoint, but cannot be shown: its name or element type has no place in a checkpoint of ours, or it is no tensor")
+      .with_hint("`titan-ckpt inspect` lists what is left out");
 }
 
 std::string left_out_text(const std::vector<std::string>& names) {

@@ -56,6 +56,9 @@ struct InspectReport {
 /// "2: 'a', 'b'", the first five names; "none".
 std::string left_out_text(const std::vector<std::string>& names);
 
+/// Checks that no name of `left_out` is or matches `glob`, which has matched no tensor. \error kNotFound saying why it cannot be shown
+Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob);
+
 /// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open = CheckpointReader::open);
 

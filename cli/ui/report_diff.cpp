@@ -136,6 +136,8 @@ std::string diff_text(const DiffReport& report, bool stats, const TextStyle& sty
     const std::string title = report.notes_count ? "notes, counted as differences (--config)" : "notes";
     out += palette.paint(Role::kWarning, title) + "\n" + field_lines(report.notes);
   }
+  if (!report.not_compared.empty())
+    out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) + " (no place in a checkpoint of ours)\n";
   return out;
 }
 
@@ -156,6 +158,11 @@ std::string diff_json(const DiffReport& report, bool stats) {
   }
   list_json(json, "differences", report.differences, stats);
   list_json(json, "notes", report.notes, stats);
+  if (!report.not_compared.empty()) {
+    json.begin_array("not_compared");
+    for (const std::string& name : report.not_compared) json.text(name);
+    json.end_array();
+  }
   json.end_object();
   return json.line();
 }

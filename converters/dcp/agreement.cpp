@@ -1,5 +1,8 @@
 #include "converters/dcp/agreement.h"
 
+#include <algorithm>
+
+#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
 
@@ -16,6 +19,26 @@ std::string said_as(const ckpt::Settings& rows, const std::string& key) {
   return "";
 }
 
+// A file with none of these keys is not about the curve; one with any of them leaves the others at torchtitan's defaults.
+bool says_curve(const ckpt::Settings& rows) {
+  return std::ranges::any_of(ckpt::lr_rows({}), [&](const auto& row) { return !said_as(rows, row.first).empty(); });
+}
+
+// The phases that a run meets: what would begin after its last step shapes nothing.
+std::vector<ckpt::LrPhase> phases_met(const ckpt::LrSettings& curve) {
+  std::vector<ckpt::LrPhase> phases = ckpt::schedule_from(curve).phases;
+  std::erase_if(phases, [&](const ckpt::LrPhase& phase) { return phase.first > curve.total_steps; });
+  return phases;
+}
+
+// Settings that differ may make the same curve: a decay over everything, a warm-up longer than the run.
+bool same_curve(const ckpt::LrSettings& a, const ckpt::LrSettings& b) { return a.total_steps == b.total_steps && phases_met(a) == phases_met(b); }
+
+std::string difference(const std::string& key, const std::string& mine, const std::string& name, const std::string& theirs) {
+  if (!name.empty()) return name + " is " + mine + ", the configuration says " + theirs;
+  return key + " is " + mine + ", the configuration leaves it " + (theirs == ckpt::kNotSet ? "out" : "at torchtitan's " + theirs);
+}
+
 }  // namespace
 
 ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve, const ckpt::Settings& given, bool with_curve) {
@@ -23,19 +46,18 @@ ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own,
   TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig theirs, read_torchtitan(given));
   mine.lr = curve;
   const ckpt::Settings here = curve_rows(mine, 1), there = curve_rows(theirs, 1);
+  const bool other_curve = with_curve && says_curve(given) && !same_curve(curve, theirs.lr);
   std::string differing;
-  bool by_curve = false;
   for (const auto& [key, text] : here) {
     const bool of_curve = ckpt::is_lr_key(key);
-    if (of_curve ? !with_curve : !key.starts_with("optimizer.") || ckpt::setting(own, key) == ckpt::kNotSet) continue;
+    if (of_curve ? !other_curve : !key.starts_with("optimizer.") || ckpt::setting(own, key) == ckpt::kNotSet) continue;
     const std::string name = said_as(given, key), other = ckpt::setting(there, key);
-    if (name.empty() || other == text) continue;
-    differing += (differing.empty() ? "" : "; ") + name + " is " + text + ", the configuration says " + other;
-    by_curve = by_curve || of_curve;
+    if ((name.empty() && !of_curve) || other == text) continue;
+    differing += (differing.empty() ? "" : "; ") + difference(key, text, name, other);
   }
   if (differing.empty()) return {};
   return ckpt::incompatible(what + ": " + differing)
-      .with_hint(by_curve ? "--lr-from-config takes the learning rate's curve of that file from the next step on" : "give the configuration that this run was trained with");
+      .with_hint(other_curve ? "--lr-from-config takes the learning rate's curve of that file from the next step on" : "give the configuration that this run was trained with");
 }
 
 }  // namespace titan::convert::dcp

@@ -17,6 +17,7 @@ namespace titan::convert::dcp {
 namespace {
 
 using Kind = DcpKey::Kind;
+constexpr std::size_t kNamed = 5;  // tensors, in a message
 
 class Planner {
  public:
@@ -62,6 +63,8 @@ class Planner {
 
   // Tensors of element types that a checkpoint of ours cannot hold.
   Status sort_in_others() {
+    std::vector<std::string> refused;
+    std::string what;
     for (const auto& [name, dtype] : source_.others()) {
       if (torchtitan_names().derivable(name)) {
         plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
@@ -70,10 +73,15 @@ class Planner {
       } else if (options_.look) {
         plan_.left_out.push_back(name);
       } else {
-        return ckpt::unsupported(source_.path() + ": tensor '" + name + "' has the element type " + dtype + ", which a checkpoint of ours cannot hold").with_hint("leave it out with --skip '" + name + "'");
+        refused.push_back(name);
+        if (refused.size() <= kNamed) what += (what.empty() ? "tensor '" : ", tensor '") + name + "' has the element type " + dtype;
       }
     }
-    return {};
+    if (refused.empty()) return {};
+    std::vector<std::string> all = refused;
+    for (const ForeignTensor& tensor : source_.tensors()) all.push_back(tensor.name);
+    if (refused.size() > kNamed) what += " and " + std::to_string(refused.size() - kNamed) + " more";
+    return ckpt::unsupported(source_.path() + ": " + what + ", which a checkpoint of ours cannot hold").with_hint("leave out what has no place here with " + skip_flags(refused, all));
   }
 
   Status sort_in(std::size_t i) {

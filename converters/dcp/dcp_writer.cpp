@@ -254,7 +254,7 @@ Status DcpWriter::plan() {
   const Result<ckpt::TrainState> train = source_.train_state();
   rows_ = train.ok() ? ckpt::with_rows(manifest_.config, train->accepted) : manifest_.config;
   if (options_.config) {
-    TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config));
+    TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config, {.torchtitan = true, .untie = options_.untie}));
   }
   TITAN_RETURN_IF_ERROR(decide_run());
   TITAN_RETURN_IF_ERROR(note_flavor());

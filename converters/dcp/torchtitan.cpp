@@ -5,6 +5,7 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "converters/flavor.h"
 
 namespace titan::convert::dcp {
 
@@ -14,14 +15,8 @@ using ckpt::Status;
 
 namespace {
 
-// torchtitan 0.2.2's llama3 flavours; all else follows from the tensors. \source torchtitan/models/llama3/__init__.py
-struct Flavor {
-  const char* name;
-  std::uint64_t dim, n_layers, n_heads;
-};
 /// Flavours that mask attention between documents, which ours does not.
 constexpr const char* kMasked[] = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex", "405B_varlen"};
-constexpr Flavor kFlavors[] = {{"debugmodel", 256, 6, 16}, {"8B", 4096, 32, 32}, {"70B", 8192, 80, 64}, {"405B", 16384, 126, 128}};
 
 const std::string* find(const Settings& rows, std::string_view key) {
   const auto at = std::ranges::find(rows, key, &Settings::value_type::first);
@@ -173,8 +168,8 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   TorchtitanConfig config;
   TITAN_ASSIGN_OR_RETURN(config, read_torchtitan(rows));
   Rows reader(rows);
-  const auto* const flavor = std::ranges::find_if(kFlavors, [&](const Flavor& f) { return config.flavor == f.name; });
-  if (flavor != std::end(kFlavors) && flavor->dim == model.dim && flavor->n_layers == model.n_layers) model.n_heads = flavor->n_heads;
+  const Flavor* flavor = find_flavor(config.flavor);
+  if (flavor != nullptr && flavor->fits(model)) model.n_heads = flavor->n_heads;
   const bool known = model.n_heads != 0;
   reader.number("model.n_heads", model.n_heads);
   TITAN_RETURN_IF_ERROR(reader.status());

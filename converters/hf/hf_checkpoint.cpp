@@ -124,6 +124,12 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const 
   return report;
 }
 
+// Other files of this kind (training_args.bin, data) are no weights.
+bool is_pickle(const std::string& name, bool beside_config) {
+  if (name.starts_with("consolidated") && name.ends_with(".pth")) return true;
+  return name.ends_with(".bin") && (name.starts_with("pytorch_model") || (beside_config && name.starts_with("model")));
+}
+
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
   return decode_hf_index(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -152,17 +158,22 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   if (!entries.ok() || probe_hf(fs, path)) return ckpt::ok_status();
   const bool config = std::ranges::find(*entries, std::string(kHfConfig), &ckpt::DirEntry::name) != entries->end();
-  std::vector<std::string> safe, pickled;
+  std::vector<std::string> safe, pickled, adapters;
   for (const ckpt::DirEntry& entry : *entries) {
     const std::string& name = entry.name;
-    if (name.ends_with(kSafetensorsSuffix) && (config || name.starts_with("model-") || name.starts_with("shard-"))) safe.push_back(name);
-    if (name.ends_with(".bin") && (config || name.starts_with("pytorch_model"))) pickled.push_back(name);
+    if (name == "adapter_model.safetensors" || name == "adapter_model.bin") adapters.push_back(name);
+    else if (name.ends_with(kSafetensorsSuffix) && (config || name.starts_with("model-") || name.starts_with("shard-"))) safe.push_back(name);
+    else if (is_pickle(name, config)) pickled.push_back(name);
   }
-  for (std::vector<std::string>* names : {&safe, &pickled}) std::ranges::sort(*names);
+  for (std::vector<std::string>* names : {&safe, &pickled, &adapters}) std::ranges::sort(*names);
+  if (safe.empty() && pickled.empty() && !adapters.empty()) {
+    return ckpt::not_found(path + " has " + listed(adapters) + ": an adapter (PEFT), not a whole model")
+        .with_hint("merge it into its model first: merge_and_unload() of PEFT, then save_pretrained(FOLDER)");
+  }
   const std::string start = path + " has " + listed(safe.empty() ? pickled : safe) + ", but neither " + kHfWeights + " nor " + kHfIndex;
   if (safe.size() == 1) return ckpt::not_found(start).with_hint("give the file itself: " + join_path(path, safe[0]));
   if (!safe.empty()) return ckpt::not_found(start + ", which says what is in which file").with_hint("save_pretrained of transformers writes the index beside the files");
-  if (!pickled.empty()) return ckpt::not_found(start + ": weights in pickles are not read").with_hint("save the model with safetensors: save_pretrained(FOLDER, safe_serialization=True)");
+  if (!pickled.empty()) return ckpt::not_found(start + ": weights in pickles are not read").with_hint("save the model as safetensors: save_pretrained(FOLDER) of a recent transformers");
   return ckpt::ok_status();
 }
 

@@ -27,7 +27,7 @@ Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::str
   if (bytes.ok()) {
     TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
     TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_hf_config(path, config));
-    if (options.config) TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config).status());
+    if (options.config) TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config, options.comparison).status());
     return model;
   }
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();

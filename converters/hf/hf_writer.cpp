@@ -120,7 +120,7 @@ Status HfWriter::plan(Fs& fs) {
 // has taken the configuration already, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config || source_.foreign()) return manifest_.config;
-  return agreed_rows(source_.path(), manifest_.config, *options_.config);
+  return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
 }
 
 // The tensors must be those that the configuration makes.

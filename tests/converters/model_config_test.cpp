@@ -109,6 +109,56 @@ TEST(ModelConfig, TakesFromAFlavourWhatIsNotGiven) {
   EXPECT_TRUE(flavor_rows({}).empty());
 }
 
+ckpt::Status agree(const ModelConfig& model, const ckpt::Settings& given, const Comparison& how) {
+  return agreed_rows("x", model_settings(model), ckpt::with_rows({}, given), how).status();
+}
+
+// debugmodel of torchtitan, scaled.
+ModelConfig debugmodel() {
+  ModelConfig model;
+  model.dim = 256, model.n_layers = 6, model.n_heads = 16, model.n_kv_heads = 16, model.head_dim = 16, model.ffn_dim = 768, model.vocab_size = 2048;
+  model.rope_scaling.emplace();
+  return model;
+}
+
+TEST(ModelConfig, TorchtitansFlavoursScaleRope) {
+  const ckpt::Settings flavor{{"model.flavor", "\"debugmodel\""}};
+  ModelConfig model = debugmodel();
+  EXPECT_TRUE(agree(model, flavor, {.torchtitan = true}).ok());
+  model.rope_scaling.reset();
+  EXPECT_TRUE(agree(model, flavor, {}).ok());
+  const ckpt::Status refused = agree(model, flavor, {.torchtitan = true});
+  EXPECT_EQ(refused.code, Code::kIncompatible);
+  EXPECT_EQ(refused.message, "x: model.rope_scaling is not set, the configuration says \"llama3:8:1:4:8192\"");
+  EXPECT_TRUE(agree(model, ckpt::with_rows(flavor, {{"model.rope_scaling", "\"none\""}}), {.torchtitan = true}).ok());
+}
+
+TEST(ModelConfig, AFlavourThatWasEditedInPlaceGoesForTorchtitan) {
+  ModelConfig model = debugmodel();
+  model.vocab_size = 512, model.ffn_dim = 100, model.n_kv_heads = 4;
+  ckpt::Settings given{{"model.flavor", "'debugmodel'"}};
+  EXPECT_TRUE(agree(model, given, {.torchtitan = true}).ok());
+  EXPECT_FALSE(agree(model, given, {}).ok()) << "titan-train reads the flavour itself";
+  model.n_heads = 8;
+  EXPECT_EQ(agree(model, given, {.torchtitan = true}).message, "x: model.n_heads is 8, the configuration says 16");
+  model.dim = 64, model.n_heads = 4;
+  EXPECT_FALSE(agree(model, given, {.torchtitan = true}).ok()) << "of another size: who says the heads?";
+  given = ckpt::with_rows(given, {{"model.n_heads", "4"}, {"model.rope_scaling", "\"llama3:8:1:4:8192\""}, {"model.rope_theta", "5e5"}});
+  EXPECT_TRUE(agree(model, given, {.torchtitan = true}).ok());
+  EXPECT_FALSE(agree(model, given, {}).ok());
+  model.norm_eps = 1e-6;
+  EXPECT_FALSE(agree(model, given, {.torchtitan = true}).ok()) << "an import would take the flavour's";
+}
+
+TEST(ModelConfig, TyingIsNotComparedWithWhatIsWrittenUntied) {
+  ModelConfig model = debugmodel();
+  model.tied = true;
+  for (const ckpt::Settings& given : {ckpt::Settings{{"model.tied_embeddings", "false"}}, ckpt::Settings{{"model.flavor", "'debugmodel'"}}}) {
+    EXPECT_EQ(agree(model, given, {}).message, "x: model.tied_embeddings is true, the configuration says false");
+    EXPECT_TRUE(agree(model, given, {.untie = true}).ok());
+  }
+}
+
 TEST(ModelConfig, ListsParametersInModelOrder) {
   ModelConfig model = small();
   model.n_layers = 1;

@@ -76,7 +76,8 @@ TEST_F(DcpExport, ReadsBackWithEveryByteAndAllThatAResumeNeeds) {
 
 TEST_F(DcpExport, RefusesAConfigurationThatSaysSomethingElse) {
   ExportOptions how = options();
-  how.config = ckpt::with_rows(*how.config, {{"optimizer.beta2", "0.5"}, {"optimizer.lr", "1.0"}, {"training.steps", "999"}});
+  how.config = ckpt::with_rows(*how.config, {{"lr_scheduler.decay_type", "'cosine'"}, {"lr_scheduler.lr_min", "0.1"}, {"lr_scheduler.warmup_steps", "10"},
+                                           {"optimizer.beta2", "0.5"}, {"optimizer.lr", "1.0"}, {"training.steps", "999"}});
   const Settings own{{"optimizer.beta2", "0.95"}, {"optimizer.eps", "1e-8"}, {"optimizer.lr", "0.001"}};
   auto writer = create({.step = 10, .config = own}, how);
   ASSERT_FALSE(writer.ok());

@@ -102,6 +102,13 @@ TEST(DcpLook, NamesWhatItCannotShow) {
   EXPECT_THAT(looked->left_out, ::testing::UnorderedElementsAre("q8", "optimizer.state.norm.weight.max_exp_avg_sq", "foo.bar"));
 }
 
+TEST(DcpImport, NamesEveryElementTypeThatItCannotHoldAtOnce) {
+  const Status refused = plan_mini({.extra = {{"q8", "int8"}, {"z8", "int8"}}}, {}).status();
+  EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
+  EXPECT_THAT(refused.message, HasSubstr("tensor 'q8' has the element type int8, tensor 'z8' has the element type int8, which a checkpoint of ours cannot hold"));
+  EXPECT_THAT(refused.hint, HasSubstr("--skip 'q8' --skip 'z8'"));
+}
+
 TEST(DcpImport, SaysWhichValuesItDrops) {
   const Result<ImportPlan> result = plan_mini({.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}}}, {});
   ASSERT_TRUE(result.ok()) << result.status().to_string();

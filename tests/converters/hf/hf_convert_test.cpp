@@ -315,8 +315,15 @@ TEST_F(HfConvert, SaysWhatAFolderIsThatItCannotRead) {
     expect(convert_to(fs, folder, "/x").status(), text);
     expect(convert_to(fs, folder, "/x", {.from = "hf"}).status(), text);
   }
-  ASSERT_TRUE(put_text(fs, "/data/tokens.bin", "x").ok());  // of a dataset
+  ASSERT_TRUE(put_text(fs, "/data/config.json", "{}").ok() && put_text(fs, "/data/tokens.bin", "x").ok() && put_text(fs, "/data/training_args.bin", "x").ok());
   EXPECT_EQ(open_any(fs, "/data").status().to_string().find("pickles"), std::string::npos);
+  ASSERT_TRUE(put_text(fs, "/meta/consolidated.00.pth", "x").ok());
+  EXPECT_NE(open_any(fs, "/meta").status().to_string().find("/meta has 'consolidated.00.pth'"), std::string::npos);
+  for (const char* beside : {"adapter_config.json", "config.json"}) {
+    const std::string folder = std::string("/adapter beside ") + beside;
+    ASSERT_TRUE(put_text(fs, folder + "/" + beside, "{}").ok() && put_text(fs, folder + "/adapter_model.safetensors", "x").ok());
+    expect(open_any(fs, folder).status(), folder + " has 'adapter_model.safetensors': an adapter (PEFT), not a whole model");
+  }
 }
 
 TEST_F(HfConvert, SaysWhichFormatsThereAre) {
