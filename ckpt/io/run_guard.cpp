@@ -38,13 +38,6 @@ bool same_folder(Fs& fs, const std::string& a, const std::string& b) {
   return real_a.ok() && real_b.ok() ? *real_a == *real_b : a == b;
 }
 
-// The folder above, as typed where that says the same.
-std::string folder_above(Fs& fs, const std::string& folder) {
-  const std::string text = parent_path(folder), name = base_name(folder);
-  const auto real = fs.real_path(folder);
-  return (name == "." || name == "..") && real.ok() ? parent_path(*real) : text;
-}
-
 }  // namespace
 
 std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool steps) {
@@ -56,7 +49,7 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
   else if (const auto linked = nearest_lock(fs, real)) runs.push_back(*linked);
   if (!steps) return runs;
   if (base_name(typed) == "checkpoint" || base_name(real) == "checkpoint") {
-    const std::string above = base_name(typed) == "checkpoint" || base_name(typed) == "." ? folder_above(fs, typed) : parent_path(real);
+    const std::string above = base_name(typed) == "checkpoint" ? parent_path(typed) : parent_path(real);
     if (runs.empty() || !same_folder(fs, runs.front(), above)) runs.push_back(above);
   } else if (runs.empty()) {
     runs.push_back(typed);

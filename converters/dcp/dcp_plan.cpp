@@ -78,8 +78,8 @@ class Planner {
       }
     }
     if (refused.empty()) return {};
-    std::vector<std::string> all = refused;
-    for (const ForeignTensor& tensor : source_.tensors()) all.push_back(tensor.name);
+    std::vector<std::string> all = tensor_names();
+    all.insert(all.end(), refused.begin(), refused.end());
     if (refused.size() > kNamed) what += " and " + std::to_string(refused.size() - kNamed) + " more";
     return ckpt::unsupported(source_.path() + ": " + what + ", which a checkpoint of ours cannot hold").with_hint("leave out what has no place here with " + skip_flags(refused, all));
   }
@@ -186,12 +186,17 @@ class Planner {
       return {};
     }
     if (!left_over_.empty()) {
-      std::vector<std::string> all;
-      for (const ForeignTensor& tensor : source_.tensors()) all.push_back(tensor.name);
-      return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_)).with_hint("leave them out with " + skip_flags(left_over_, all));
+      return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_))
+          .with_hint("leave them out with " + skip_flags(left_over_, tensor_names()));
     }
     if (missing.empty()) return {};
     return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing)).with_hint("take the model alone: --skip 'optimizer.*'");
+  }
+
+  std::vector<std::string> tensor_names() const {
+    std::vector<std::string> names;
+    for (const ForeignTensor& tensor : source_.tensors()) names.push_back(tensor.name);
+    return names;
   }
 
   // Values beside tensors, but those that every run of torchtitan has.

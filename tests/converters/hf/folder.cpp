@@ -18,6 +18,8 @@ Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, con
   return convert_checkpoint(fs, options);
 }
 
+void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
+
 ModelConfig tiny_model() {
   ModelConfig model{.dim = 12, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .ffn_dim = 20, .vocab_size = 17, .norm_eps = 1e-5, .rope_theta = 10000};
   return model;

@@ -29,6 +29,8 @@ void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& 
 /// convert_checkpoint() from `source` to `destination`, always at the same instant by the same writer.
 Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options = {});
 
+void expect_ok(const Result<ConversionReport>& report);
+
 /// Grouped heads, head_dim apart from dim / heads, two layers.
 ModelConfig tiny_model();
 

@@ -20,14 +20,13 @@ using ckpt::testing::MemFs;
 using ckpt::testing::put_text;
 using ckpt::testing::tree;
 using testing::convert_to;
+using testing::expect_ok;
 using testing::make_hf_folder;
 using testing::model_tensors;
 using testing::RawTensor;
 using testing::RawTensors;
 using testing::read_safetensors;
 using testing::tiny_model;
-
-void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
 
 void expect_same(const RawTensors& a, const RawTensors& b) {
   ASSERT_EQ(a.size(), b.size());

@@ -15,10 +15,9 @@ using ckpt::testing::MemFs;
 using ckpt::testing::put_text;
 using ckpt::testing::tree;
 using testing::convert_to;
+using testing::expect_ok;
 using testing::make_hf_folder;
 using testing::model_tensors;
-
-void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
 
 class HfConvertWriting : public ::testing::Test {
  protected:
