@@ -97,6 +97,8 @@ class Job {
     for (Rank& rank : ranks_) {
       if (!rank.status) waitpid(rank.pid, nullptr, 0);
     }
+    // All ranks have ended: a stop signal that still waits, or comes late, would kill this process in place of their verdict.
+    for (int signal : {SIGTERM, SIGUSR1, SIGINT}) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
   }
 

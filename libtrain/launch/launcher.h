@@ -32,7 +32,8 @@ struct LaunchEvents {
 /// the code that all ranks agreed on; that of the first rank that failed on its own where it is a published one; 3 for a
 /// dead rank; 130 or 143 when a stop signal killed the ranks before they could save.
 ///
-/// The calling process should have one thread: the ranks die with the thread that started them.
+/// The calling process should have one thread: the ranks die with the thread that started them. Afterwards it ignores SIGTERM,
+/// SIGUSR1 and SIGINT, for all that is left to do is to end with this code.
 int launch_local(const LaunchOptions& options, const LaunchEvents& events);
 
 }  // namespace titan::train

@@ -196,6 +196,27 @@ TEST(Launcher, ForwardsTheFirstStopSignalOnce) {
   EXPECT_EQ(count_of(job.output(), "failed:"), 0) << job.output();
 }
 
+TEST(Launcher, ASignalThatIsStillPendingAtTheEndDoesNotReplaceTheVerdict) {
+  // Stopped meanwhile, the launcher finds both ranks ended and two signals waiting.
+  Fifo first("0"), second("1");
+  Job job(2, kSaves);
+  const auto pids = job.ranks(2);
+  ASSERT_EQ(pids.size(), 2u);
+  ASSERT_TRUE(job.wait_for_output("ready-0"));
+  ASSERT_TRUE(job.wait_for_output("ready-1"));
+  job.signal(SIGTERM);
+  ASSERT_TRUE(job.wait_for_output("got-TERM", 30s, 2));
+  job.signal(SIGSTOP);
+  ASSERT_TRUE(wait_until_stopped(job.pid()));
+  job.signal(SIGUSR1);
+  job.signal(SIGTERM);
+  first.release();
+  second.release();
+  for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid));
+  job.signal(SIGCONT);
+  EXPECT_EQ(job.wait(10s), 75) << job.output();
+}
+
 TEST(Launcher, AbortsAtTheSecondInterrupt) {
   Job job(2, "trap '' INT; echo ready-$RANK; " + kForever);
   const auto pids = job.ranks(2);
