@@ -2,6 +2,7 @@
 // Receipts travel between ranks of one save and are never stored, so there is no version to keep.
 #include <cstring>
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/writer.h"
 
 namespace titan::ckpt {
@@ -103,6 +104,7 @@ Result<RankReceipt> decode_receipt(std::string_view bytes) {
   for (std::uint64_t left = in.count(88); left > 0 && in.ok; --left) {
     FileEntry& file = receipt.files.emplace_back();
     file.path = in.take(in.u64());
+    if (in.ok && !check_member_path(file.path).ok()) in.ok = false;
     const std::uint64_t role = in.u64();
     if (role > static_cast<std::uint64_t>(FileRole::kDerived)) in.ok = false;
     file.role = static_cast<FileRole>(role);

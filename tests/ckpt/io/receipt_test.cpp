@@ -32,6 +32,15 @@ TEST(Receipt, RefusesACutAnywhereAndTrailingBytes) {
   EXPECT_EQ(decode_receipt(bytes + "x").status().code, Code::kCorrupt);
 }
 
+// Rank 0 looks at the files that a receipt names.
+TEST(Receipt, RefusesAFileOutsideOfTheCheckpoint) {
+  for (const char* path : {"../model/shard-00003.h5", "/etc/passwd", "", "model//shard-00003.h5"}) {
+    RankReceipt wrong = receipt();
+    wrong.files[0].path = path;
+    EXPECT_EQ(decode_receipt(encode_receipt(wrong)).status().code, Code::kCorrupt) << path;
+  }
+}
+
 TEST(Receipt, SurvivesAnyChangedByteWithoutHugeAllocations) {
   const std::string bytes = encode_receipt(receipt());
   int refused = 0;
