@@ -30,7 +30,7 @@ Result<ckpt::Digest> copy(ckpt::File& from, std::uint64_t bytes, ckpt::File& to)
 
 std::string through_link(Fs& fs, const std::string& path) {
   const auto info = fs.stat(path);
-  if (!info.ok() || info->type != ckpt::FileType::kOther) return path;
+  if (!info.ok() || info->type != ckpt::FileType::kLink) return path;
   const Result<std::string> real = fs.real_path(path);
   return real.ok() ? *real : path;
 }

@@ -8,7 +8,7 @@ namespace {
 Status make_one_dir(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
   if (info.ok()) {
-    // A symbolic link (kOther) may lead to a directory; whoever uses it finds out.
+    // A symbolic link may lead to a directory; whoever uses it finds out.
     if (info->type == FileType::kFile) return failed(path + ": expected a directory, found a file");
     return ok_status();
   }
@@ -22,6 +22,32 @@ Status make_one_dir(Fs& fs, const std::string& path) {
 }
 
 }  // namespace
+
+Status File::set_read_only() { return unsupported("permissions are not offered by this file system"); }
+
+Result<FileInfo> Fs::stat_member(const std::string& folder, const std::string& member) {
+  // One name after the other: only the last one's type is told by a stat of the whole.
+  for (std::size_t end = member.find('/'); end != std::string::npos; end = member.find('/', end + 1)) {
+    const std::string part = join_path(folder, member.substr(0, end));
+    TITAN_ASSIGN_OR_RETURN(const FileInfo info, stat(part));
+    if (info.type == FileType::kLink) return link_refused(part);
+  }
+  const std::string path = join_path(folder, member);
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info, stat(path));
+  if (info.type == FileType::kLink) return link_refused(path);
+  return info;
+}
+
+Result<std::unique_ptr<File>> Fs::open_member(const std::string& folder, const std::string& member, Access access) {
+  TITAN_RETURN_IF_ERROR(stat_member(folder, member).status());
+  const std::string path = join_path(folder, member);
+  return access == Access::kScan ? open_scan(path) : open_read(path);
+}
+
+Status link_refused(const std::string& path) {
+  return corrupt(path + " is a symbolic link: nothing inside a checkpoint may be one")
+      .with_hint("put the file or folder itself in its place; only the checkpoint's own folder may be a link");
+}
 
 Status Fs::link(const std::string& from, const std::string& to) { return unsupported(from + ": link to " + to + ": not offered by this file system"); }
 

@@ -18,7 +18,7 @@ namespace titan::ckpt {
 class File {
  public:
   virtual ~File() = default;
-  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kFailed on I/O errors.
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kMediaError, kFailed on other I/O errors.
   virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
   virtual Status pwrite(std::uint64_t offset, std::span<const std::byte> data) = 0;
@@ -27,10 +27,13 @@ class File {
   virtual Result<std::uint64_t> size() = 0;
   /// Makes the data durable (fdatasync), whoever wrote it and however it was opened. After an error the inode is lost: never call it again on this file.
   virtual Status datasync() = 0;
+  /// Takes write permission from everybody, this open file apart; not made durable.
+  /// \error kUnsupported (this store keeps no permissions, or the file is another user's: nothing has happened), kFailed
+  virtual Status set_read_only();
   virtual Status close() = 0;
 };
 
-enum class FileType { kFile, kDirectory, kOther };
+enum class FileType { kFile, kDirectory, kLink, kOther };  // kLink: a symbolic link
 
 struct FileInfo {
   FileType type = FileType::kOther;
@@ -38,6 +41,8 @@ struct FileInfo {
   std::int64_t mtime_ns = 0;  ///< since the epoch, UTC
   std::uint64_t links = 1;    ///< names of the file; its bytes are freed with the last
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
+  std::uint64_t allocated = 0;  ///< bytes on disk; less than `size` for a file with holes
+  bool writable = true;         ///< by its mode, for anybody at all
   bool operator==(const FileInfo&) const = default;
 };
 
@@ -58,6 +63,13 @@ class FileLock {
 /// Of offsets and buffers, for File::pread of a file from Fs::open_scan.
 inline constexpr std::uint64_t kScanAlignment = 4096;
 
+/// How the bytes of an open file are read.
+enum class Access {
+  kCached,     ///< as usual
+  kScan,       ///< see Fs::open_scan
+  kPastCache,  ///< from the store itself where it can do that, never from memory: to ask a second time after an error
+};
+
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -68,6 +80,11 @@ class Fs {
   /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where the store
   /// can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment gain.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
+  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. No name below `folder` may be a symbolic link, and
+  /// nothing outside of it is reached; `folder` itself is followed. \error kNotFound, kCorrupt (a link is in the way), kMediaError, kFailed
+  virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access = Access::kCached);
+  /// What stat() says of `member` of `folder`, under the same rule; kCorrupt also where `member` itself is a link.
+  virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
   virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty
@@ -78,7 +95,7 @@ class Fs {
   /// Makes the names in `path` (creations, renames, removals) durable: fsync of the directory.
   virtual Status sync_dir(const std::string& path) = 0;
   virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;  ///< sorted by name; \error kNotFound
-  /// \error kNotFound when nothing is there; symbolic links are not followed (type kOther).
+  /// \error kNotFound when nothing is there; symbolic links are not followed (type kLink).
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// Takes the lock on `path` (created when missing) without waiting.
@@ -111,6 +128,8 @@ Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; missing is fine.
 Status remove_tree(Fs& fs, const std::string& path);
+/// What stands in an error about the link `path` inside a checkpoint.
+Status link_refused(const std::string& path);
 /// The folder part of `path`: "." when there is none, "/" for a name in the root.
 std::string parent_path(const std::string& path);
 /// Joins two parts with one '/'.

@@ -16,12 +16,14 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "ckpt/base/member_file.h"
 #include "ckpt/base/scan_file.h"
 
 namespace titan::ckpt {
 namespace {
 
 constexpr std::uint64_t kLockTextLimit = 64 * 1024;
+constexpr mode_t kAllWrite = S_IWUSR | S_IWGRP | S_IWOTH;
 constexpr std::uint64_t kWriteBack = std::uint64_t{16} << 20;
 
 /// Repeats `call` while a signal interrupts it.
@@ -41,9 +43,23 @@ Status from_errno(int error, const std::string& path, const std::string& call, O
   return status;
 }
 
+/// As from_errno, for calls that read.
+Status from_read_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kNotFound) {
+  Status status = from_errno(error, path, call, missing);
+  if (status.code == Code::kFailed) status.code = read_errno_status(error, path, call).code;
+  return status;
+}
+
 FileType type_of(mode_t mode) {
   if (S_ISREG(mode)) return FileType::kFile;
+  if (S_ISLNK(mode)) return FileType::kLink;
   return S_ISDIR(mode) ? FileType::kDirectory : FileType::kOther;
+}
+
+FileInfo info_of(const struct stat& info) {
+  return {type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size), std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
+          static_cast<std::uint64_t>(info.st_nlink), static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino),
+          static_cast<std::uint64_t>(info.st_blocks) * 512, (info.st_mode & kAllWrite) != 0};
 }
 
 class PosixFile final : public File {
@@ -59,7 +75,7 @@ class PosixFile final : public File {
     const std::uint64_t end = offset + out.size();
     while (!out.empty()) {
       ssize_t got = retry([&] { return ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset)); });
-      if (got < 0) return from_errno(errno, path_, "pread at " + std::to_string(offset));
+      if (got < 0) return from_read_errno(errno, path_, "pread at " + std::to_string(offset), OnMissing::kFailed);
       if (got == 0)
         return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " + std::to_string(offset));
       offset += static_cast<std::uint64_t>(got);
@@ -89,7 +105,7 @@ class PosixFile final : public File {
 
   Result<std::uint64_t> size() override {
     struct stat info {};
-    if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
+    if (::fstat(fd_, &info) < 0) return from_read_errno(errno, path_, "fstat", OnMissing::kFailed);
     return static_cast<std::uint64_t>(info.st_size);
   }
 
@@ -99,6 +115,19 @@ class PosixFile final : public File {
     if (retry([&] { return ::fdatasync(fd_); }) < 0) lost_ = from_errno(errno, path_, "fdatasync");
     return lost_;
   }
+
+  Status set_read_only() override {
+    struct stat info {};
+    if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
+    if ((info.st_mode & kAllWrite) == 0 || ::fchmod(fd_, info.st_mode & 07777 & ~kAllWrite) == 0) return ok_status();
+    Status status = from_errno(errno, path_, "fchmod");
+    // What stores without permissions say, and servers that let only the owner of the share change them.
+    for (const int means_no : {EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL})
+      if (errno == means_no) status.code = Code::kUnsupported;
+    return status;
+  }
+
+  int release() { return std::exchange(fd_, -1); }
 
   Status close() override {
     if (fd_ < 0) return failed(path_ + ": close: already closed");
@@ -147,16 +176,25 @@ class PosixFs final : public Fs {
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {
     // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
-    int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
-    if (fd < 0) return from_errno(errno, path, "open", OnMissing::kNotFound);
-    auto file = std::make_unique<PosixFile>(fd, path);
-    struct stat info {};
-    if (::fstat(fd, &info) < 0) return from_errno(errno, path, "fstat");
-    if (!S_ISREG(info.st_mode)) return failed(path + ": open: expected a regular file");
-    return std::unique_ptr<File>(std::move(file));
+    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, Access::kCached);
   }
 
-  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_scan_file(path); }
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override {
+    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, Access::kScan);
+  }
+
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override {
+    TITAN_ASSIGN_OR_RETURN(const int fd, open_member_file(folder, member, O_RDONLY | O_NONBLOCK, walk()));
+    return for_reading(fd, join_path(folder, member), access);
+  }
+
+  Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override {
+    TITAN_ASSIGN_OR_RETURN(const int fd, open_member_file(folder, member, O_PATH, walk()));
+    const PosixFile file(fd, join_path(folder, member));
+    struct stat info {};
+    if (::fstat(fd, &info) < 0) return from_read_errno(errno, join_path(folder, member), "fstat");
+    return info_of(info);
+  }
 
   Status make_dir(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");
@@ -206,7 +244,7 @@ class PosixFs final : public Fs {
 
   Result<std::vector<DirEntry>> list(const std::string& path) override {
     std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-    if (!dir) return from_errno(errno, path, "opendir", errno == ENOENT ? OnMissing::kNotFound : OnMissing::kFailed);
+    if (!dir) return from_read_errno(errno, path, "opendir", errno == ENOENT ? OnMissing::kNotFound : OnMissing::kFailed);
     std::vector<DirEntry> entries;
     for (;;) {
       errno = 0;
@@ -219,23 +257,19 @@ class PosixFs final : public Fs {
         info.st_mode = DTTOIF(item->d_type);
       } else if (::fstatat(::dirfd(dir.get()), item->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
         if (errno == ENOENT) continue;  // removed since
-        return from_errno(errno, join_path(path, name), "fstatat");
+        return from_read_errno(errno, join_path(path, name), "fstatat", OnMissing::kFailed);
       }
       entries.push_back({std::move(name), type_of(info.st_mode)});
     }
-    if (errno != 0) return from_errno(errno, path, "readdir");
+    if (errno != 0) return from_read_errno(errno, path, "readdir", OnMissing::kFailed);
     std::sort(entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
     return entries;
   }
 
   Result<FileInfo> stat(const std::string& path) override {
     struct stat info {};
-    if (::lstat(path.c_str(), &info) < 0) return from_errno(errno, path, "lstat", OnMissing::kNotFound);
-    return FileInfo{type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size),
-                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
-                    static_cast<std::uint64_t>(info.st_nlink),
-                    static_cast<std::uint64_t>(info.st_dev),
-                    static_cast<std::uint64_t>(info.st_ino)};
+    if (::lstat(path.c_str(), &info) < 0) return from_read_errno(errno, path, "lstat");
+    return info_of(info);
   }
 
   Result<std::uint64_t> free_bytes(const std::string& path) override {
@@ -265,7 +299,7 @@ class PosixFs final : public Fs {
 
   Status reflink(const std::string& from, const std::string& to) override {
     int source = retry([&] { return ::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW); });
-    if (source < 0) return from_errno(errno, from, "open", OnMissing::kNotFound);
+    if (source < 0) return from_read_errno(errno, from, "open");
     PosixFile source_file(source, from);
     int fd = retry([&] { return ::open(to.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
     if (fd < 0) return from_errno(errno, to, "create");
@@ -288,11 +322,24 @@ class PosixFs final : public Fs {
 
   Result<std::string> real_path(const std::string& path) override {
     std::unique_ptr<char, void (*)(void*)> text(::realpath(path.c_str(), nullptr), std::free);
-    if (!text) return from_errno(errno, path, "realpath", OnMissing::kNotFound);
+    if (!text) return from_read_errno(errno, path, "realpath");
     return std::string(text.get());
   }
 
  private:
+  Walk walk() const { return no_replace_ == NoReplace::kFallback ? Walk::kByName : Walk::kKernel; }
+
+  /// Takes `fd`, or the errno of the open that gave none.
+  static Result<std::unique_ptr<File>> for_reading(int fd, const std::string& path, Access access) {
+    if (fd < 0) return from_read_errno(errno, path, "open");
+    auto file = std::make_unique<PosixFile>(fd, path);
+    struct stat info {};
+    if (::fstat(fd, &info) < 0) return from_read_errno(errno, path, "fstat", OnMissing::kFailed);
+    if (!S_ISREG(info.st_mode)) return failed(path + ": open: expected a regular file");
+    if (access == Access::kCached) return std::unique_ptr<File>(std::move(file));
+    return make_scan_file(file->release(), path, access);
+  }
+
   /// kUnsupported for the errors in `means_no`: the store cannot do this here, another way may work.
   static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path, const std::string& call) {
     Status status = from_errno(error, path, call, OnMissing::kNotFound);
@@ -333,6 +380,13 @@ Status errno_status(int error, const std::string& path, const std::string& call)
   }
   Status status = failed(path + ": " + call + ": " + reason);
   if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
+  return status;
+}
+
+Status read_errno_status(int error, const std::string& path, const std::string& call) {
+  Status status = errno_status(error, path, call);
+  // ENODATA: what the kernel says of a bad sector that is read past the page cache.
+  if (error == EIO || error == ENODATA) status.code = Code::kMediaError;
   return status;
 }
 

@@ -5,7 +5,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include "ckpt/base/fs_posix.h"
@@ -13,11 +17,13 @@
 namespace titan::ckpt {
 namespace {
 
+constexpr std::size_t kBounce = std::size_t{1} << 20;
+
 bool aligned(std::uint64_t value) { return value % kScanAlignment == 0; }
 
 class ScanFile final : public File {
  public:
-  ScanFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ScanFile(int fd, std::string path, Access access) : fd_(fd), path_(std::move(path)), access_(access) {}
   ~ScanFile() override {
     ::close(fd_);
     if (direct_ >= 0) ::close(direct_);
@@ -30,9 +36,9 @@ class ScanFile final : public File {
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
     const std::uint64_t end = offset + out.size();
     while (!out.empty()) {
-      const ssize_t got = read_some(offset, out);
+      const ssize_t got = access_ == Access::kPastCache ? read_from_store(offset, out) : read_some(offset, out);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return errno_status(errno, path_, "pread at " + std::to_string(offset));
+      if (got < 0) return read_errno_status(errno, path_, "pread at " + std::to_string(offset));
       if (got == 0)
         return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " + std::to_string(offset));
       offset += static_cast<std::uint64_t>(got);
@@ -47,7 +53,7 @@ class ScanFile final : public File {
   Status close() override { return ok_status(); }
   Result<std::uint64_t> size() override {
     struct stat info {};
-    if (::fstat(fd_, &info) < 0) return errno_status(errno, path_, "fstat");
+    if (::fstat(fd_, &info) < 0) return read_errno_status(errno, path_, "fstat");
     return static_cast<std::uint64_t>(info.st_size);
   }
 
@@ -72,29 +78,40 @@ class ScanFile final : public File {
     return ::preadv2(fd_, &first, 1, place, RWF_NOWAIT) == static_cast<ssize_t>(kScanAlignment);
   }
 
+  // Every byte from the store: whole blocks into a buffer of our own, of which the asked part is taken.
+  ssize_t read_from_store(std::uint64_t offset, std::span<std::byte> out) const {
+    const std::uint64_t begin = offset / kScanAlignment * kScanAlignment, skip = offset - begin;
+    const std::size_t wanted = std::min<std::size_t>(out.size(), kBounce - kScanAlignment);
+    const std::size_t blocks = (skip + wanted + kScanAlignment - 1) / kScanAlignment * kScanAlignment;
+    if (direct_ >= 0) {
+      const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(kScanAlignment, blocks), std::free);
+      if (!memory) throw std::bad_alloc();
+      const ssize_t got = ::pread(direct_, memory.get(), blocks, static_cast<off_t>(begin));
+      if (got < 0 && errno != EINVAL) return got;
+      if (got >= 0) {
+        const std::uint64_t there = static_cast<std::uint64_t>(got);
+        const std::size_t count = there > skip ? std::min<std::size_t>(wanted, there - skip) : 0;
+        std::memcpy(out.data(), static_cast<const std::byte*>(memory.get()) + skip, count);
+        return static_cast<ssize_t>(count);
+      }
+    }
+    (void)::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(blocks), POSIX_FADV_DONTNEED);  // the next best
+    return ::pread(fd_, out.data(), wanted, static_cast<off_t>(offset));
+  }
+
   int fd_, direct_ = -1;
   std::string path_;
+  Access access_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<File>> open_scan_file(const std::string& path) {
-  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  const int fd = ::open(path.c_str(), kFlags);
-  if (fd < 0) {
-    const int error = errno;
-    Status status = errno_status(error, path, "open");
-    if (error == ENOENT || error == ENOTDIR) status.code = Code::kNotFound;
-    return status;
-  }
-  auto file = std::make_unique<ScanFile>(fd, path);
-  struct stat info {};
-  if (::fstat(fd, &info) < 0) return errno_status(errno, path, "fstat");
-  if (!S_ISREG(info.st_mode)) return failed(path + ": open: expected a regular file");
+std::unique_ptr<File> make_scan_file(int fd, std::string path, Access access) {
+  auto file = std::make_unique<ScanFile>(fd, std::move(path), access);
   // By the open file and not by its path, so that both are the same file.
   const int direct = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (direct >= 0) file->use_direct(direct);  // not every store has it
-  return std::unique_ptr<File>(std::move(file));
+  return file;
 }
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// A file that is read once, front to back, at the speed of the disk: see Fs::open_scan.
+// A file that is read past the page cache: see Fs::open_scan and Access.
 #include <memory>
 #include <string>
 
@@ -7,7 +7,8 @@
 
 namespace titan::ckpt {
 
-/// What PosixFs::open_scan does. \error kNotFound, kFailed
-Result<std::unique_ptr<File>> open_scan_file(const std::string& path);
+/// Takes `fd`, a regular file that is open for reading. kScan: what is in memory already comes from there; kPastCache: nothing does, where
+/// the store can do that.
+std::unique_ptr<File> make_scan_file(int fd, std::string path, Access access);
 
 }  // namespace titan::ckpt

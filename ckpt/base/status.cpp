@@ -25,6 +25,7 @@ std::string Status::to_string() const {
 Status invalid(std::string message) { return {Code::kInvalid, std::move(message), {}, {}}; }
 Status unsupported(std::string message) { return {Code::kUnsupported, std::move(message), {}, {}}; }
 Status failed(std::string message) { return {Code::kFailed, std::move(message), {}, {}}; }
+Status media_error(std::string message) { return {Code::kMediaError, std::move(message), {}, {}}; }
 Status not_found(std::string message) { return {Code::kNotFound, std::move(message), {}, {}}; }
 Status locked(std::string message) { return {Code::kLocked, std::move(message), {}, {}}; }
 Status corrupt(std::string message) { return {Code::kCorrupt, std::move(message), {}, {}}; }
@@ -37,7 +38,8 @@ int exit_code(Code code) {
     case Code::kOk: return 0;
     case Code::kInvalid:
     case Code::kUnsupported: return 2;
-    case Code::kFailed: return 3;
+    case Code::kFailed:
+    case Code::kMediaError: return 3;
     case Code::kNotFound: return 10;
     case Code::kLocked: return 11;
     case Code::kCorrupt: return 12;
@@ -54,6 +56,7 @@ const char* code_name(Code code) {
     case Code::kInvalid: return "usage";
     case Code::kUnsupported: return "unsupported";
     case Code::kFailed: return "failed";
+    case Code::kMediaError: return "media_error";
     case Code::kNotFound: return "not_found";
     case Code::kLocked: return "locked";
     case Code::kCorrupt: return "corruption";

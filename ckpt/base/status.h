@@ -12,6 +12,7 @@ enum class Code {
   kInvalid,       ///< usage or configuration that cannot work (exit 2)
   kUnsupported,   ///< not built yet, or asks for something we lack (exit 2)
   kFailed,        ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit 3)
+  kMediaError,    ///< the store cannot give back bytes or names that it holds (EIO while reading; exit 3). No proof of damage
   kNotFound,      ///< no checkpoint, tensor or path there (exit 10)
   kLocked,        ///< a live run owns the folder (exit 11)
   kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit 12)
@@ -43,6 +44,7 @@ inline Status ok_status() { return {}; }
 Status invalid(std::string message);
 Status unsupported(std::string message);
 Status failed(std::string message);
+Status media_error(std::string message);
 Status not_found(std::string message);
 Status locked(std::string message);
 Status corrupt(std::string message);

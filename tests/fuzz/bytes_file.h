@@ -42,7 +42,7 @@ class BytesFolder final : public ckpt::Fs {
     if (found == files_.end()) return ckpt::not_found(path);
     ckpt::FileInfo info;
     info.type = ckpt::FileType::kFile;
-    info.size = found->second.size();
+    info.size = info.allocated = found->second.size();
     return info;
   }
   ckpt::Result<std::unique_ptr<ckpt::File>> create(const std::string&) override { return no(); }

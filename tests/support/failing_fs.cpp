@@ -12,8 +12,13 @@ const char* op_name(Op op) {
   static constexpr const char* kNames[] = {"create", "open_read", "pread", "pwrite", "truncate", "size", "datasync",
                                            "close", "make_dir", "remove_file", "remove_dir", "rename",
                                            "rename_noreplace", "sync_dir", "list", "stat", "free_bytes", "lock", "lock_write",
-                                           "link", "reflink", "exchange", "real_path"};
+                                           "link", "reflink", "exchange", "real_path", "set_read_only"};
   return kNames[static_cast<std::size_t>(op)];
+}
+
+// Those whose EIO PosixFs calls a media error.
+static bool reads(Op op) {
+  return op == Op::kOpenRead || op == Op::kPread || op == Op::kSize || op == Op::kList || op == Op::kStat || op == Op::kRealPath;
 }
 
 struct FailingFs::State {
@@ -37,7 +42,8 @@ struct FailingFs::State {
     fired = true;
     if (op == Op::kDatasync) lost.insert(path);
     if (written_before) *written_before = fault->written_before;
-    return fault->status ? *fault->status : errno_status(fault->error, path, op_name(op));
+    if (fault->status) return *fault->status;
+    return reads(op) ? read_errno_status(fault->error, path, op_name(op)) : errno_status(fault->error, path, op_name(op));
   }
 };
 
@@ -75,6 +81,10 @@ class FailingFile final : public File {
   Status datasync() override {
     TITAN_RETURN_IF_ERROR(state_->enter(Op::kDatasync, path_));
     return inner_->datasync();
+  }
+  Status set_read_only() override {
+    TITAN_RETURN_IF_ERROR(state_->enter(Op::kSetReadOnly, path_));
+    return inner_->set_read_only();
   }
   Status close() override {
     Status injected = state_->enter(Op::kClose, path_);
@@ -156,6 +166,18 @@ Result<std::unique_ptr<File>> FailingFs::open_read(const std::string& path) {
   TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_read(path));
   return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
+}
+
+Result<std::unique_ptr<File>> FailingFs::open_member(const std::string& folder, const std::string& member, Access access) {
+  const std::string path = join_path(folder, member);
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_member(folder, member, access));
+  return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
+}
+
+Result<FileInfo> FailingFs::stat_member(const std::string& folder, const std::string& member) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kStat, join_path(folder, member)));
+  return inner_.stat_member(folder, member);
 }
 
 Status FailingFs::make_dir(const std::string& path) {

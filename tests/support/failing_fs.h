@@ -14,7 +14,7 @@ namespace titan::ckpt::testing {
 enum class Op {
   kCreate, kOpenRead, kPread, kPwrite, kTruncate, kSize, kDatasync, kClose, kMakeDir, kRemoveFile, kRemoveDir,
   kRename, kRenameNoReplace, kSyncDir, kList, kStat, kFreeBytes, kLock, kLockWrite,
-  kLink, kReflink, kExchange, kRealPath,
+  kLink, kReflink, kExchange, kRealPath, kSetReadOnly,
 };
 const char* op_name(Op op);
 
@@ -55,6 +55,9 @@ class FailingFs final : public Fs {
 
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Result<std::unique_ptr<File>> open_read(const std::string& path) override;
+  /// A kOpenRead and a kStat of the joined path.
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override;
+  Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
   Status make_dir(const std::string& path) override;
   Status remove_file(const std::string& path) override;
   Status remove_dir(const std::string& path) override;

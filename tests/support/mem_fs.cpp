@@ -13,6 +13,7 @@ namespace titan::ckpt::testing {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr int kMostLinks = 40;
 using Page = std::array<std::byte, kPage>;
 
 Status missing(const std::string& path, const char* call) {
@@ -28,6 +29,9 @@ struct MemFs::Node {
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;
   bool locked = false;
+  bool writable = true;
+  std::uint64_t names = 0;  // that lead here
+  std::string target;       // of a symbolic link
   std::map<std::uint64_t, Page> pages;  // a page that is not there reads as zeros
   std::map<std::string, std::shared_ptr<Node>> children;
 };
@@ -50,18 +54,55 @@ struct MemFs::State {
       return found == dir->children.end() ? nullptr : found->second;
     }
     bool has_dir() const { return dir && dir->type == FileType::kDirectory; }
+    void put(const std::shared_ptr<Node>& node) const {
+      take();
+      dir->children[name] = node;
+      ++node->names;
+    }
+    void take() const {
+      if (const std::shared_ptr<Node> old = node()) --old->names;
+      dir->children.erase(name);
+    }
   };
 
-  Place place(const std::string& path) {
-    Place at{root, ""};
+  enum class Last { kKept, kFollowed };  // a link that is the last name
+
+  // `real`: gets the names from the root on.
+  Place place(const std::string& path, Last last = Last::kKept, std::vector<std::string>* real = nullptr) {
+    std::vector<Place> way{{root, ""}};
+    std::vector<std::string> ahead = parts_backwards(path);
+    for (int links = 0; !ahead.empty();) {
+      const std::string part = ahead.back();
+      ahead.pop_back();
+      if (part == "..") {
+        if (way.size() > 1) way.pop_back();
+        continue;
+      }
+      const Place at{way.back().node(), part};
+      const std::shared_ptr<Node> node = at.node();
+      if (node && node->type == FileType::kLink && (!ahead.empty() || last == Last::kFollowed)) {
+        if (++links > kMostLinks) return {};
+        for (std::string& name : parts_backwards(node->target)) ahead.push_back(std::move(name));
+        if (node->target.starts_with('/')) way.resize(1);
+        continue;
+      }
+      way.push_back(at);
+    }
+    if (real)
+      for (std::size_t i = 1; i < way.size(); ++i) real->push_back(way[i].name);
+    return way.back();
+  }
+
+  static std::vector<std::string> parts_backwards(const std::string& path) {
+    std::vector<std::string> parts;
     for (std::size_t begin = 0; begin <= path.size();) {
       const std::size_t end = std::min(path.find('/', begin), path.size());
       const std::string part = path.substr(begin, end - begin);
       begin = end + 1;
-      if (part.empty() || part == ".") continue;
-      at = {at.node(), part};
+      if (!part.empty() && part != ".") parts.push_back(part);
     }
-    return at;
+    std::reverse(parts.begin(), parts.end());
+    return parts;
   }
 
   void touch(Node& node) { node.mtime_ns = clock_ns += 1000; }
@@ -170,6 +211,12 @@ class MemFile final : public File {
     std::lock_guard guard(state_->mutex);
     return node_ ? ok_status() : errno_status(EBADF, path_, "fdatasync");
   }
+  Status set_read_only() override {
+    std::lock_guard guard(state_->mutex);
+    if (!node_) return errno_status(EBADF, path_, "fchmod");
+    node_->writable = false;
+    return ok_status();
+  }
   Status close() override {
     std::lock_guard guard(state_->mutex);
     if (!node_) return failed(path_ + ": close: already closed");
@@ -218,7 +265,8 @@ Result<std::unique_ptr<File>> MemFs::create(const std::string& path) {
   State::Place at = state_->place(path);
   if (at.node()) return errno_status(EEXIST, path, "create");
   if (!at.has_dir()) return errno_status(ENOENT, path, "create");
-  std::shared_ptr<Node> node = at.dir->children[at.name] = state_->make_node(FileType::kFile);
+  const std::shared_ptr<Node> node = state_->make_node(FileType::kFile);
+  at.put(node);
   return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kReadWrite));
 }
 
@@ -226,6 +274,7 @@ Result<std::unique_ptr<File>> MemFs::open_read(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();
   if (!node) return missing(path, "open");
+  if (node->type == FileType::kLink) return errno_status(ELOOP, path, "open");
   if (node->type != FileType::kFile) return failed(path + ": open: expected a regular file");
   return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kRead));
 }
@@ -235,7 +284,7 @@ Status MemFs::make_dir(const std::string& path) {
   State::Place at = state_->place(path);
   if (at.node()) return errno_status(EEXIST, path, "mkdir");
   if (!at.has_dir()) return errno_status(ENOENT, path, "mkdir");
-  at.dir->children[at.name] = state_->make_node(FileType::kDirectory);
+  at.put(state_->make_node(FileType::kDirectory));
   return ok_status();
 }
 
@@ -245,7 +294,7 @@ Status MemFs::remove_file(const std::string& path) {
   std::shared_ptr<Node> node = at.node();
   if (!node) return missing(path, "unlink");
   if (node->type == FileType::kDirectory) return errno_status(EISDIR, path, "unlink");
-  at.dir->children.erase(at.name);
+  at.take();
   return ok_status();
 }
 
@@ -261,7 +310,7 @@ Status MemFs::remove_dir(const std::string& path) {
   }
   if (!node->children.empty()) return errno_status(ENOTEMPTY, path, "rmdir");
   if (at.name.empty()) return errno_status(EBUSY, path, "rmdir");
-  at.dir->children.erase(at.name);
+  at.take();
   return ok_status();
 }
 
@@ -280,8 +329,8 @@ Status MemFs::rename(const std::string& from, const std::string& to) {
     status.code = Code::kNotFound;
     return status;
   }
-  source.dir->children.erase(source.name);
-  target.dir->children[target.name] = node;
+  source.take();
+  target.put(node);
   return ok_status();
 }
 
@@ -291,21 +340,21 @@ Status MemFs::rename_noreplace(const std::string& from, const std::string& to) {
   std::shared_ptr<Node> node = source.node();
   if (!node || !target.has_dir()) return missing(from, ("rename to " + to).c_str());
   if (target.node()) return failed(from + ": rename to " + to + ": the target exists");
-  source.dir->children.erase(source.name);
-  target.dir->children[target.name] = node;
+  source.take();
+  target.put(node);
   return ok_status();
 }
 
 Status MemFs::sync_dir(const std::string& path) {
   std::lock_guard guard(state_->mutex);
-  std::shared_ptr<Node> node = state_->place(path).node();
+  std::shared_ptr<Node> node = state_->place(path, State::Last::kFollowed).node();
   if (!node || node->type != FileType::kDirectory) return errno_status(node ? ENOTDIR : ENOENT, path, "open for fsync");
   return ok_status();
 }
 
 Result<std::vector<DirEntry>> MemFs::list(const std::string& path) {
   std::lock_guard guard(state_->mutex);
-  std::shared_ptr<Node> node = state_->place(path).node();
+  std::shared_ptr<Node> node = state_->place(path, State::Last::kFollowed).node();
   if (!node) return missing(path, "opendir");
   if (node->type != FileType::kDirectory) return errno_status(ENOTDIR, path, "opendir");
   std::vector<DirEntry> entries;
@@ -313,27 +362,16 @@ Result<std::vector<DirEntry>> MemFs::list(const std::string& path) {
   return entries;
 }
 
-namespace {
-
-/// How many names below `dir` lead to `node`.
-std::uint64_t names_of(const MemFs::Node& dir, const MemFs::Node* node) {
-  std::uint64_t names = 0;
-  for (const auto& [name, child] : dir.children) names += (child.get() == node ? 1 : 0) + names_of(*child, node);
-  return names;
-}
-
-}  // namespace
-
 Result<FileInfo> MemFs::stat(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();
   if (!node) return missing(path, "lstat");
-  return FileInfo{node->type, node->size, node->mtime_ns, names_of(*state_->root, node.get()), 1, reinterpret_cast<std::uint64_t>(node.get())};
+  return FileInfo{node->type, node->size, node->mtime_ns, node->names, 1, reinterpret_cast<std::uint64_t>(node.get()), node->pages.size() * kPage, node->writable};
 }
 
 Result<std::uint64_t> MemFs::free_bytes(const std::string& path) {
   std::lock_guard guard(state_->mutex);
-  if (!state_->place(path).node()) return missing(path, "statvfs");
+  if (!state_->place(path, State::Last::kFollowed).node()) return missing(path, "statvfs");
   return state_->capacity - *state_->used;
 }
 
@@ -342,7 +380,8 @@ Result<std::unique_ptr<FileLock>> MemFs::lock(const std::string& path) {
   State::Place at = state_->place(path);
   if (!at.has_dir()) return errno_status(ENOENT, path, "open of the lock");
   std::shared_ptr<Node> node = at.node();
-  if (!node) node = at.dir->children[at.name] = state_->make_node(FileType::kFile);
+  if (!node) at.put(node = state_->make_node(FileType::kFile));
+  if (node->type == FileType::kLink) return errno_status(ELOOP, path, "open of the lock");
   if (node->type != FileType::kFile) return errno_status(EISDIR, path, "open of the lock");
   if (node->locked) {
     std::string text(node->size, '\0');
@@ -368,7 +407,7 @@ Status MemFs::link(const std::string& from, const std::string& to) {
     status.code = Code::kUnsupported;
     return status;
   }
-  target.dir->children[target.name] = node;
+  target.put(node);
   return ok_status();
 }
 
@@ -379,6 +418,27 @@ Status MemFs::exchange(const std::string& a, const std::string& b) {
   if (!one || !two) return missing(one ? b : a, ("exchange with " + b).c_str());
   first.dir->children[first.name] = two;
   second.dir->children[second.name] = one;
+  return ok_status();
+}
+
+Result<std::string> MemFs::real_path(const std::string& path) {
+  std::lock_guard guard(state_->mutex);
+  std::vector<std::string> names;
+  if (!state_->place(path, State::Last::kFollowed, &names).node()) return missing(path, "realpath");
+  std::string text;
+  for (const std::string& name : names) text += "/" + name;
+  return text.empty() ? "/" : text;
+}
+
+Status MemFs::symlink(const std::string& target, const std::string& path) {
+  std::lock_guard guard(state_->mutex);
+  State::Place at = state_->place(path);
+  if (at.node()) return errno_status(EEXIST, path, "symlink");
+  if (!at.has_dir()) return errno_status(ENOENT, path, "symlink");
+  const std::shared_ptr<Node> node = state_->make_node(FileType::kLink);
+  node->target = target;
+  node->size = target.size();
+  at.put(node);
   return ok_status();
 }
 

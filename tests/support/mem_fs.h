@@ -10,7 +10,8 @@
 
 namespace titan::ckpt::testing {
 
-/// Files are sparse (pages of 4 KiB), so that tests may write at terabyte offsets. Paths are taken from "/".
+/// Files are sparse (pages of 4 KiB), so that tests may write at terabyte offsets. Paths are taken from "/". Symbolic links on the way of
+/// a path are followed, the last name only where PosixFs follows it (list, sync_dir, free_bytes, real_path).
 class MemFs final : public Fs {
  public:
   struct Node;   ///< an inode
@@ -34,6 +35,10 @@ class MemFs final : public Fs {
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Status link(const std::string& from, const std::string& to) override;
   Status exchange(const std::string& a, const std::string& b) override;
+  Result<std::string> real_path(const std::string& path) override;
+
+  /// Makes `path` a symbolic link that leads to `target`, which need not be there.
+  Status symlink(const std::string& target, const std::string& path);
 
   /// Damages an existing file behind everybody's back.
   Status overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> data);

@@ -28,7 +28,7 @@ TEST(PosixFs, NeverFollowsASymbolicLinkToAFile) {
   EXPECT_EQ(fs.open_read(dir / "link").status().code, Code::kFailed);
   EXPECT_EQ(fs.create(dir / "dangling").status().code, Code::kFailed);
   EXPECT_EQ(fs.lock(dir / "link").status().code, Code::kFailed);
-  EXPECT_EQ(fs.stat(dir / "link")->type, FileType::kOther);
+  EXPECT_EQ(fs.stat(dir / "link")->type, FileType::kLink);
   EXPECT_EQ(fs.stat(dir / "missing").status().code, Code::kNotFound) << "nothing came into being behind the link";
 }
 
@@ -77,6 +77,26 @@ TEST(PosixFs, MessagesNamePathCallAndReason) {
   EXPECT_THAT(status.message, HasSubstr(dir / "no/d"));
   EXPECT_THAT(status.message, HasSubstr("mkdir"));
   EXPECT_THAT(status.message, HasSubstr("No such file or directory"));
+}
+
+TEST(PosixFs, OnlyAnErrorOfTheStoreWhileReadingIsAMediaError) {
+  for (const int error : {EIO, ENODATA}) EXPECT_EQ(read_errno_status(error, "/f", "pread").code, Code::kMediaError);
+  for (const int error : {EACCES, EMFILE, ENOMEM, ESTALE, ENOSPC}) EXPECT_EQ(read_errno_status(error, "/f", "pread").code, Code::kFailed);
+  EXPECT_EQ(errno_status(EIO, "/f", "pwrite").code, Code::kFailed) << "a write that failed says nothing of what is stored";
+}
+
+TEST(PosixFs, AReadOnlyFileKeepsWhatTheUmaskAllows) {
+  TempDir dir;
+  for (const auto& [mask, mode] : {std::pair<mode_t, mode_t>{022, 0444}, {077, 0400}, {027, 0440}}) {
+    const mode_t before = ::umask(mask);
+    auto file = posix_fs().create(dir / std::to_string(mask));
+    ::umask(before);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->set_read_only().ok());
+    struct stat info {};
+    ASSERT_EQ(::stat((dir / std::to_string(mask)).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, mode);
+  }
 }
 
 TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {

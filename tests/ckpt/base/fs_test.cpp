@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "ckpt/base/fs_posix.h"
@@ -42,6 +43,13 @@ class FsConformance : public ::testing::TestWithParam<Kind> {
   }
   std::string at(const std::string& name) const { return root_ + "/" + name; }
   Fs& fs() { return *fs_; }
+  void symlink(const std::string& target, const std::string& path) {
+    if (auto* memory = dynamic_cast<testing::MemFs*>(fs_.get())) {
+      ASSERT_TRUE(memory->symlink(target, path).ok());
+    } else {
+      std::filesystem::create_symlink(target, path);
+    }
+  }
 
   testing::TempDir temp_;
   std::unique_ptr<Fs> fs_;
@@ -315,6 +323,103 @@ TEST_P(FsConformance, TheRealPathIsOneSpellingForAll) {
   for (const char* spelling : {"d/", "./d", "d/../d", "d//."}) EXPECT_EQ(*fs().real_path(at(spelling)), *real) << spelling;
   EXPECT_EQ(*fs().real_path(at("d/f")), *real + "/f");
   EXPECT_EQ(fs().real_path(at("none")).status().code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, ALinkIsTypedAsOneAndFollowedOnTheWayOnly) {
+  ASSERT_TRUE(put_text(fs(), at("d/f"), "text").ok());
+  symlink("d", at("to-folder"));
+  symlink(at("d/f"), at("to-file"));
+  symlink("../d/../d", at("d/round"));
+  symlink("nothing", at("dangling"));
+  symlink("loop", at("loop"));
+  for (const char* name : {"to-folder", "to-file", "d/round", "dangling", "loop"}) EXPECT_EQ(fs().stat(at(name))->type, FileType::kLink) << name;
+  EXPECT_THAT(*fs().list(root_), ::testing::Contains(DirEntry{"to-file", FileType::kLink}));
+  EXPECT_EQ(get_text(fs(), at("to-folder/f")), "text");
+  EXPECT_EQ(get_text(fs(), at("d/round/round/f")), "text");
+  EXPECT_EQ(fs().open_read(at("to-file")).status().code, Code::kFailed) << "the last name is not followed";
+  EXPECT_EQ(fs().create(at("dangling")).status().code, Code::kFailed);
+  EXPECT_EQ(fs().stat(at("nothing")).status().code, Code::kNotFound) << "nothing came into being behind the link";
+  EXPECT_EQ(fs().lock(at("to-file")).status().code, Code::kFailed);
+  EXPECT_FALSE(fs().open_read(at("loop/f")).ok());
+  EXPECT_THAT(*fs().list(at("to-folder")), ::testing::Contains(DirEntry{"f", FileType::kFile}));
+  EXPECT_TRUE(fs().sync_dir(at("to-folder")).ok());
+  ASSERT_TRUE(fs().rename(at("to-folder"), at("renamed")).ok()) << "the link itself, not the folder";
+  EXPECT_EQ(fs().stat(at("renamed"))->type, FileType::kLink);
+  ASSERT_TRUE(fs().remove_file(at("renamed")).ok());
+  EXPECT_EQ(get_text(fs(), at("d/f")), "text");
+}
+
+TEST_P(FsConformance, TheRealPathFollowsEveryLink) {
+  ASSERT_TRUE(put_text(fs(), at("d/f"), "").ok());
+  symlink("d", at("one"));
+  symlink(at("one/f"), at("two"));
+  EXPECT_EQ(*fs().real_path(at("two")), *fs().real_path(at("d/f")));
+  EXPECT_EQ(*fs().real_path(at("one/../one")), *fs().real_path(at("d")));
+  symlink("nothing", at("dangling"));
+  EXPECT_EQ(fs().real_path(at("dangling")).status().code, Code::kNotFound);
+}
+
+TEST_P(FsConformance, AMemberIsReachedThroughItsFolderAndThroughNoLinkBelowIt) {
+  ASSERT_TRUE(put_text(fs(), at("outside/f"), "outside").ok());
+  ASSERT_TRUE(put_text(fs(), at("step/model/f"), "inside").ok());
+  symlink("../../outside/f", at("step/model/link"));
+  symlink("../outside", at("step/hf"));
+  symlink("model", at("step/near"));
+  symlink("step", at("alias"));
+  for (const char* folder : {"step", "alias"}) {
+    for (const Access access : {Access::kCached, Access::kScan, Access::kPastCache}) {
+      auto file = fs().open_member(at(folder), "model/f", access);
+      ASSERT_TRUE(file.ok()) << file.status().to_string();
+      EXPECT_EQ(read(**file, 0, 6), "inside");
+      EXPECT_EQ(read(**file, 3, 2), "id");
+    }
+    EXPECT_EQ(fs().stat_member(at(folder), "model/f")->size, 6u);
+    EXPECT_EQ(fs().stat_member(at(folder), "model")->type, FileType::kDirectory);
+    for (const std::string member : {"model/link", "hf/f", "near/f", "hf", "hf/none"}) {
+      const Status stat = fs().stat_member(at(folder), member).status(), open = fs().open_member(at(folder), member).status();
+      for (const Status& status : {stat, open}) {
+        EXPECT_EQ(status.code, Code::kCorrupt) << member << ": " << status.to_string();
+        EXPECT_THAT(status.message, HasSubstr(at(folder) + "/" + (member == "model/link" ? member : member.substr(0, member.find('/'))))) << "names the link";
+        EXPECT_THAT(status.message, HasSubstr("symbolic link"));
+      }
+    }
+  }
+}
+
+TEST_P(FsConformance, AMemberThatIsNotThereIsNotFoundAndAFolderIsNoFile) {
+  ASSERT_TRUE(put_text(fs(), at("step/f"), "x").ok());
+  for (const char* member : {"none", "none/f", "f/g"}) {
+    EXPECT_EQ(fs().stat_member(at("step"), member).status().code, Code::kNotFound) << member;
+    EXPECT_EQ(fs().open_member(at("step"), member).status().code, Code::kNotFound) << member;
+  }
+  EXPECT_EQ(fs().open_member(at("no-step"), "f").status().code, Code::kNotFound);
+  ASSERT_TRUE(fs().make_dir(at("step/d")).ok());
+  EXPECT_EQ(fs().open_member(at("step"), "d").status().code, Code::kFailed);
+}
+
+TEST_P(FsConformance, AReadOnlyFileIsStillWrittenByWhoHasItOpenAndStillRemoved) {
+  auto file = fs().create(at("f"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(fs().stat(at("f"))->writable);
+  ASSERT_TRUE((*file)->set_read_only().ok());
+  ASSERT_TRUE((*file)->set_read_only().ok()) << "a second time";
+  ASSERT_TRUE((*file)->pwrite(0, bytes("text")).ok());
+  EXPECT_FALSE(fs().stat(at("f"))->writable);
+  EXPECT_EQ(get_text(fs(), at("f")), "text");
+  ASSERT_TRUE(fs().link(at("f"), at("g")).ok());
+  EXPECT_FALSE(fs().stat(at("g"))->writable) << "it belongs to the file, not to the name";
+  EXPECT_TRUE(fs().remove_file(at("f")).ok());
+}
+
+TEST_P(FsConformance, WhatIsOnDiskIsToldApartFromTheSize) {
+  auto sparse = fs().create(at("sparse"));
+  ASSERT_TRUE(sparse.ok());
+  ASSERT_TRUE((*sparse)->truncate(std::uint64_t{1} << 30).ok());
+  EXPECT_EQ(fs().stat(at("sparse"))->allocated, 0u);
+  ASSERT_TRUE((*sparse)->pwrite(1 << 20, bytes(std::string(100'000, 'x'))).ok());
+  ASSERT_TRUE((*sparse)->datasync().ok());
+  EXPECT_GE(fs().stat(at("sparse"))->allocated, 100'000u);
+  EXPECT_LT(fs().stat(at("sparse"))->allocated, 1u << 20);
 }
 
 }  // namespace

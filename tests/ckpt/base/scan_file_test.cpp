@@ -27,29 +27,33 @@ class ScanFile : public ::testing::Test {
   std::vector<char> bytes_;
 };
 
-TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBuffer) {
-  const auto file = posix_fs().open_scan(folder_ + "/file");
-  ASSERT_TRUE(file.ok()) << file.status().to_string();
-  EXPECT_EQ(*(*file)->size(), bytes_.size());
-  const std::unique_ptr<std::byte, decltype(&free)> memory(static_cast<std::byte*>(aligned_alloc(kScanAlignment, 5 * kScanAlignment)), free);
-  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, kScanAlignment - 1, kScanAlignment, 2 * kScanAlignment, bytes_.size() - 1}) {
-    for (const std::size_t shift : {0, 1, 512}) {
-      for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{kScanAlignment}, bytes_.size() - offset}) {
-        if (offset + size > bytes_.size()) continue;
-        const std::span<std::byte> out(memory.get() + shift, size);
-        ASSERT_TRUE((*file)->pread(offset, out).ok()) << offset << " " << size;
-        EXPECT_EQ(std::memcmp(out.data(), bytes_.data() + offset, size), 0) << offset << " " << shift << " " << size;
+TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBufferThroughAndPastTheCache) {
+  for (const Access access : {Access::kScan, Access::kPastCache}) {
+    const auto file = posix_fs().open_member(folder_, "file", access);
+    ASSERT_TRUE(file.ok()) << file.status().to_string();
+    EXPECT_EQ(*(*file)->size(), bytes_.size());
+    const std::unique_ptr<std::byte, decltype(&free)> memory(static_cast<std::byte*>(aligned_alloc(kScanAlignment, 5 * kScanAlignment)), free);
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, kScanAlignment - 1, kScanAlignment, 2 * kScanAlignment, bytes_.size() - 1}) {
+      for (const std::size_t shift : {0, 1, 512}) {
+        for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{kScanAlignment}, bytes_.size() - offset}) {
+          if (offset + size > bytes_.size()) continue;
+          const std::span<std::byte> out(memory.get() + shift, size);
+          ASSERT_TRUE((*file)->pread(offset, out).ok()) << offset << " " << size;
+          EXPECT_EQ(std::memcmp(out.data(), bytes_.data() + offset, size), 0) << offset << " " << shift << " " << size;
+        }
       }
     }
   }
 }
 
 TEST_F(ScanFile, NamesTheEndOfAFileThatIsTooShort) {
-  const auto file = posix_fs().open_scan(folder_ + "/file");
-  std::vector<std::byte> out(200);
-  const Status status = (*file)->pread(bytes_.size() - 100, out);
-  EXPECT_EQ(status.code, Code::kCorrupt);
-  EXPECT_THAT(status.message, ::testing::HasSubstr(std::to_string(bytes_.size())));
+  for (const Access access : {Access::kScan, Access::kPastCache}) {
+    const auto file = posix_fs().open_member(folder_, "file", access);
+    std::vector<std::byte> out(200);
+    const Status status = (*file)->pread(bytes_.size() - 100, out);
+    EXPECT_EQ(status.code, Code::kCorrupt);
+    EXPECT_THAT(status.message, ::testing::HasSubstr(std::to_string(bytes_.size())));
+  }
 }
 
 TEST_F(ScanFile, IsForReadingOnlyAndOnlyForRegularFiles) {
@@ -58,6 +62,17 @@ TEST_F(ScanFile, IsForReadingOnlyAndOnlyForRegularFiles) {
   EXPECT_EQ((*file)->truncate(0).code, Code::kFailed);
   EXPECT_EQ(posix_fs().open_scan(folder_ + "/nothing").status().code, Code::kNotFound);
   EXPECT_EQ(posix_fs().open_scan(folder_).status().code, Code::kFailed);
+}
+
+TEST_F(ScanFile, ReadsALongRunPastTheCacheFromAnOddOffset) {
+  std::string text(3'000'001, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i % 253);
+  std::ofstream(folder_ + "/long", std::ios::binary) << text;
+  const auto file = posix_fs().open_member(folder_, "long", Access::kPastCache);
+  ASSERT_TRUE(file.ok());
+  std::string read(text.size() - 7, '?');
+  ASSERT_TRUE((*file)->pread(7, std::as_writable_bytes(std::span(read))).ok());
+  EXPECT_EQ(read, text.substr(7));
 }
 
 }  // namespace

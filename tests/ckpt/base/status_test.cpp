@@ -12,7 +12,8 @@ TEST(Status, EveryCodeHasItsPublishedExitCodeAndName) {
     const char* name;
   };
   for (const Case& c : {Case{Code::kOk, 0, "ok"}, {Code::kInvalid, 2, "usage"}, {Code::kUnsupported, 2, "unsupported"},
-                        {Code::kFailed, 3, "failed"}, {Code::kNotFound, 10, "not_found"}, {Code::kLocked, 11, "locked"},
+                        {Code::kFailed, 3, "failed"}, {Code::kMediaError, 3, "media_error"},
+                        {Code::kNotFound, 10, "not_found"}, {Code::kLocked, 11, "locked"},
                         {Code::kCorrupt, 12, "corruption"}, {Code::kIncompatible, 13, "incompatible"},
                         {Code::kInterrupted, 130, "interrupted"}, {Code::kTerminated, 143, "terminated"}}) {
     EXPECT_EQ(exit_code(c.code), c.exit) << c.name;

@@ -1,0 +1,91 @@
+#include "ckpt/base/member_file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "ckpt/base/fs_posix.h"
+
+namespace titan::ckpt {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+Status open_error(int error, const std::string& path) {
+  Status status = read_errno_status(error, path, "open");
+  if (error == ENOENT || error == ENOTDIR) status.code = Code::kNotFound;
+  return status;
+}
+
+int open_at(int dir, const std::string& name, int flags) {
+  int fd = ::openat(dir, name.c_str(), flags | O_CLOEXEC);
+  while (fd < 0 && errno == EINTR) fd = ::openat(dir, name.c_str(), flags | O_CLOEXEC);
+  return fd;
+}
+
+int open_beneath(int dir, const std::string& member, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  long fd = ::syscall(SYS_openat2, dir, member.c_str(), &how, sizeof how);
+  while (fd < 0 && errno == EINTR) fd = ::syscall(SYS_openat2, dir, member.c_str(), &how, sizeof how);
+  return static_cast<int>(fd);
+}
+
+bool is_link(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
+// Each name is opened without following it and looked at, so nothing can be exchanged in between.
+Result<int> by_name(Descriptor dir, const std::string& folder, const std::string& member, int flags) {
+  for (std::size_t begin = 0; begin <= member.size();) {
+    const std::size_t end = std::min(member.find('/', begin), member.size());
+    const std::string name = member.substr(begin, end - begin), path = join_path(folder, member.substr(0, end));
+    begin = end + 1;
+    if (name.empty() || name == "..") return corrupt(path + ": not a name of something inside " + folder);
+    const bool last = end == member.size();
+    Descriptor next(open_at(dir.get(), name, (last ? flags : O_PATH) | O_NOFOLLOW));
+    if (next.get() < 0) return errno == ELOOP ? link_refused(path) : open_error(errno, path);
+    if (is_link(next.get())) return link_refused(path);
+    dir = std::move(next);
+  }
+  return dir.release();
+}
+
+}  // namespace
+
+Result<int> open_member_file(const std::string& folder, const std::string& member, int flags, Walk walk) {
+  Descriptor dir(open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY));
+  if (dir.get() < 0) return open_error(errno, folder);
+  if (walk == Walk::kKernel) {
+    const int fd = open_beneath(dir.get(), member, flags);
+    if (fd >= 0) return fd;
+    // Not there before Linux 5.6, and some containers forbid it. Of a link the walk by name says which one it is.
+    if (errno != ENOSYS && errno != EPERM && errno != ELOOP && errno != EXDEV) return open_error(errno, join_path(folder, member));
+  }
+  return by_name(std::move(dir), folder, member, flags);
+}
+
+}  // namespace titan::ckpt
