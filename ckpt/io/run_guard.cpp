@@ -25,18 +25,31 @@ bool has_lock(Fs& fs, const std::string& folder) {
   return kLockPrefix.starts_with(begin);
 }
 
-// Upwards by the text of a path alone, as far as that says where up is.
-std::optional<std::string> nearest_lock(Fs& fs, std::string folder) {
-  for (;; folder = without_slashes(parent_path(folder))) {
-    if (has_lock(fs, folder)) return folder;
+// Upwards by the text of a path alone, as far as that says where up is. The lock of a folder of steps says nothing about the run that it
+// belongs to: with `above` the search begins in the next folder.
+std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
+  for (;; folder = without_slashes(parent_path(folder)), above = false) {
+    if (!above && has_lock(fs, folder)) return folder;
     if (folder == "/" || base_name(folder) == "." || base_name(folder) == "..") return std::nullopt;
   }
 }
 
 bool same_folder(Fs& fs, const std::string& a, const std::string& b) {
   const auto real_a = fs.real_path(a), real_b = fs.real_path(b);
-  return real_a.ok() && real_b.ok() ? *real_a == *real_b : a == b;
+  if (!real_a.ok() || !real_b.ok()) return a == b;
+  if (*real_a == *real_b) return true;
+  // One folder may have two real paths, by a bind mount.
+  const auto one = fs.stat(*real_a), two = fs.stat(*real_b);
+  return one.ok() && two.ok() && one->inode != 0 && one->device == two->device && one->inode == two->inode;
 }
+
+void add_folder(Fs& fs, std::vector<std::string>& folders, const std::string& folder) {
+  for (const std::string& known : folders)
+    if (same_folder(fs, known, folder)) return;
+  folders.push_back(folder);
+}
+
+bool called_checkpoint(const std::string& path) { return base_name(path) == "checkpoint"; }
 
 }  // namespace
 
@@ -45,21 +58,34 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
   const auto resolved = fs.real_path(typed);
   const std::string real = resolved.ok() ? *resolved : typed;
   std::vector<std::string> runs;
-  if (const auto nearest = nearest_lock(fs, typed)) runs.push_back(*nearest);
-  else if (const auto linked = nearest_lock(fs, real)) runs.push_back(*linked);
-  if (!steps) return runs;
-  if (base_name(typed) == "checkpoint" || base_name(real) == "checkpoint") {
-    const std::string above = base_name(typed) == "checkpoint" ? parent_path(typed) : parent_path(real);
-    if (runs.empty() || !same_folder(fs, runs.front(), above)) runs.push_back(above);
-  } else if (runs.empty()) {
-    runs.push_back(typed);
+  std::optional<std::string> nearest = nearest_lock(fs, typed, steps);
+  if (!nearest) nearest = nearest_lock(fs, real, steps);
+  if (!steps) {
+    if (!nearest) return runs;
+    const std::string above = parent_path(*nearest);
+    if (called_checkpoint(*nearest) && has_lock(fs, above)) runs.push_back(above);
+    runs.push_back(*nearest);
+    return runs;
   }
+  if (nearest) runs.push_back(*nearest);
+  const std::string& named = called_checkpoint(typed) ? typed : real;
+  if (called_checkpoint(named)) add_folder(fs, runs, parent_path(named));
+  add_folder(fs, runs, real);
   return runs;
 }
 
-Result<RunGuard> RunGuard::take(Fs& fs, const std::string& folder, bool steps) {
+Result<RunGuard> RunGuard::take(Fs& fs, const std::string& folder, bool steps) { return take_all(fs, runs_around(fs, folder, steps)); }
+
+Result<RunGuard> RunGuard::take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
+  std::vector<std::string> folders{run_dir};
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(checkpoint_dir));
+  add_folder(fs, folders, real);
+  return take_all(fs, folders);
+}
+
+Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& folders) {
   RunGuard guard;
-  for (const std::string& run : runs_around(fs, folder, steps)) {
+  for (const std::string& run : folders) {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> lock, RunLock::take(fs, run, this_process()));
     guard.locks_.push_back(std::move(lock));
   }
@@ -73,6 +99,11 @@ Status RunGuard::pulse() {
 
 Status RunGuard::beat(double now) {
   for (const auto& lock : locks_) TITAN_RETURN_IF_ERROR(lock->beat(now));
+  return ok_status();
+}
+
+Status RunGuard::still_ours() const {
+  for (const auto& lock : locks_) TITAN_RETURN_IF_ERROR(lock->still_ours());
   return ok_status();
 }
 

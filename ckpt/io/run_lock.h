@@ -42,10 +42,11 @@ class RunLock {
   Status pulse();
   /// Refreshes the heartbeat. \error kLocked when another run has taken the folder over: stop writing into it.
   Status beat(double now);
+  /// Looks at the lock anew. \error kLocked when another run has taken the folder over, or removed the lock
+  Status still_ours() const;
 
  private:
   RunLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self);
-  Status still_ours() const;
 
   Fs& fs_;
   std::string path_;

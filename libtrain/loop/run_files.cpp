@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "ckpt/io/run_folder.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/metrics/log.h"
 
@@ -26,10 +25,9 @@ Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& nam
 Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir) {
   std::unique_ptr<RunFiles> files(new RunFiles);
   files->run_dir_ = config.job.dump_folder;
-  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, checkpoint_dir));
-  TITAN_ASSIGN_OR_RETURN(files->lock_, ckpt::RunLock::take(fs, files->run_dir_, ckpt::this_process()));
-  TITAN_RETURN_IF_ERROR(ckpt::probe_store(fs, checkpoint_dir));
-  for (const std::string& problem : ckpt::collect_leftovers(fs, checkpoint_dir)) log_warn("leftover: " + problem);
+  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run, ckpt::open_run(fs, files->run_dir_, checkpoint_dir));
+  for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
+  files->locks_ = std::move(run.locks);
   files->heartbeat_ = std::thread([raw = files.get()] { raw->beat(); });
   return files;
 }
@@ -47,7 +45,7 @@ void RunFiles::beat() {
   std::unique_lock guard(mutex_);
   while (!wake_.wait_for(guard, kHeartbeatInterval, [this] { return closing_; })) {
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const Status status = lock_->beat(now);
+    const Status status = locks_.beat(now);
     if (status.code == ckpt::Code::kLocked) lost_ = status;
     if (!status.ok()) log_warn("run lock: " + status.message);
   }
@@ -63,7 +61,7 @@ Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Att
 
 Status RunFiles::still_ours() {
   const std::lock_guard guard(mutex_);
-  return lost_;
+  return lost_.ok() ? locks_.still_ours() : lost_;
 }
 
 Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }

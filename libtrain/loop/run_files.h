@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/io/open_run.h"
 #include "ckpt/model/schedule.h"
 #include "libtrain/config/config.h"
 #include "libtrain/metrics/metrics.h"
@@ -16,14 +16,13 @@ namespace titan::train {
 
 class RunFiles {
  public:
-  /// Creates the run folder, takes its lock, probes the store, and collects leftovers of dead runs.
-  /// \error kLocked (a live run owns it), kFailed (the store lacks something we need, I/O).
+  /// ckpt::open_run; its warnings are logged. From then on the heartbeat runs.
   static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir);
   ~RunFiles();
 
   /// Writes config.toml and opens metrics.jsonl behind `step`.
   ckpt::Status start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
-  /// ok, or kLocked once another host has taken the folder over: then nothing more may be written into it.
+  /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing more may be written into it
   ckpt::Status still_ours();
   ckpt::Status close();
 
@@ -34,7 +33,7 @@ class RunFiles {
   void beat();
 
   std::string run_dir_;
-  std::unique_ptr<ckpt::RunLock> lock_;
+  ckpt::RunGuard locks_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;

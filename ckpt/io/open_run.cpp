@@ -1,0 +1,17 @@
+#include "ckpt/io/open_run.h"
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+
+Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
+  OpenRun run;
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, run_dir));
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
+  TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
+  TITAN_RETURN_IF_ERROR(probe_store(fs, checkpoint_dir));
+  run.warnings = collect_leftovers(fs, checkpoint_dir);
+  return run;
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,21 @@
+#pragma once
+// What a run does with its folder at its start, before it looks for a checkpoint.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/run_guard.h"
+
+namespace titan::ckpt {
+
+/// A run folder that is this run's until `locks` goes.
+struct OpenRun {
+  RunGuard locks;                     ///< of the run folder and of the real folder of its steps
+  std::vector<std::string> warnings;  ///< what did not work and does no harm, one line each
+};
+
+/// Makes `run_dir` and `checkpoint_dir` where they are missing, takes their locks, probes the store, and recovers what dead runs and tools
+/// left. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks something we need, I/O)
+Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
+
+}  // namespace titan::ckpt
