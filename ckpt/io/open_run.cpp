@@ -1,5 +1,6 @@
 #include "ckpt/io/open_run.h"
 
+#include "ckpt/io/recover.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -10,7 +11,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
   TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
   TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
   TITAN_RETURN_IF_ERROR(probe_store(fs, checkpoint_dir));
-  run.warnings = collect_leftovers(fs, checkpoint_dir);
+  run.warnings = recover_folder(fs, checkpoint_dir, &run.restored);
   return run;
 }
 

@@ -11,6 +11,7 @@ namespace titan::ckpt {
 /// A run folder that is this run's until `locks` goes.
 struct OpenRun {
   RunGuard locks;                     ///< of the run folder and of the real folder of its steps
+  std::vector<std::string> restored;  ///< paths of checkpoints that an interrupted tool had moved aside, put back
   std::vector<std::string> warnings;  ///< what did not work and does no harm, one line each
 };
 

@@ -12,23 +12,6 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"};
 
-/// "<step name>.tmp-<id>", ".trash-<step name>-<id>", ".trash-probe-...": made by us, and never a checkpoint.
-bool is_leftover(const DirEntry& entry) {
-  if (entry.type != FileType::kDirectory) return false;
-  const std::string_view name = entry.name;
-  if (name.starts_with(kTrashPrefix)) {
-    // ".trash-" + step name + "-" + id, or what a store probe left: anything else was made by somebody else.
-    const std::string_view rest = name.substr(kTrashPrefix.size());
-    if (rest.starts_with("probe-")) return true;
-    const std::size_t dash = rest.rfind('-');
-    return dash != std::string_view::npos && dash + 1 < rest.size() && parse_step_name(rest.substr(0, dash));
-  }
-  constexpr std::string_view kTemporary = ".tmp-";
-  const std::size_t dot = name.find('.');
-  return dot != std::string_view::npos && parse_step_name(name.substr(0, dot)) && name.substr(dot).starts_with(kTemporary) &&
-         name.size() > dot + kTemporary.size();
-}
-
 /// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that lies alone.
 bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
@@ -54,13 +37,29 @@ StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, const StepChe
   return entry;
 }
 
+}  // namespace
+
+bool is_leftover(const DirEntry& entry) {
+  if (entry.type != FileType::kDirectory) return false;
+  const std::string_view name = entry.name;
+  if (name.starts_with(kTrashPrefix)) {
+    // ".trash-" + step name + "-" + id, or what a store probe left: anything else was made by somebody else.
+    const std::string_view rest = name.substr(kTrashPrefix.size());
+    if (rest.starts_with("probe-")) return true;
+    const std::size_t dash = rest.rfind('-');
+    return dash != std::string_view::npos && dash + 1 < rest.size() && parse_step_name(rest.substr(0, dash));
+  }
+  constexpr std::string_view kTemporary = ".tmp-";
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && parse_step_name(name.substr(0, dot)) && name.substr(dot).starts_with(kTemporary) &&
+         name.size() > dot + kTemporary.size();
+}
+
 std::string one_line(const Status& status) {
   std::string text = status.message;
   for (const std::string& cause : status.causes) text += "; " + cause;
   return text;
 }
-
-}  // namespace
 
 std::string missing_components(const Manifest& manifest) {
   std::string missing;
@@ -132,21 +131,6 @@ Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string&
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(join_path(checkpoint_dir, name), trash));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   return remove_tree(fs, trash);
-}
-
-std::vector<std::string> collect_leftovers(Fs& fs, const std::string& checkpoint_dir) {
-  std::vector<std::string> problems;
-  Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
-  if (!entries.ok()) {
-    if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
-    return problems;
-  }
-  for (const DirEntry& entry : *entries) {
-    if (!is_leftover(entry)) continue;
-    if (Status status = remove_tree(fs, join_path(checkpoint_dir, entry.name)); !status.ok())
-      problems.push_back("cannot remove " + join_path(checkpoint_dir, entry.name) + ": " + one_line(status));
-  }
-  return problems;
 }
 
 std::string step_name(std::uint64_t step) { return step_folder(step); }

@@ -61,9 +61,12 @@ bool retention_must_wait(const RunScan& scan);
 /// the rename leaves a leftover. \error kInvalid when `name` is no step name, kNotFound, kFailed.
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
 
-/// Removes leftovers (temporaries and trash) of dead runs; the caller holds the run's lock. Returns one line per
-/// failure; a failure is never fatal.
-std::vector<std::string> collect_leftovers(Fs& fs, const std::string& checkpoint_dir);
+/// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step name>-<id>" or
+/// ".trash-probe-...". recover.h removes them.
+bool is_leftover(const DirEntry& entry);
+
+/// `status` with its causes, for a list of problems.
+std::string one_line(const Status& status);
 
 /// printf "step-%08d".
 std::string step_name(std::uint64_t step);

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <random>
 
+#include "ckpt/io/recover.h"
 #include "ckpt/io/run_lock.h"
 
 namespace titan::ckpt {
 namespace {
-
-constexpr const char* kSuffix = ".tmp-rewrite";
 
 // Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: a lock on a file
 // that has lost its name is worth nothing, so what we wrote must be what lies under the name.
@@ -48,7 +47,7 @@ Result<std::unique_ptr<FileLock>> lock_folder(Fs& fs, const std::string& folder,
 }  // namespace
 
 Temporary::Temporary(Fs& fs, const std::string& dst)
-    : fs_(fs), dst_(dst), folder_(dst + kSuffix), fresh_(join_path(folder_, "new")), aside_(join_path(folder_, "old")) {}
+    : fs_(fs), dst_(dst), folder_(dst + kRewriteSuffix), fresh_(rewrite_fresh(dst)), aside_(rewrite_aside(dst)) {}
 
 Temporary::~Temporary() {
   if (!kept_) (void)remove();
@@ -67,16 +66,7 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
 
 // What was moved aside is somebody's only copy until DST is seen.
 Status Temporary::clear() {
-  const auto old = fs_.stat(aside_);
-  if (!old.ok() && old.status().code != Code::kNotFound) return old.status();
-  if (old.ok()) {
-    const auto there = fs_.stat(dst_);
-    if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
-    if (!there.ok()) {
-      TITAN_RETURN_IF_ERROR(fs_.rename_noreplace(aside_, dst_));
-      TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
-    }
-  }
+  TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
   TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_));
   return remove_tree(fs_, fresh_);
 }

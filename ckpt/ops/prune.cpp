@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "ckpt/io/recover.h"
 #include "ckpt/io/run_guard.h"
 #include "ckpt/io/verifier.h"
 
@@ -95,6 +96,9 @@ class Prune {
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
       TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
+      // First: a step that a dead tool had moved aside is one of those to decide about.
+      const std::vector<std::string> problems = put_back_all(fs_, report_.folder, &report_.restored);
+      if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
     TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
@@ -151,7 +155,7 @@ class Prune {
 
   Status carry_out() {
     // First, so that no old trash stands in the way of a new name.
-    report_.failures = collect_leftovers(fs_, report_.folder);
+    report_.failures = recover_folder(fs_, report_.folder);
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes) continue;
       TITAN_RETURN_IF_ERROR(options_.cancel.check());

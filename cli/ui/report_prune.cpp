@@ -27,6 +27,7 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
   for (const PrunedStep& step : report.steps)
     table.row({std::to_string(step.step), format_bytes(step.bytes, style.exact_bytes), verdict(step, report.dry_run), escape(step.why)});
   std::string out = table.empty() ? "no checkpoints in " + escape(report.folder) + "\n" : table.render(style.palette);
+  for (const std::string& path : report.restored) out += "put back " + escape(path) + ", which an interrupted tool had moved aside\n";
   const auto goes = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.goes; });
   const auto deleted = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.deleted; });
   if (goes == 0 && report.leftovers.empty()) return out + "nothing to delete\n";
@@ -56,6 +57,13 @@ std::string prune_json(const PruneReport& report) {
     json.flag("deleted", step.deleted);
     json.text("why", step.why);
     json.count("bytes", step.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("restored");
+  for (const std::string& path : report.restored) {
+    json.begin_object();
+    json.path("path", path);
     json.end_object();
   }
   json.end_array();

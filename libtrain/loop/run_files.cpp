@@ -26,6 +26,7 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& con
   std::unique_ptr<RunFiles> files(new RunFiles);
   files->run_dir_ = config.job.dump_folder;
   TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run, ckpt::open_run(fs, files->run_dir_, checkpoint_dir));
+  for (const std::string& path : run.restored) log_warn("put back " + path + ", which an interrupted tool had moved aside");
   for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
   files->locks_ = std::move(run.locks);
   files->heartbeat_ = std::thread([raw = files.get()] { raw->beat(); });

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "ckpt/io/recover.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -267,32 +268,10 @@ TEST_F(Run, AFailedDeletionLeavesTheWholeStepOrALeftoverNeverHalfAStep) {
       ASSERT_EQ(tree(memory, dir), before) << "call " << k;
     } else {
       ASSERT_TRUE(memory.stat(dir + "/.trash-step-00000001-id").ok()) << "call " << k;
-      ASSERT_THAT(collect_leftovers(memory, dir), IsEmpty());
+      ASSERT_THAT(recover_folder(memory, dir), IsEmpty());
       ASSERT_THAT(tree(memory, dir), IsEmpty());
     }
   }
-}
-
-TEST_F(Run, CollectingRemovesLeftoversAndNothingElse) {
-  step(1, "full");
-  ASSERT_TRUE(put_text(fs, dir + "/step-00000002.tmp-x/model/shard", "").ok());
-  ASSERT_TRUE(put_text(fs, dir + "/.trash-step-00000000-y/f", "").ok());
-  ASSERT_TRUE(put_text(fs, dir + "/notes.tmp-1/f", "").ok());
-  ASSERT_TRUE(put_text(fs, dir + "/step-00000003.tmp-file", "").ok());
-  EXPECT_THAT(collect_leftovers(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json",
-                                         "step-00000003.tmp-file"));
-  EXPECT_THAT(collect_leftovers(fs, "/nowhere"), IsEmpty());
-}
-
-TEST_F(Run, CollectingReportsEachFailureAndGoesOn) {
-  ASSERT_TRUE(put_text(fs, dir + "/step-00000002.tmp-x/f", "").ok());
-  ASSERT_TRUE(put_text(fs, dir + "/step-00000003.tmp-x/f", "").ok());
-  FailingFs failing(fs);
-  failing.arm({.op = Op::kRemoveFile, .error = EACCES});
-  EXPECT_THAT(collect_leftovers(failing, dir),
-              ElementsAre(AllOf(HasSubstr("step-00000002.tmp-x"), HasSubstr("Permission denied"))));
-  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-x/", "step-00000002.tmp-x/f"));
 }
 
 TEST_F(Run, ResolveRunFindsTheFolderOfTheSteps) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/io/recover.h"
 #include "ckpt/io/run_folder.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
@@ -54,7 +55,7 @@ TEST(ProbeStore, EveryFailingCallIsReportedAndWhatIsLeftIsCollectable) {
       break;
     }
     EXPECT_EQ(status.code, Code::kFailed) << "call " << k;
-    EXPECT_THAT(collect_leftovers(memory, "/c"), IsEmpty());
+    EXPECT_THAT(recover_folder(memory, "/c"), IsEmpty());
     EXPECT_THAT(testing::tree(memory, "/c"), IsEmpty()) << "call " << k;
   }
 }

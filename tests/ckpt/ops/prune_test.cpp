@@ -222,6 +222,34 @@ TEST_F(PruneRun, CollectsWhatDeadRunsLeft) {
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
 }
 
+// What a kill between the two renames of a rewrite without exchange leaves: the only copy of step 40 lies in the temporary.
+TEST_F(PruneRun, PutsBackWhatADeadToolMovedAsideBeforeItDecides) {
+  const std::string step = std::string(kDir) + "/step-00000040";
+  ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
+  ASSERT_TRUE(testing::put_text(fs_, step + ".tmp-rewrite/lock", "a dead tool").ok());
+  ASSERT_TRUE(fs_.rename_noreplace(step, step + ".tmp-rewrite/old").ok());
+  options_.rules = {};
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(report->restored, ElementsAre(step));
+  EXPECT_THAT(left(), ElementsAre(40));
+  EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
+}
+
+TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
+  const std::string step = std::string(kDir) + "/step-00000040";
+  ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
+  ASSERT_TRUE(fs_.rename_noreplace(step, step + ".tmp-rewrite/old").ok());
+  testing::FailingFs failing(fs_);
+  failing.arm({.op = testing::Op::kRenameNoReplace, .path_part = "old", .error = EIO});
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(failing, options_);
+  EXPECT_EQ(report.status().code, Code::kFailed);
+  EXPECT_THAT(left(), ElementsAre(30, 20, 10));
+  EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
+}
+
 TEST_F(PruneRun, StopsBetweenTwoSteps) {
   CancelSource source;
   options_.cancel = CancelToken(source);

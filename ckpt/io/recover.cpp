@@ -1,0 +1,88 @@
+#include "ckpt/io/recover.h"
+
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+namespace {
+
+bool is_rewrite(const DirEntry& entry) {
+  return entry.type == FileType::kDirectory && entry.name.size() > std::string_view(kRewriteSuffix).size() && entry.name.ends_with(kRewriteSuffix);
+}
+
+// Whether `path` is there. \error what keeps us from knowing
+Result<bool> is_there(Fs& fs, const std::string& path) {
+  const Result<FileInfo> info = fs.stat(path);
+  if (info.ok()) return true;
+  if (info.status().code == Code::kNotFound) return false;
+  return info.status();
+}
+
+// Takes the lock of the rewrite of `dst`, so that its tool is known to be dead. Null where the tool lives; no lock is needed
+// where the tool died before it made one. The file is not made here: a folder without it is not a tool's of ours at work.
+Result<std::unique_ptr<FileLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
+  *alive = false;
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
+  if (!there) return std::unique_ptr<FileLock>();
+  Result<std::unique_ptr<FileLock>> lock = fs.lock(rewrite_lock(dst));
+  if (lock.ok() || lock.status().code != Code::kLocked) return lock;
+  *alive = true;
+  return std::unique_ptr<FileLock>();
+}
+
+// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is ours.
+Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
+  bool alive = false;
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_of_dead_tool(fs, dst, &alive));
+  if (alive) return ok_status();
+  TITAN_ASSIGN_OR_RETURN(const bool before, is_there(fs, dst));
+  TITAN_RETURN_IF_ERROR(put_back(fs, dst));
+  TITAN_ASSIGN_OR_RETURN(const bool after, is_there(fs, dst));
+  if (!before && after && restored != nullptr) restored->push_back(dst);
+  if (!clean) return ok_status();
+  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst)));
+  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst)));
+  return remove_tree(fs, dst + kRewriteSuffix);
+}
+
+std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, std::vector<std::string>* restored) {
+  std::vector<std::string> problems;
+  const Result<std::vector<DirEntry>> entries = fs.list(folder);
+  if (!entries.ok()) {
+    if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
+    return problems;
+  }
+  for (const DirEntry& entry : *entries) {
+    const std::string path = join_path(folder, entry.name);
+    Status status;
+    if (is_rewrite(entry)) {
+      // The temporary of something that is no step is cleaned by the next tool that makes it.
+      const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
+      status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
+    } else if (clean && is_leftover(entry)) {
+      status = remove_tree(fs, path);
+    }
+    if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));
+  }
+  return problems;
+}
+
+}  // namespace
+
+Status put_back(Fs& fs, const std::string& dst) {
+  TITAN_ASSIGN_OR_RETURN(const bool aside, is_there(fs, rewrite_aside(dst)));
+  if (!aside) return ok_status();
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, dst));
+  if (there) return ok_status();
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(rewrite_aside(dst), dst));
+  return fs.sync_dir(parent_path(dst));
+}
+
+std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored) {
+  return recover(fs, folder, false, restored);
+}
+
+std::vector<std::string> recover_folder(Fs& fs, const std::string& folder, std::vector<std::string>* restored) {
+  return recover(fs, folder, true, restored);
+}
+
+}  // namespace titan::ckpt

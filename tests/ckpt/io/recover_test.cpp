@@ -1,0 +1,131 @@
+#include "ckpt/io/recover.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Call;
+using testing::FailingFs;
+using testing::MemFs;
+using testing::Op;
+using testing::put_text;
+using testing::tree;
+
+class Recover : public ::testing::Test {
+ protected:
+  Recover() { EXPECT_TRUE(make_dirs(fs, dir).ok()); }
+  void put(const std::string& name, const std::string& text = "") { ASSERT_TRUE(put_text(fs, dir + "/" + name, text).ok()); }
+
+  MemFs fs;
+  std::string dir = "/run/checkpoint";
+};
+
+TEST_F(Recover, RemovesLeftoversAndNothingElse) {
+  put("step-00000001/manifest.json");
+  put("step-00000002.tmp-x/model/shard");
+  put(".trash-step-00000000-y/f");
+  put("notes.tmp-1/f");
+  put("step-00000003.tmp-file");
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
+  EXPECT_THAT(tree(fs, dir), ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json", "step-00000003.tmp-file"));
+  EXPECT_THAT(recover_folder(fs, "/nowhere"), IsEmpty());
+}
+
+TEST_F(Recover, ReportsEachFailureAndGoesOn) {
+  put("step-00000002.tmp-x/f");
+  put("step-00000003.tmp-x/f");
+  FailingFs failing(fs);
+  failing.arm({.op = Op::kRemoveFile, .error = EACCES});
+  EXPECT_THAT(recover_folder(failing, dir), ElementsAre(AllOf(HasSubstr("step-00000002.tmp-x"), HasSubstr("Permission denied"))));
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-x/", "step-00000002.tmp-x/f"));
+}
+
+// A tool that cannot exchange two names was killed between its two renames: the only copy of step 20 lies in `old`.
+TEST_F(Recover, PutsBackWhatADeadToolMovedAside) {
+  put("step-00000020.tmp-rewrite/lock", "a dead tool");
+  put("step-00000020.tmp-rewrite/old/manifest.json", "the old one");
+  put("step-00000020.tmp-rewrite/new/manifest.json", "the new one");
+  FailingFs log(fs);
+  std::vector<std::string> restored;
+  EXPECT_THAT(recover_folder(log, dir, &restored), IsEmpty());
+  EXPECT_THAT(restored, ElementsAre(dir + "/step-00000020"));
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000020/", "step-00000020/manifest.json"));
+  EXPECT_EQ(testing::get_text(fs, dir + "/step-00000020/manifest.json"), "the old one");
+  // Durable before anything is removed.
+  const std::vector<Call> calls = log.calls();
+  const auto sync = std::find(calls.begin(), calls.end(), Call{Op::kSyncDir, dir});
+  const auto removal = std::find_if(calls.begin(), calls.end(), [](const Call& call) { return call.op == Op::kRemoveFile || call.op == Op::kRemoveDir; });
+  ASSERT_NE(sync, calls.end());
+  EXPECT_LT(sync, removal);
+}
+
+TEST_F(Recover, LeavesWhatCannotBePutBack) {
+  put("step-00000020.tmp-rewrite/lock", "a dead tool");
+  put("step-00000020.tmp-rewrite/old/manifest.json");
+  put("step-00000020.tmp-rewrite/new/manifest.json");
+  const std::vector<std::string> before = tree(fs, dir);
+  for (const Op op : {Op::kRenameNoReplace, Op::kLock, Op::kStat}) {
+    FailingFs failing(fs);
+    failing.arm({.op = op, .repeat = testing::Repeat::kSticky, .error = EIO});
+    EXPECT_THAT(recover_folder(failing, dir), ElementsAre(HasSubstr("step-00000020.tmp-rewrite"))) << testing::op_name(op);
+    EXPECT_EQ(tree(fs, dir), before) << testing::op_name(op);
+  }
+}
+
+TEST_F(Recover, KeepsTheAsideUntilItsReturnIsDurable) {
+  put("step-00000020.tmp-rewrite/old/manifest.json");
+  FailingFs failing(fs);
+  failing.arm({.op = Op::kSyncDir, .error = EIO});
+  EXPECT_THAT(recover_folder(failing, dir), ElementsAre(HasSubstr("sync_dir")));
+  EXPECT_THAT(tree(fs, dir), Contains("step-00000020/manifest.json"));
+}
+
+TEST_F(Recover, RemovesTheOldOneWhereTheNewOneWasPublished) {
+  put("step-00000020/manifest.json", "the new one");
+  put("step-00000020.tmp-rewrite/old/manifest.json", "the old one");
+  std::vector<std::string> restored;
+  EXPECT_THAT(recover_folder(fs, dir, &restored), IsEmpty());
+  EXPECT_THAT(restored, IsEmpty());
+  EXPECT_EQ(testing::get_text(fs, dir + "/step-00000020/manifest.json"), "the new one");
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000020/", "step-00000020/manifest.json"));
+}
+
+TEST_F(Recover, LeavesAloneWhatALiveToolHolds) {
+  put("step-00000020.tmp-rewrite/old/manifest.json");
+  const auto held = fs.lock(dir + "/step-00000020.tmp-rewrite/lock");
+  ASSERT_TRUE(held.ok());
+  const std::vector<std::string> before = tree(fs, dir);
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
+  EXPECT_EQ(tree(fs, dir), before);
+}
+
+TEST_F(Recover, PutsBackAnExportButCleansOnlyAfterSteps) {
+  put("export.tmp-rewrite/old/manifest.json");
+  put("export.tmp-rewrite/new/f");
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
+  EXPECT_THAT(tree(fs, dir), ElementsAre("export/", "export/manifest.json", "export.tmp-rewrite/", "export.tmp-rewrite/new/", "export.tmp-rewrite/new/f"));
+}
+
+TEST_F(Recover, PuttingBackAloneRemovesNothing) {
+  put("step-00000020.tmp-rewrite/old/manifest.json");
+  put("step-00000002.tmp-x/f");
+  EXPECT_THAT(put_back_all(fs, dir), IsEmpty());
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-x/", "step-00000002.tmp-x/f", "step-00000020/", "step-00000020/manifest.json",
+                                         "step-00000020.tmp-rewrite/"));
+}
+
+}  // namespace
+}  // namespace titan::ckpt
