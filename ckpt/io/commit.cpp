@@ -132,7 +132,7 @@ ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
 }
 
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
-                              const std::vector<RankReceipt>& receipts) {
+                              const std::vector<RankReceipt>& receipts, const CommitOptions& options) {
   Manifest manifest;
   manifest.step = snapshot.train.step;
   manifest.created = snapshot.created;
@@ -155,7 +155,7 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   TITAN_RETURN_IF_ERROR(add_derived(snapshot, receipts, manifest));
   manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
-  return publish(fs, checkpoint_dir, tmp_dir, manifest);
+  return publish(fs, checkpoint_dir, tmp_dir, manifest, options);
 }
 
 }  // namespace titan::ckpt

@@ -3,6 +3,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
 namespace {
@@ -17,31 +18,40 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
   return ok_status();
 }
 
-// Decides what becomes of a step that is already there. Returns true when the new one is to be dropped.
-Result<bool> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest) {
+// What becomes of a step that is there when its number is published again.
+struct Way {
+  bool already_there = false;  // it is equal: the new one is dropped
+  std::string damaged_aside;   // where it was moved, being damaged
+};
+
+// Only proven damage is moved aside: not a newer format, not a folder that cannot be read just now.
+bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
+
+Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest, bool known_damaged) {
   const std::string name = step_folder(manifest.step);
   const std::string final_path = join_path(checkpoint_dir, name);
+  Way way;
   if (const auto info = fs.stat(final_path); !info.ok()) {
-    if (info.status().code == Code::kNotFound) return false;
+    if (info.status().code == Code::kNotFound) return way;
     return info.status();
   }
-  const auto present = CheckpointReader::open(fs, final_path);
-  if (present.ok()) {
-    if (present->manifest().id == manifest.id) return true;
+  auto present = CheckpointReader::open(fs, final_path);
+  // A second look: one failed read is no proof.
+  if (!present.ok() && is_damage(present.status())) present = CheckpointReader::open(fs, final_path);
+  if (!present.ok() && !is_damage(present.status())) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  if (present.ok() && !known_damaged) {
+    way.already_there = present->manifest().id == manifest.id;
+    if (way.already_there) return way;
     return failed("a valid checkpoint of step " + std::to_string(manifest.step) + " with other content is already there: " + final_path +
                   " (id " + present->manifest().id.hex() + ", new " + manifest.id.hex() + ")")
         .with_hint("move it away, or resume from it");
   }
-  // Only proven damage may be moved aside: not a newer format, not a folder that cannot be read just now.
-  const Code code = present.status().code;
-  if (code != Code::kCorrupt && code != Code::kNotFound) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
-  if (fs.stat(join_path(final_path, ".keep")).ok())
-    return failed(final_path + " is damaged and pinned by .keep: it is not replaced").with_hint("move it away, or remove its .keep");
   const std::size_t mark = tmp_dir.rfind(".tmp-");
   const std::string id = mark == std::string::npos ? "replaced" : tmp_dir.substr(mark + 5);
-  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, join_path(checkpoint_dir, ".trash-" + name + "-" + id)));
+  way.damaged_aside = join_path(checkpoint_dir, damaged_name(manifest.step, id));
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, way.damaged_aside));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
-  return false;
+  return way;
 }
 
 Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
@@ -77,13 +87,17 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   return fs.sync_dir(tmp_dir);
 }
 
-Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest) {
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
+                          const CommitOptions& options) {
   const std::string name = step_folder(manifest.step);
   Published published;
   published.path = join_path(checkpoint_dir, name);
   published.id = manifest.id;
   for (const FileEntry& file : manifest.files) published.bytes += file.bytes;
-  TITAN_ASSIGN_OR_RETURN(published.already_there, make_way(fs, checkpoint_dir, tmp_dir, manifest));
+  if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
+  TITAN_ASSIGN_OR_RETURN(Way way, make_way(fs, checkpoint_dir, tmp_dir, manifest, options.known_damaged));
+  published.already_there = way.already_there;
+  published.damaged_aside = std::move(way.damaged_aside);
   if (published.already_there) {
     // The step may have been renamed by a process that died before its sync.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));

@@ -16,6 +16,7 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
 ComponentEntry tensor_component(const Manifest& manifest, const char* name);
 
 /// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes it durable; see commit_save.
-Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest);
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
+                          const CommitOptions& options = {});
 
 }  // namespace titan::ckpt

@@ -10,6 +10,7 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::string_view kTrashPrefix = ".trash-";
+constexpr std::string_view kDamagedPrefix = ".damaged-";
 constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"};
 
 /// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that lies alone.
@@ -17,13 +18,19 @@ bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
 }
 
-StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, const StepCheck& check) {
+StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, bool linked, const StepCheck& check) {
   StepEntry entry;
   entry.step = step;
   entry.path = std::move(path);
-  // When in doubt it is pinned: a pin only keeps things.
-  const Result<FileInfo> pin = fs.stat(join_path(entry.path, ".keep"));
-  entry.pinned = pin.ok() || pin.status().code != Code::kNotFound;
+  if (linked) {
+    const Result<std::string> real = follow_step(fs, entry.path);
+    if (!real.ok()) {
+      entry.validity = real.status();
+      return entry;
+    }
+    entry.link = *real;
+  }
+  entry.pinned = is_pinned(fs, entry.path);
   Result<Manifest> manifest = check(entry.path);
   if (!manifest.ok()) {
     entry.validity = manifest.status();
@@ -39,20 +46,47 @@ StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, const StepChe
 
 }  // namespace
 
+std::optional<std::uint64_t> step_of(const DirEntry& entry) {
+  if (entry.type != FileType::kDirectory && entry.type != FileType::kLink) return std::nullopt;
+  return parse_step_name(entry.name);
+}
+
+Result<std::string> follow_step(Fs& fs, const std::string& path) {
+  Result<std::string> real = fs.real_path(path);
+  if (real.ok()) return real;
+  Status nowhere = failed(path + " is a link that leads nowhere").with_hint("mount the store that it leads to, or remove the link");
+  nowhere.causes.push_back(real.status().message);
+  return nowhere;
+}
+
+// A step name, '-' and an id: anything else was made by somebody else.
+static bool is_step_and_id(std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
+}
+
 bool is_leftover(const DirEntry& entry) {
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
   if (name.starts_with(kTrashPrefix)) {
-    // ".trash-" + step name + "-" + id, or what a store probe left: anything else was made by somebody else.
     const std::string_view rest = name.substr(kTrashPrefix.size());
-    if (rest.starts_with("probe-")) return true;
-    const std::size_t dash = rest.rfind('-');
-    return dash != std::string_view::npos && dash + 1 < rest.size() && parse_step_name(rest.substr(0, dash));
+    return rest.starts_with("probe-") || is_step_and_id(rest);
   }
   constexpr std::string_view kTemporary = ".tmp-";
   const std::size_t dot = name.find('.');
   return dot != std::string_view::npos && parse_step_name(name.substr(0, dot)) && name.substr(dot).starts_with(kTemporary) &&
          name.size() > dot + kTemporary.size();
+}
+
+bool is_trash(const DirEntry& entry) { return entry.name.starts_with(kTrashPrefix) && is_leftover(entry); }
+
+std::string damaged_name(std::uint64_t step, const std::string& id) { return std::string(kDamagedPrefix) + step_name(step) + "-" + id; }
+
+bool is_damaged_name(std::string_view name) { return name.starts_with(kDamagedPrefix) && is_step_and_id(name.substr(kDamagedPrefix.size())); }
+
+bool is_pinned(Fs& fs, const std::string& path) {
+  const Result<FileInfo> pin = fs.stat(join_path(path, ".keep"));
+  return pin.ok() || pin.status().code != Code::kNotFound;
 }
 
 std::string one_line(const Status& status) {
@@ -79,9 +113,10 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
     return entries.status();
   }
   for (const DirEntry& entry : *entries) {
-    const std::optional<std::uint64_t> step = parse_step_name(entry.name);
-    if (step && entry.type == FileType::kDirectory) {
-      scan.steps.push_back(check_step(fs, *step, join_path(checkpoint_dir, entry.name), check));
+    if (const std::optional<std::uint64_t> step = step_of(entry)) {
+      scan.steps.push_back(check_step(fs, *step, join_path(checkpoint_dir, entry.name), entry.type == FileType::kLink, check));
+    } else if (is_damaged_name(entry.name)) {
+      scan.damaged.push_back(entry.name);
     } else if (!is_ours(entry)) {
       (is_leftover(entry) ? scan.leftovers : scan.foreign).push_back(entry.name);
     }
@@ -109,28 +144,46 @@ ResumeChoice select_resume(const RunScan& scan) {
   return choice;
 }
 
-std::vector<std::size_t> select_expired(const RunScan& scan, std::uint64_t keep_latest) {
-  std::vector<std::size_t> expired;
-  if (keep_latest == 0) return expired;
-  std::uint64_t seen = 0;
-  for (std::size_t i = 0; i < scan.steps.size(); ++i) {
-    const StepEntry& entry = scan.steps[i];
-    if (!entry.validity.ok() || !entry.full) continue;
-    if (++seen > keep_latest && !entry.pinned && entry.step != 0) expired.push_back(i);
+bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
+
+// Renamed first and made durable: a half-deleted folder never looks like a checkpoint. Of a link the name only goes.
+static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_name) {
+  const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
+  if (info.type == FileType::kLink) {
+    TITAN_RETURN_IF_ERROR(fs.remove_file(path));
+    return fs.sync_dir(checkpoint_dir);
   }
-  return expired;
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(path, trash));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  return remove_tree(fs, trash);
 }
 
-bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
+static Status check_trash_id(const std::string& trash_id) {
+  if (trash_id.empty() || trash_id.find('/') != std::string::npos) return invalid("'" + trash_id + "' cannot be part of a file name");
+  return ok_status();
+}
 
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id) {
   if (!parse_step_name(name)) return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
-  if (trash_id.empty() || trash_id.find('/') != std::string::npos) return invalid("'" + trash_id + "' cannot be part of a file name");
-  const std::string trash = join_path(checkpoint_dir, std::string(kTrashPrefix) + name + "-" + trash_id);
-  // Renamed first and made durable: a half-deleted folder never looks like a checkpoint.
-  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(join_path(checkpoint_dir, name), trash));
-  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
-  return remove_tree(fs, trash);
+  TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id);
+}
+
+Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id) {
+  if (!is_damaged_name(name)) return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
+  TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
+  const std::string step_and_id = name.substr(kDamagedPrefix.size());
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id);
+}
+
+std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {
+  std::string names;
+  const Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
+  if (!entries.ok()) return names;
+  for (const DirEntry& entry : *entries)
+    if (is_damaged_name(entry.name)) names += (names.empty() ? "" : ", ") + entry.name;
+  return names.empty() ? names : "`titan-ckpt prune " + checkpoint_dir + " --damaged` frees what " + names + " hold";
 }
 
 std::string step_name(std::uint64_t step) { return step_folder(step); }

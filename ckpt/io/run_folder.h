@@ -15,6 +15,7 @@ namespace titan::ckpt {
 struct StepEntry {
   std::uint64_t step = 0;
   std::string path;
+  std::string link;            ///< the folder that it leads to, where the step is a symbolic link; it is followed, never deleted
   bool pinned = false;         ///< a file ".keep" lies in it
   Status validity;             ///< ok = manifest, self-digest, version and member sizes hold
   std::optional<Manifest> manifest;
@@ -24,6 +25,7 @@ struct StepEntry {
 struct RunScan {
   std::vector<StepEntry> steps;          ///< newest first
   std::vector<std::string> leftovers;    ///< names of *.tmp-<id> and .trash-*
+  std::vector<std::string> damaged;      ///< names of .damaged-step-N-<id>: steps moved aside, freed by `prune --damaged` alone
   std::vector<std::string> foreign;      ///< anything else but the advice "latest", never touched
 };
 
@@ -49,24 +51,42 @@ std::string missing_components(const Manifest& manifest);
 /// Picks the newest valid full step; only proven damage (kCorrupt, kNotFound) is passed over. Pure.
 ResumeChoice select_resume(const RunScan& scan);
 
-/// Which steps to delete so that the newest `keep_latest` valid full ones remain (0 = keep all): pure; never pinned ones
-/// or step 0 (they count where they are among the newest), invalid or weights-only ones, or the newest valid full one.
-/// Returns indices into scan.steps, newest first.
-std::vector<std::size_t> select_expired(const RunScan& scan, std::uint64_t keep_latest);
-
 /// True when the newest step is invalid and older ones exist: then nothing may be deleted before one save has succeeded.
 bool retention_must_wait(const RunScan& scan);
 
-/// Deletes a step: rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder. A failure after
+/// Deletes a step: of a link the name only; else rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder. A failure after
 /// the rename leaves a leftover. \error kInvalid when `name` is no step name, kNotFound, kFailed.
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
+
+/// The step that `entry` holds by its name: a folder, or a link to one.
+std::optional<std::uint64_t> step_of(const DirEntry& entry);
+
+/// Where the step `path` leads that is a symbolic link. \error kFailed: nowhere; perhaps its store is not mounted, and an older step would
+/// abandon it
+Result<std::string> follow_step(Fs& fs, const std::string& path);
 
 /// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step name>-<id>" or
 /// ".trash-probe-...". recover.h removes them.
 bool is_leftover(const DirEntry& entry);
+/// True for the part of them that a deletion or probe left.
+bool is_trash(const DirEntry& entry);
+
+/// The name under which a damaged step is kept when its number is published again: ".damaged-" + step name + "-" + id.
+std::string damaged_name(std::uint64_t step, const std::string& id);
+/// True for a folder, or a link, of that form.
+bool is_damaged_name(std::string_view name);
+
+/// Whether a file ".keep" lies in `path`. When in doubt it does: a pin only keeps things.
+bool is_pinned(Fs& fs, const std::string& path);
 
 /// `status` with its causes, for a list of problems.
 std::string one_line(const Status& status);
+
+/// The same for a damaged step that a save moved aside. \error kInvalid when `name` is no such name, kNotFound, kFailed
+Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
+
+/// How the space that damaged steps hold is freed, naming them; empty where there are none.
+std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir);
 
 /// printf "step-%08d".
 std::string step_name(std::uint64_t step);

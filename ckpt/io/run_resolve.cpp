@@ -13,8 +13,7 @@ std::vector<std::uint64_t> steps_in(Fs& fs, const std::string& dir) {
   Result<std::vector<DirEntry>> entries = fs.list(dir);
   if (!entries.ok()) return steps;
   for (const DirEntry& entry : *entries) {
-    const std::optional<std::uint64_t> step = parse_step_name(entry.name);
-    if (step && entry.type == FileType::kDirectory) steps.push_back(*step);
+    if (const std::optional<std::uint64_t> step = step_of(entry)) steps.push_back(*step);
   }
   std::sort(steps.rbegin(), steps.rend());
   return steps;
@@ -36,11 +35,12 @@ std::optional<std::uint64_t> parse_step(const std::string& text) {
   return parse_step_name(text);
 }
 
-Result<std::string> newest_valid(const std::string& run, const std::string& dir, const std::vector<std::uint64_t>& steps,
+Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::string& dir, const std::vector<std::uint64_t>& steps,
                                  const StepCheck& check, std::vector<std::string>* skipped) {
   Status none = not_found(run + " has no valid checkpoint: " + describe(steps));
   for (std::uint64_t step : steps) {
     const std::string path = join_path(dir, step_name(step));
+    if (const auto info = fs.stat(path); info.ok() && info->type == FileType::kLink) TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
     const Result<Manifest> manifest = check(path);
     if (manifest.ok()) {
       if (skipped) *skipped = std::move(none.causes);
@@ -100,7 +100,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
     return not_found(spec + ": no such checkpoint, and '" + wanted + "' is neither a step nor 'latest'");
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
   const std::vector<std::uint64_t> steps = steps_in(fs, dir);
-  if (!step) return newest_valid(run, dir, steps, check, skipped);
+  if (!step) return newest_valid(fs, run, dir, steps, check, skipped);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end())
     return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(steps));
   return join_path(dir, step_name(*step));

@@ -10,6 +10,7 @@
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/publish.h"
+#include "ckpt/io/run_folder.h"
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/io/virtual_model.h"
 #include "ckpt/plan/partition.h"
@@ -105,18 +106,24 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
 
 }  // namespace
 
+Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot) {
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(checkpoint_dir));
+  const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
+  if (available < needed) {
+    const std::string damaged = damaged_hint(fs, checkpoint_dir);
+    return failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
+                  std::to_string(available) + " are free")
+        .with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
+  }
+  return ok_status();
+}
+
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
   if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
     return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
   TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(checkpoint_dir));
-  const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
-  if (available < needed) {
-    return failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
-                  std::to_string(available) + " are free")
-        .with_hint("delete old checkpoints, or set checkpoint.keep_latest_k");
-  }
+  TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
   TITAN_RETURN_IF_ERROR(fs.make_dir(tmp_dir));
   TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(tmp_dir, kModel)));

@@ -3,6 +3,7 @@
 // and commit_save() after; carrying receipts between processes is the caller's business. The protocol is FORMAT.md,
 // "Commit protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct RankReceipt {
 std::string encode_receipt(const RankReceipt& receipt);
 Result<RankReceipt> decode_receipt(std::string_view bytes);
 
+/// Whether a checkpoint of `snapshot` fits (estimate x 1.05). \error kFailed: what it needs and what is free; the hint names what holds space
+Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
+
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` and its parents are
 /// made when missing. Checks free space (estimate x 1.05). Returns the temporary's path.
 /// \error kFailed (disk full, I/O).
@@ -66,15 +70,23 @@ struct Published {
   Digest id;
   std::uint64_t bytes = 0;
   bool already_there = false;  ///< an equal valid step existed; the new one was dropped
+  std::string damaged_aside;   ///< where a damaged step of the same number was moved; empty: there was none
   std::vector<std::string> warnings;  ///< what failed after the commit and does no harm (`latest`)
 };
 
+struct CommitOptions {
+  /// The step of that number that lies there was found damaged while loading, by two readers: its digests fail, though it looks whole.
+  bool known_damaged = false;
+  /// Asked right before the step appears: anything but ok ends the save, and nothing is published.
+  std::function<Status()> still_ours;
+};
+
 /// Checks that receipts cover every leaf exactly once, writes the JSON components and the manifest, and publishes by a
-/// no-replace rename and a sync of the parent. An invalid step of the same number is moved to `.trash-*` first.
+/// no-replace rename and a sync of the parent. A damaged step of the same number is moved to `.damaged-step-N-<id>` first, with its `.keep`.
 /// \error kFailed when a valid but different checkpoint of that step exists, when a leaf is missing or there twice (named),
 /// on I/O errors. When only the last sync of `checkpoint_dir` fails, the complete step may be visible all the same.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
-                              const std::vector<RankReceipt>& receipts);
+                              const std::vector<RankReceipt>& receipts, const CommitOptions& options = {});
 
 /// Removes a temporary after a failed save; errors are ignored (a leftover is collectable).
 void abandon_save(Fs& fs, const std::string& tmp_dir);

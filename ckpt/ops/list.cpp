@@ -6,9 +6,17 @@ namespace titan::ckpt {
 
 namespace {
 
+// What is wrong with an invalid step, and what comes of it.
+std::string what_to_do(const Status& validity) {
+  if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound) return validity.message + "; a resume passes over it";
+  const std::string stops = validity.message + "; a resume stops here: ";
+  if (!validity.hint.empty()) return stops + validity.hint;
+  return stops + (validity.code == Code::kIncompatible ? "use a version that reads it" : "make it readable, or move it away");
+}
+
 std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   const StepEntry* taken = choice.entry;
-  if (!entry.validity.ok()) return entry.validity.message;
+  if (!entry.validity.ok()) return what_to_do(entry.validity);
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
     // An import: the trainer goes on from it when it is told that the data may begin anew.
@@ -26,6 +34,7 @@ ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   step.valid = entry.validity.ok();
   step.full = entry.full;
   step.pinned = entry.pinned;
+  step.link = entry.link;
   step.resume = &entry == choice.entry;
   if (!step.resume) step.reason = why_not(entry, choice);
   step.bytes = tree_bytes(fs, entry.path);
@@ -61,6 +70,10 @@ Result<ListReport> list_run(Fs& fs, const std::string& run) {
   TITAN_ASSIGN_OR_RETURN(RunScan scan, scan_run(fs, report.folder));
   const ResumeChoice choice = select_resume(scan);
   for (const StepEntry& entry : scan.steps) report.steps.push_back(listed(fs, entry, choice));
+  for (const std::string& name : scan.damaged) {
+    const std::string path = join_path(report.folder, name);
+    report.damaged.push_back({name, is_pinned(fs, path), tree_bytes(fs, path)});
+  }
   report.leftovers = std::move(scan.leftovers);
   report.foreign = std::move(scan.foreign);
   return report;

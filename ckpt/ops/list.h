@@ -17,6 +17,7 @@ struct ListedStep {
   bool valid = false;
   bool full = false;                  ///< has every component that a resume needs
   bool pinned = false;
+  std::string link;                   ///< the folder that it leads to, where the step is a symbolic link
   bool resume = false;                ///< the one that a resume takes
   std::string reason;                 ///< why a resume does not take it; empty for the one it takes
   std::uint64_t bytes = 0;            ///< of all its files
@@ -27,9 +28,18 @@ struct ListedStep {
   bool operator==(const ListedStep&) const = default;
 };
 
+/// A damaged step that a save moved aside.
+struct ListedDamage {
+  std::string name;                   ///< .damaged-step-N-<id>
+  bool pinned = false;
+  std::uint64_t bytes = 0;
+  bool operator==(const ListedDamage&) const = default;
+};
+
 struct ListReport {
   std::string folder;                 ///< that holds the steps
   std::vector<ListedStep> steps;      ///< newest first
+  std::vector<ListedDamage> damaged;
   std::vector<std::string> leftovers; ///< temporaries and trash of dead runs
   std::vector<std::string> foreign;   ///< anything else, never touched
 };

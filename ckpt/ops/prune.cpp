@@ -82,7 +82,8 @@ bool any_goes(const std::vector<PruneVerdict>& verdicts) {
 Status waiting_for(const StepEntry& newest) {
   const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
   Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") + (damaged ? "is invalid" : "cannot be judged"));
-  if (!damaged) return status.with_hint("use a version of titan-ckpt that reads " + newest.path);
+  if (newest.validity.code == Code::kIncompatible) return status.with_hint("use a version of titan-ckpt that reads " + newest.path);
+  if (!damaged) return newest.validity.hint.empty() ? status.with_hint("make " + newest.path + " readable, or move it away") : status;
   status.code = Code::kCorrupt;  // a step without a manifest is damage too
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
@@ -140,12 +141,26 @@ class Prune {
     Links all;
     for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
       const StepEntry& entry = scan_.steps[i];
+      // Of a link only the name goes.
       Links own;
-      own.add(fs_, entry.path);
-      if (verdicts_[i].goes) all.add(fs_, entry.path);
+      if (entry.link.empty()) own.add(fs_, entry.path);
+      if (entry.link.empty() && verdicts_[i].goes) all.add(fs_, entry.path);
       std::string why = verdicts_[i].why;
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
       report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
+    }
+    for (const std::string& name : scan_.damaged) {
+      const std::string path = join_path(report_.folder, name);
+      PrunedDamage damage{name};
+      Links own;
+      own.add(fs_, path);
+      damage.bytes = own.bytes();
+      if (is_pinned(fs_, path)) damage.why = "pinned by .keep";
+      else if (!options_.damaged) damage.why = "damaged; --damaged frees it";
+      else if (!report_.waits.ok()) damage.why = "nothing is deleted now";
+      damage.goes = damage.why.empty();
+      if (damage.goes) all.add(fs_, path);
+      report_.damaged.push_back(std::move(damage));
     }
     if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
     for (const std::string& name : report_.leftovers) all.add(fs_, join_path(report_.folder, name));
@@ -156,6 +171,13 @@ class Prune {
   Status carry_out() {
     // First, so that no old trash stands in the way of a new name.
     report_.failures = recover_folder(fs_, report_.folder);
+    for (PrunedDamage& damage : report_.damaged) {
+      if (!damage.goes) continue;
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
+      damage.deleted = status.ok();
+      if (!status.ok()) report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
+    }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes) continue;
       TITAN_RETURN_IF_ERROR(options_.cancel.check());

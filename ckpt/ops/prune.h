@@ -40,11 +40,20 @@ struct PrunedStep {
   std::uint64_t bytes = 0;                ///< of all its files
 };
 
+/// A damaged step that a save moved aside.
+struct PrunedDamage {
+  std::string name;                       ///< .damaged-step-N-<id>
+  bool goes = false, deleted = false;     ///< as PrunedStep's
+  std::string why;                        ///< why it stays
+  std::uint64_t bytes = 0;
+};
+
 struct PruneReport {
   std::string folder;                     ///< that holds the steps
   bool dry_run = false;
   std::vector<PrunedStep> steps;          ///< newest first
   std::vector<std::string> restored;      ///< steps put back that an interrupted tool had moved aside
+  std::vector<PrunedDamage> damaged;
   std::vector<std::string> leftovers;     ///< temporaries and trash of dead runs, removed unless in a dry run
   std::uint64_t bytes_gone = 0;           ///< of all files of the steps that go and of leftovers
   std::uint64_t bytes_freed = 0;          ///< of those that have no name elsewhere
@@ -58,6 +67,7 @@ struct PruneReport {
 struct PruneOptions {
   std::string run;                        ///< a run folder or its folder of steps
   PruneRules rules;
+  bool damaged = false;                   ///< damaged steps that saves moved aside go, too, but for pinned ones
   bool dry_run = false;
   std::function<void(const std::string& path)> begin;                                ///< a step is being verified
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;             ///< of that

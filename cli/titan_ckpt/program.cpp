@@ -93,6 +93,7 @@ Program titan_ckpt_program() {
            {{"keep-last", "N", "keep the newest N full steps"},
             {"keep-every", "N", "keep steps that N divides"},
             {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, ui::Repeat::kMany},
+            {"damaged", "", "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}}},
           ui::completion_verb(),
           {"advise", {"RUN"}, "save interval, cost, disk needed", {}, Built::kNotYet},

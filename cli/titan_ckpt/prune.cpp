@@ -53,6 +53,7 @@ Status outcome(const ckpt::PruneReport& report) {
 Answer run_prune(const Request& request) {
   ckpt::PruneOptions options;
   options.run = request.command.positionals[0];
+  options.damaged = request.command.has("damaged");
   options.dry_run = request.command.has("dry-run");
   if (Status status = read_rules(request.command, options.rules); !status.ok()) return {.error = std::move(status)};
   options.cancel = ui::stop_on_signals();
@@ -62,7 +63,7 @@ Answer run_prune(const Request& request) {
   const Result<ckpt::PruneReport> report = ckpt::prune_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   Answer answer{.text = request.json ? ui::prune_json(*report) : ui::prune_text(*report, request.style), .error = outcome(*report)};
-  if (options.rules.empty()) answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
+  if (options.rules.empty() && !options.damaged) answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
   return answer;
 }
 

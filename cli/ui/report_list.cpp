@@ -24,6 +24,7 @@ Cell state_cell(const ListedStep& step) {
 std::string remarks(const ListedStep& step) {
   std::string text = step.resume ? "<- resume takes this one" : escape(step.reason);
   if (step.pinned) text += text.empty() ? "pinned" : "; pinned";
+  if (!step.link.empty()) text += (text.empty() ? "a link to " : "; a link to ") + escape(step.link);
   return text;
 }
 
@@ -44,6 +45,7 @@ void step_json(JsonOut& json, const ListedStep& step) {
   json.flag("valid", step.valid);
   json.flag("full", step.full);
   json.flag("pinned", step.pinned);
+  if (!step.link.empty()) json.path("link", step.link);
   json.flag("resume", step.resume);
   json.text("reason", step.reason);
   json.count("bytes", step.bytes);
@@ -85,6 +87,10 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
     out += table.render(style.palette);
   }
   const std::string note = style.palette.paint(Role::kWarning, "note:") + " ";
+  for (const ckpt::ListedDamage& damage : report.damaged) {
+    out += note + escape(damage.name) + " (" + format_bytes(damage.bytes, style.exact_bytes) + ") is a damaged step that a save moved aside; ";
+    out += damage.pinned ? "its .keep protects it\n" : "`titan-ckpt prune RUN --damaged` frees it\n";
+  }
   for (const std::string& name : report.leftovers)
     out += note + escape(name) + " is a leftover of an unfinished save or deletion; the next start of the run removes it\n";
   for (const std::string& name : report.foreign) out += note + escape(name) + " is not a checkpoint of this run; never touched\n";
@@ -106,6 +112,15 @@ std::string list_json(const ListReport& report) {
   }
   json.begin_array("steps");
   for (const ListedStep& step : report.steps) step_json(json, step);
+  json.end_array();
+  json.begin_array("damaged");
+  for (const ckpt::ListedDamage& damage : report.damaged) {
+    json.begin_object();
+    json.path("name", damage.name);
+    json.count("bytes", damage.bytes);
+    json.flag("pinned", damage.pinned);
+    json.end_object();
+  }
   json.end_array();
   name_list(json, "leftovers", report.leftovers);
   name_list(json, "foreign", report.foreign);

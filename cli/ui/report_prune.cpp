@@ -9,27 +9,40 @@ namespace titan::ui {
 
 namespace {
 
+using ckpt::PrunedDamage;
 using ckpt::PrunedStep;
 using ckpt::PruneReport;
 
-Cell verdict(const PrunedStep& step, bool dry_run) {
-  if (!step.goes) return {"stays", step.valid ? Role::kOk : Role::kError};
+Cell verdict(bool goes, bool deleted, Role stays, bool dry_run) {
+  if (!goes) return {"stays", stays};
   if (dry_run) return {"would go", Role::kWarning};
-  return step.deleted ? Cell{"deleted", Role::kWarning} : Cell{"not deleted", Role::kError};
+  return deleted ? Cell{"deleted", Role::kWarning} : Cell{"not deleted", Role::kError};
 }
 
 std::string count_of(std::size_t count, const char* one, const char* many) { return std::to_string(count) + (count == 1 ? one : many); }
+
+// Of steps and damaged ones.
+template <typename Test>
+std::ptrdiff_t count_if_any(const PruneReport& report, Test test) {
+  return std::count_if(report.steps.begin(), report.steps.end(), test) + std::count_if(report.damaged.begin(), report.damaged.end(), test);
+}
 
 }  // namespace
 
 std::string prune_text(const PruneReport& report, const TextStyle& style) {
   Table table({{"step", Align::kRight}, {"size", Align::kRight}, {}, {}});
-  for (const PrunedStep& step : report.steps)
-    table.row({std::to_string(step.step), format_bytes(step.bytes, style.exact_bytes), verdict(step, report.dry_run), escape(step.why)});
+  for (const PrunedStep& step : report.steps) {
+    table.row({std::to_string(step.step), format_bytes(step.bytes, style.exact_bytes),
+               verdict(step.goes, step.deleted, step.valid ? Role::kOk : Role::kError, report.dry_run), escape(step.why)});
+  }
+  for (const PrunedDamage& damage : report.damaged) {
+    table.row({escape(damage.name), format_bytes(damage.bytes, style.exact_bytes), verdict(damage.goes, damage.deleted, Role::kError, report.dry_run),
+               escape(damage.why)});
+  }
   std::string out = table.empty() ? "no checkpoints in " + escape(report.folder) + "\n" : table.render(style.palette);
   for (const std::string& path : report.restored) out += "put back " + escape(path) + ", which an interrupted tool had moved aside\n";
-  const auto goes = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.goes; });
-  const auto deleted = std::count_if(report.steps.begin(), report.steps.end(), [](const PrunedStep& step) { return step.deleted; });
+  const auto goes = count_if_any(report, [](const auto& one) { return one.goes; });
+  const auto deleted = count_if_any(report, [](const auto& one) { return one.deleted; });
   if (goes == 0 && report.leftovers.empty()) return out + "nothing to delete\n";
   if (!report.failures.empty()) return out + "deleted " + std::to_string(deleted) + " of " + count_of(static_cast<std::size_t>(goes), " step", " steps") + "\n";
   out += report.dry_run ? "would delete " : "deleted ";
@@ -57,6 +70,17 @@ std::string prune_json(const PruneReport& report) {
     json.flag("deleted", step.deleted);
     json.text("why", step.why);
     json.count("bytes", step.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("damaged");
+  for (const PrunedDamage& damage : report.damaged) {
+    json.begin_object();
+    json.path("name", damage.name);
+    json.flag("goes", damage.goes);
+    json.flag("deleted", damage.deleted);
+    json.text("why", damage.why);
+    json.count("bytes", damage.bytes);
     json.end_object();
   }
   json.end_array();

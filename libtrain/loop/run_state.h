@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
 #include "ckpt/io/run_folder.h"
 #include "libtrain/data/dataset.h"
 #include "libtrain/dist/communicator.h"
@@ -37,6 +38,7 @@ struct RunState {
   Config resolved;                                 ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;                 ///< rank 0 only
+  std::unique_ptr<ckpt::Retention> retention;      ///< rank 0 only; ends before `files`, which hold the lock
   std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading
   StartDecision start;
   Permission permission;

@@ -144,6 +144,22 @@ void load_or_init(RunState& run) {
   run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
+// What saves and deletions of this run have to know of the steps that were there.
+void keep_house(RunState& run) {
+  run.checkpointer->mark_damaged(run.damaged);
+  if (!run.root()) return;
+  const auto still_ours = [&run] { return run.files->still_ours(); };
+  run.checkpointer->guard_commits(still_ours);
+  run.retention = std::make_unique<ckpt::Retention>(
+      run.fs, ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config.checkpoint.keep_latest_k), still_ours,
+                                     [](const std::string& name) { log_info("retention removed " + name); },
+                                     [](const std::string& problem) { log_warn("retention: " + problem); }});
+  for (const std::uint64_t step : run.damaged) run.retention->judge(step, ckpt::Verdict::kDamaged);
+  // Every digest of it held, unless the optimizer was left out.
+  const bool own = run.source != nullptr && run.start.origin.empty();
+  if (own && !run.continuation.fresh_optimizer) run.retention->judge(run.start.step, ckpt::Verdict::kProved);
+}
+
 void begin_attempt(RunState& run) {
   ckpt::Settings environment = runtime_environment(run.options.threads);
   ckpt::Attempt attempt;
@@ -223,7 +239,7 @@ StartOutcome start_run(RunState& run) {
       run.continuation = {};
     }
   }
-  run.checkpointer->mark_damaged(run.damaged);
+  keep_house(run);
   begin_attempt(run);
   if (run.root()) check(run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));
   announce(run);

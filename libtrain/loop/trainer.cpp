@@ -32,8 +32,11 @@ class Trainer {
   explicit Trainer(const TrainOptions& options) : run_(options) {}
 
   int run();
+  /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
     if (run_.world.shutdown) run_.world.shutdown();
+    if (run_.retention && !stop_requested()) run_.retention->finish();
+    run_.retention.reset();
   }
 
  private:
@@ -91,10 +94,9 @@ void Trainer::save(std::uint64_t step) {
   check(run_.files->metrics->sync());
   log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
            " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
-  // After a fall-back, nothing is deleted before one save has succeeded: this one has.
-  std::vector<std::string> deleted;
-  for (const std::string& problem : run_.checkpointer->retain(static_cast<std::uint64_t>(run_.config.checkpoint.keep_latest_k), &deleted)) log_warn("retention: " + problem);
-  for (const std::string& name : deleted) log_info("retention removed " + name);
+  if (!report->damaged_aside.empty()) log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; `titan-ckpt prune --damaged` frees it");
+  for (const std::string& warning : report->warnings) log_warn(warning);
+  run_.retention->saved(step);
 }
 
 void Trainer::validate(std::uint64_t step) {

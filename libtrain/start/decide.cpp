@@ -64,6 +64,7 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   StartDecision decision{StartMode::kResume, choice.entry->path, choice.entry->step};
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
+  if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
   decision.may_fall_back = true;
   return decision;
 }
@@ -180,6 +181,20 @@ Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request,
   return explicit_start(fs, path, own, request.exclude);
 }
 
+// What is valid is never replaced: a run that will reach such a step would end there, at every restart.
+Status check_way(const ckpt::RunScan& scan, const SavePlan& saves, StartDecision& decision) {
+  for (const ckpt::StepEntry& entry : scan.steps) {
+    if (entry.step <= decision.step || !entry.validity.ok()) continue;
+    const std::string what = entry.path + (entry.pinned ? ", pinned by .keep," : "") + " is valid, and no resume can start from it";
+    if (saves.publishes(entry.step))
+      return ckpt::incompatible(what + ": this run goes on after step " + std::to_string(decision.step) + " and will save a step " +
+                                std::to_string(entry.step) + " of its own, which never replaces it")
+          .with_hint("move it out of the folder, or use another job.dump_folder");
+    if (saves.enabled) decision.notes.push_back(what + "; a save of step " + std::to_string(entry.step) + " would fail");
+  }
+  return ckpt::ok_status();
+}
+
 // torchtitan's own run folder, given to this program, is meant to be gone on with.
 Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::RunScan& scan) {
   for (const std::string& name : scan.foreign) {
@@ -191,6 +206,32 @@ Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::R
   return ckpt::ok_status();
 }
 
+Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& scan) {
+  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
+  if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
+  if (request.resume != "auto") return start_from_path(fs, request, scan);
+  if (request.load_step >= 0) return start_from_step(fs, request, scan);
+  if (scan.steps.empty()) {
+    TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
+    return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
+  }
+
+  const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
+  if (!choice.blocked.ok()) return choice.blocked;
+  if (choice.entry == nullptr) {
+    for (const ckpt::StepEntry& entry : scan.steps)
+      if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader") return no_data_position(entry.path);
+    if (std::ranges::all_of(scan.steps, [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {
+      const ckpt::StepEntry& newest = scan.steps.front();
+      return check_components(*newest.manifest, newest.path, request.exclude, scan);
+    }
+    Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
+    status.causes = choice.skipped;
+    return status.with_hint("`titan-ckpt verify " + request.checkpoint_dir + "` says what is damaged; start anew with another job.dump_folder");
+  }
+  return own_step(choice, "newest valid step of " + request.checkpoint_dir);
+}
+
 }  // namespace
 
 Result<StartRequest> start_request(const Config& config, const std::string& resume) {
@@ -200,6 +241,8 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   request.exclude = config.checkpoint.exclude_from_loading;
   request.only_new = resume == "never";
+  request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval), static_cast<std::uint64_t>(config.training.steps),
+                   static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)), config.checkpoint.enable_first_step_checkpoint};
   const bool named = resume != "auto" && resume != "never";
   if (named && request.load_step >= 0)
     return ckpt::invalid("--resume " + resume + " and checkpoint.load_step = " + std::to_string(request.load_step) + ": a run starts from one checkpoint")
@@ -227,6 +270,11 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   return request;
 }
 
+bool SavePlan::publishes(std::uint64_t step) const {
+  if (!enabled || step > last || (stop_at != 0 && step > stop_at)) return false;
+  return step == last || step == stop_at || (first && step == 1) || (interval != 0 && step % interval == 0);
+}
+
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
   auto scanned = ckpt::scan_run(fs, request.checkpoint_dir);
   if (!scanned.ok()) return scanned.status();
@@ -240,29 +288,9 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (request.only_new && !scan.steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
-  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
-  if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
-  if (request.resume != "auto") return start_from_path(fs, request, scan);
-  if (request.load_step >= 0) return start_from_step(fs, request, scan);
-  if (scan.steps.empty()) {
-    TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
-    return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
-  }
-
-  const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
-  if (!choice.blocked.ok()) return choice.blocked;
-  if (choice.entry == nullptr) {
-    for (const ckpt::StepEntry& entry : scan.steps)
-      if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader") return no_data_position(entry.path);
-    if (std::ranges::all_of(scan.steps, [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {
-      const ckpt::StepEntry& newest = scan.steps.front();
-      return check_components(*newest.manifest, newest.path, request.exclude, scan);
-    }
-    Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
-    status.causes = choice.skipped;
-    return status.with_hint("`titan-ckpt verify " + request.checkpoint_dir + "` says what is damaged; start anew with another job.dump_folder");
-  }
-  return own_step(choice, "newest valid step of " + request.checkpoint_dir);
+  TITAN_ASSIGN_OR_RETURN(StartDecision decision, choose(fs, request, scan));
+  TITAN_RETURN_IF_ERROR(check_way(scan, request.saves, decision));
+  return decision;
 }
 
 }  // namespace titan::train

@@ -14,6 +14,16 @@
 
 namespace titan::train {
 
+/// Which steps a run publishes for certain. A stop signal may add any other.
+struct SavePlan {
+  bool enabled = false;
+  std::uint64_t interval = 0;       ///< every so many steps; 0: none
+  std::uint64_t last = 0;           ///< training.steps
+  std::uint64_t stop_at = 0;        ///< debug.stop_at_step; 0: none
+  bool first = false;               ///< step 1, too
+  bool publishes(std::uint64_t step) const;
+};
+
 struct StartRequest {
   std::string resume = "auto";      ///< auto, never, or a checkpoint
   bool only_new = false;            ///< --resume never: the run folder must not have a step
@@ -21,6 +31,7 @@ struct StartRequest {
   std::string checkpoint_dir;       ///< `<dump_folder>/<folder>`
   std::string init_from;            ///< checkpoint whose weights a new run takes; empty: none
   std::vector<std::string> exclude; ///< components that the checkpoint need not have
+  SavePlan saves;                   ///< what the run will publish
   ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
 };
 
@@ -47,7 +58,7 @@ struct StartDecision {
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).
 /// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there),
-/// kIncompatible (older than the run's newest step; the run came from elsewhere), kCorrupt (steps exist, none is valid).
+/// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will save one), kCorrupt (steps exist, none is valid).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged);
 
 }  // namespace titan::train

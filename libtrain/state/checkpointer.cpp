@@ -119,6 +119,13 @@ Status agree(Communicator& all, const Status& mine) {
 Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements)
     : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)), leaf_elements_(leaf_elements) {}
 
+// Removes what a failed save left. Where the disk is full it says what holds space; asked before that is freed.
+Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, const std::string& tmp) {
+  if (const Status space = ckpt::check_space(fs_, dir_, snapshot); !space.ok()) status.causes.push_back(space.message + "; " + space.hint);
+  ckpt::abandon_save(fs_, tmp);
+  return status;
+}
+
 Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                       const std::function<void(const std::string&)>& on_begin) {
   const auto start = std::chrono::steady_clock::now();
@@ -144,10 +151,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   const auto threads = static_cast<unsigned>(at::get_num_threads());
   const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads);
   status = agree(io, receipt.status());
-  if (!status.ok()) {
-    if (world_.rank == 0) ckpt::abandon_save(fs_, tmp);
-    return status;
-  }
+  if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
   const std::vector<std::string> packed = io.all_gather(plan_digest(snapshot).hex() + ckpt::encode_receipt(*receipt));
 
   SaveReport report;
@@ -165,19 +169,18 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
       }
       receipts.push_back(std::move(*decoded));
     }
-    if (status.ok() && damaged_.count(snapshot.train.step) != 0 && fs_.stat(ckpt::join_path(dir_, ckpt::step_name(snapshot.train.step))).ok())
-      status = ckpt::delete_step(fs_, dir_, ckpt::step_name(snapshot.train.step), random_id());
     if (status.ok()) {
-      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts);
+      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts, {damaged_.count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {
         report.path = published->path;
         report.id = published->id;
         report.bytes = published->bytes;
         report.already_there = published->already_there;
+        report.damaged_aside = published->damaged_aside;
+        report.warnings = published->warnings;
         damaged_.erase(snapshot.train.step);
       } else {
-        status = published.status();
-        ckpt::abandon_save(fs_, tmp);
+        status = give_up(published.status(), snapshot, tmp);
       }
     }
   }
@@ -219,22 +222,6 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& p
   }
   stage.refresh();
   return ckpt::ok_status();
-}
-
-std::vector<std::string> Checkpointer::retain(std::uint64_t keep_latest, std::vector<std::string>* deleted) {
-  std::vector<std::string> problems;
-  auto scan = ckpt::scan_run(fs_, dir_);
-  if (!scan.ok()) return {scan.status().message};
-  for (const std::size_t index : ckpt::select_expired(*scan, keep_latest)) {
-    const std::string name = ckpt::step_name(scan->steps[index].step);
-    const Status status = ckpt::delete_step(fs_, dir_, name, random_id());
-    if (status.ok()) {
-      deleted->push_back(name);
-    } else {
-      problems.push_back(status.message);
-    }
-  }
-  return problems;
 }
 
 }  // namespace titan::train

@@ -24,6 +24,8 @@ struct SaveReport {
   std::uint64_t bytes = 0;
   double seconds = 0;
   bool already_there = false;
+  std::string damaged_aside;          ///< as Published's
+  std::vector<std::string> warnings;  ///< as Published's
 };
 
 class Checkpointer {
@@ -40,18 +42,20 @@ class Checkpointer {
   /// agreement is the caller's.
   ckpt::Status load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const;
 
-  /// Steps that must be moved aside before a save of the same number is published.
+  /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
   void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }
-
-  /// Deletes expired steps; rank 0 only. Returns one line per failure; nothing here ends a run.
-  std::vector<std::string> retain(std::uint64_t keep_latest, std::vector<std::string>* deleted);
+  /// Asked right before a step appears; see CommitOptions.
+  void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
 
  private:
+  ckpt::Status give_up(ckpt::Status status, const ckpt::Snapshot& snapshot, const std::string& tmp);
+
   ckpt::Fs& fs_;
   World& world_;
   std::string dir_;
   std::uint64_t leaf_elements_;
   std::set<std::uint64_t> damaged_;
+  std::function<ckpt::Status()> still_ours_;
 };
 
 }  // namespace titan::train

@@ -4,6 +4,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -113,8 +114,47 @@ TEST_F(Commit, MovesAnInvalidStepAsideFirst) {
   const auto again = testing::save(fs_, "/run", snapshot_, source, "t2");
   ASSERT_TRUE(again.ok()) << again.status().to_string();
   EXPECT_FALSE(again->already_there);
-  EXPECT_THAT(names(), ElementsAre(".trash-step-00000040-t2", "latest", "step-00000040"));
+  EXPECT_EQ(again->damaged_aside, "/run/.damaged-step-00000040-t2");
+  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-t2", "latest", "step-00000040"));
   EXPECT_TRUE(CheckpointReader::open(fs_, "/run/step-00000040").ok());
+}
+
+TEST_F(Commit, APinMovesAlongWithADamagedStep) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  ASSERT_TRUE(testing::put_text(fs_, "/run/step-00000040/.keep", "").ok());
+  ASSERT_TRUE(fs_.resize("/run/step-00000040/model/shard-00000.h5", 10).ok());
+  PatternSource source(snapshot_);
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_, source, "t2").ok());
+  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-t2/.keep").ok());
+}
+
+// A flipped byte of a leaf leaves manifest and sizes as they were: only whoever loaded the step knows.
+TEST_F(Commit, MovesAStepAsideThatLoadingFoundDamaged) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  ASSERT_TRUE(testing::put_text(fs_, "/run/step-00000040/.keep", "").ok());
+  const auto receipts = write("t3");
+  const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.known_damaged = true});
+  ASSERT_TRUE(published.ok()) << published.status().to_string();
+  EXPECT_FALSE(published->already_there);
+  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-t3", "latest", "step-00000040"));
+  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-t3/.keep").ok());
+}
+
+TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {
+  const auto receipts = write("a");
+  const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.still_ours = [] { return locked("taken over"); }});
+  EXPECT_EQ(published.status().code, Code::kLocked);
+  EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
+}
+
+TEST_F(Commit, AFailedReadIsNoProofOfDamage) {
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+  const auto receipts = write("b");
+  testing::FailingFs failing(fs_);
+  failing.arm({.op = testing::Op::kPread, .path_part = "step-00000040/manifest.json", .status = corrupt("read once, wrongly")});
+  const auto published = commit_save(failing, "/run", tmp_, snapshot_, receipts);
+  ASSERT_TRUE(published.ok()) << published.status().to_string();
+  EXPECT_TRUE(published->already_there);
 }
 
 TEST_F(Commit, NeverMovesAStepOfANewerFormatAside) {

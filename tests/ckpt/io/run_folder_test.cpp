@@ -66,13 +66,6 @@ class Run : public ::testing::Test {
     EXPECT_TRUE(result.ok()) << result.status().to_string();
     return *std::move(result);
   }
-  std::vector<std::uint64_t> expired(std::uint64_t keep) {
-    RunScan found = scan();
-    std::vector<std::uint64_t> steps;
-    for (std::size_t index : select_expired(found, keep)) steps.push_back(found.steps[index].step);
-    return steps;
-  }
-
   MemFs fs;
   std::string dir = "/runs/a/checkpoint";
   std::map<std::string, std::string> states;
@@ -116,7 +109,7 @@ TEST_F(Run, ScanOfAMissingFolderIsEmptyButAnUnreadableOneIsAnError) {
   EXPECT_TRUE(none->steps.empty());
   FailingFs failing(fs);
   failing.arm({.op = Op::kList});
-  EXPECT_EQ(scan_run(failing, dir, check()).status().code, Code::kFailed);
+  EXPECT_EQ(scan_run(failing, dir, check()).status().code, Code::kMediaError);
 }
 
 TEST_F(Run, ScanMarksPinsAndWhatIsFull) {
@@ -142,6 +135,50 @@ TEST_F(Run, AStepWhosePinCannotBeSeenCountsAsPinned) {
   Result<RunScan> found = scan_run(failing, dir, check());
   ASSERT_TRUE(found.ok());
   EXPECT_TRUE(found->steps[0].pinned);
+}
+
+TEST_F(Run, AStepThatIsALinkIsFollowedAndSaid) {
+  ASSERT_TRUE(put_text(fs, "/store/a/manifest.json", "{}").ok());
+  ASSERT_TRUE(fs.symlink("/store/a", dir + "/step-00000005").ok());
+  states[dir + "/step-00000005"] = "full";
+  const RunScan found = scan();
+  ASSERT_EQ(found.steps.size(), 1u);
+  EXPECT_EQ(found.steps[0].link, "/store/a");
+  EXPECT_TRUE(found.steps[0].full);
+  EXPECT_EQ(select_resume(found).entry, &found.steps[0]);
+  EXPECT_THAT(found.foreign, IsEmpty());
+}
+
+// Its store may not be mounted just now.
+TEST_F(Run, ALinkThatLeadsNowhereStopsAResume) {
+  step(4, "full");
+  ASSERT_TRUE(fs.symlink("/not/mounted", dir + "/step-00000005").ok());
+  const RunScan found = scan();
+  const ResumeChoice choice = select_resume(found);
+  EXPECT_EQ(choice.entry, nullptr);
+  EXPECT_EQ(choice.blocked.code, Code::kFailed);
+  EXPECT_THAT(choice.blocked.message, HasSubstr("step-00000005 is a link that leads nowhere"));
+  EXPECT_FALSE(choice.blocked.hint.empty());
+}
+
+TEST_F(Run, DeletingALinkLeavesWhatItLeadsTo) {
+  ASSERT_TRUE(put_text(fs, "/store/a/manifest.json", "{}").ok());
+  ASSERT_TRUE(fs.symlink("/store/a", dir + "/step-00000005").ok());
+  ASSERT_TRUE(delete_step(fs, dir, "step-00000005", "x").ok());
+  EXPECT_THAT(tree(fs, dir), IsEmpty());
+  EXPECT_TRUE(fs.stat("/store/a/manifest.json").ok());
+}
+
+TEST_F(Run, DamagedStepsThatWereMovedAsideAreNeitherStepsNorLeftovers) {
+  ASSERT_TRUE(put_text(fs, dir + "/.damaged-step-00000005-ab/manifest.json", "{}").ok());
+  ASSERT_TRUE(put_text(fs, dir + "/.damaged-notes/x", "{}").ok());
+  const RunScan found = scan();
+  EXPECT_THAT(found.steps, IsEmpty());
+  EXPECT_THAT(found.leftovers, IsEmpty());
+  EXPECT_THAT(found.damaged, ElementsAre(".damaged-step-00000005-ab"));
+  EXPECT_THAT(found.foreign, ElementsAre(".damaged-notes"));
+  EXPECT_THAT(damaged_hint(fs, dir), AllOf(HasSubstr("prune " + dir + " --damaged"), HasSubstr(".damaged-step-00000005-ab")));
+  EXPECT_EQ(damaged_hint(fs, "/nowhere"), "");
 }
 
 TEST_F(Run, AFolderWithTheManifestOfAnotherStepIsInvalid) {
@@ -182,39 +219,6 @@ TEST_F(Run, ResumeTakesNothingWhereNothingCanBeResumed) {
   RunScan found = scan();
   EXPECT_EQ(select_resume(found).entry, nullptr);
   EXPECT_EQ(select_resume(found).skipped.size(), 2u);
-}
-
-TEST_F(Run, RetentionKeepsTheNewestValidFullOnes) {
-  for (std::uint64_t number = 1; number <= 5; ++number) step(number, "full");
-  EXPECT_THAT(expired(0), IsEmpty());
-  EXPECT_THAT(expired(1), ElementsAre(4, 3, 2, 1));
-  EXPECT_THAT(expired(3), ElementsAre(2, 1));
-  EXPECT_THAT(expired(5), IsEmpty());
-  EXPECT_THAT(expired(9), IsEmpty());
-}
-
-TEST_F(Run, RetentionNeitherCountsNorDeletesInvalidAndWeightsOnlyOnes) {
-  step(1, "full");
-  step(2, "weights");
-  step(3, "full");
-  step(4, "broken");
-  step(5, "weights");
-  EXPECT_THAT(expired(2), IsEmpty());
-  EXPECT_THAT(expired(1), ElementsAre(1)) << "3 is the newest valid full one";
-}
-
-TEST_F(Run, RetentionSparesPinsAndStepZero) {
-  for (std::uint64_t number : {0, 10, 20, 30, 40}) step(number, "full");
-  pin(20);
-  EXPECT_THAT(expired(1), ElementsAre(30, 10));
-  EXPECT_THAT(expired(3), ElementsAre(10)) << "a pinned step among the newest is one of them";
-}
-
-TEST_F(Run, RetentionNeverTakesTheLastValidFullOne) {
-  step(1, "full");
-  step(2, "broken");
-  step(3, "broken");
-  for (std::uint64_t keep = 0; keep < 4; ++keep) EXPECT_THAT(expired(keep), IsEmpty()) << keep;
 }
 
 TEST_F(Run, RetentionWaitsForASaveWhenTheNewestStepIsInvalid) {

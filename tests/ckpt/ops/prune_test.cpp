@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
 #include "ckpt/io/run_lock.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
@@ -76,9 +78,12 @@ TEST(PlanPrune, TakesWhatTheTrainersRetentionTakes) {
     RunScan scan;
     for (std::uint64_t step = random() % 12; step-- > 0;) scan.steps.push_back(entry(step * 10, random() % 4 > 0, random() % 4 > 0, random() % 5 == 0));
     const std::uint64_t keep = 1 + random() % 4;
+    std::vector<RetainedStep> retained;
+    for (const StepEntry& step : scan.steps)
+      retained.push_back({step.step, !step.validity.ok() ? Verdict::kDamaged : step.full ? Verdict::kProved : Verdict::kPartial, step.pinned});
     Steps expected;
-    if (!retention_must_wait(scan))
-      for (const std::size_t i : select_expired(scan, keep)) expected.push_back(scan.steps[i].step);
+    if (!retention_must_wait(scan)) expected = select_expired(retained, keep);
+    std::reverse(expected.begin(), expected.end());
     ASSERT_EQ(gone(scan, {.keep_last = keep}), expected) << "round " << round;
   }
 }
@@ -248,6 +253,43 @@ TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
   EXPECT_EQ(report.status().code, Code::kFailed);
   EXPECT_THAT(left(), ElementsAre(30, 20, 10));
   EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
+}
+
+TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinnedOnes) {
+  const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa", pinned = std::string(kDir) + "/.damaged-step-00000030-bb";
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, pinned + "/.keep", "").ok());
+  options_.rules = {};
+  const auto kept = prune_run(fs_, options_);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_TRUE(fs_.stat(moved).ok());
+  options_.damaged = true;
+  options_.dry_run = true;
+  EXPECT_EQ(prune_run(fs_, options_)->bytes_freed, 5u);
+  EXPECT_TRUE(fs_.stat(moved).ok());
+  options_.dry_run = false;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_EQ(report->damaged.size(), 2u);
+  EXPECT_TRUE(report->damaged[0].deleted);
+  EXPECT_FALSE(report->damaged[1].goes);
+  EXPECT_EQ(report->damaged[1].why, "pinned by .keep");
+  EXPECT_EQ(fs_.stat(moved).status().code, Code::kNotFound);
+  EXPECT_TRUE(fs_.stat(pinned).ok());
+  EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+TEST_F(PruneRun, OfAStepThatIsALinkOnlyTheNameGoes) {
+  ASSERT_TRUE(make_dirs(fs_, "/store").ok());
+  ASSERT_TRUE(fs_.rename_noreplace(std::string(kDir) + "/step-00000010", "/store/step-00000010").ok());
+  ASSERT_TRUE(fs_.symlink("/store/step-00000010", std::string(kDir) + "/step-00000010").ok());
+  options_.rules.keep_last = 3;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20));
+  EXPECT_EQ(report->bytes_freed, 0u);
+  EXPECT_TRUE(CheckpointReader::open(fs_, "/store/step-00000010").ok());
 }
 
 TEST_F(PruneRun, StopsBetweenTwoSteps) {

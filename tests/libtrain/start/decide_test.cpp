@@ -229,6 +229,65 @@ TEST(DecideStart, AStepConvertedWithoutAConfigurationSaysWhatItLacks) {
   }
 }
 
+// A run that reaches a valid step which no resume can take would end at its save, at every restart.
+TEST(DecideStart, AValidStepInTheWayOfASaveIsRefusedAtTheStart) {
+  Folders f;
+  f.save(kOwn, 40);
+  ckpt::Snapshot weights = make_snapshot(small_model(), {1, 1, 1}, 64, 60);
+  weights.slots.clear();
+  ASSERT_TRUE(ckpt::testing::save(f.fs, kOwn, weights).ok());
+  ASSERT_TRUE(ckpt::write_new_file(f.fs, "/own/checkpoint/step-00000060/.keep", {}).ok());
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.saves = {.enabled = true, .interval = 20, .last = 100};
+  const auto refused = decide_start(f.fs, request, {});
+  EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.status().message, HasSubstr("step-00000060, pinned by .keep, is valid"));
+  EXPECT_THAT(refused.status().hint, HasSubstr("move it out"));
+  // A run that stops before it, or saves at other steps, is warned.
+  for (const SavePlan& saves : {SavePlan{.enabled = true, .interval = 20, .last = 100, .stop_at = 50}, SavePlan{.enabled = true, .interval = 50, .last = 100}}) {
+    request.saves = saves;
+    const auto start = decide_start(f.fs, request, {});
+    ASSERT_TRUE(start.ok()) << start.status().to_string();
+    EXPECT_EQ(start->step, 40u);
+    EXPECT_THAT(start->notes, ::testing::ElementsAre(HasSubstr("a save of step 60 would fail")));
+  }
+  request.saves.enabled = false;
+  EXPECT_TRUE(decide_start(f.fs, request, {})->notes.empty());
+}
+
+TEST(DecideStart, ADamagedStepIsNotInTheWay) {
+  Folders f;
+  f.save(kOwn, 40);
+  f.save(kOwn, 60);
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.saves = {.enabled = true, .interval = 20, .last = 100};
+  const auto start = decide_start(f.fs, request, {60});
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->step, 40u);
+}
+
+TEST(SavePlan, NamesTheStepsThatARunPublishesForCertain) {
+  const SavePlan saves{.enabled = true, .interval = 10, .last = 25, .first = true};
+  for (const std::uint64_t step : {1, 10, 20, 25}) EXPECT_TRUE(saves.publishes(step)) << step;
+  for (const std::uint64_t step : {2, 15, 30}) EXPECT_FALSE(saves.publishes(step)) << step;
+  const SavePlan stopped{.enabled = true, .interval = 10, .last = 25, .stop_at = 15};
+  for (const std::uint64_t step : {10, 15}) EXPECT_TRUE(stopped.publishes(step)) << step;
+  for (const std::uint64_t step : {1, 20, 25}) EXPECT_FALSE(stopped.publishes(step)) << step;
+}
+
+TEST(DecideStart, TheNewestStepMayBeALink) {
+  Folders f;
+  f.save(kOther, 40);
+  ASSERT_TRUE(ckpt::make_dirs(f.fs, kOwn).ok());
+  ASSERT_TRUE(f.fs.symlink("/other/checkpoint/step-00000040", "/own/checkpoint/step-00000040").ok());
+  const auto start = f.decide("auto");
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->step, 40u);
+  EXPECT_THAT(start->notes, ::testing::ElementsAre(HasSubstr("is a link to /other/checkpoint/step-00000040")));
+}
+
 TEST(DecideStart, ATorchRunIsNotAbandonedSilently) {
   Folders f;
   ASSERT_TRUE(ckpt::make_dirs(f.fs, "/own/checkpoint/step-10").ok());

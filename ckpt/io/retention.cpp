@@ -1,0 +1,162 @@
+#include "ckpt/io/retention.h"
+
+#include <algorithm>
+#include <random>
+#include <system_error>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
+
+namespace titan::ckpt {
+namespace {
+
+bool counts(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kWhole; }
+
+// By manifest and sizes alone: reading every byte of every old step would cost more than the run has.
+Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
+  const auto reader = CheckpointReader::open(fs, path);
+  if (!reader.ok()) {
+    const Code code = reader.status().code;
+    return code == Code::kCorrupt || code == Code::kNotFound ? Verdict::kDamaged : Verdict::kUnknown;
+  }
+  if (reader->manifest().step != step) return Verdict::kDamaged;
+  return missing_components(reader->manifest()).empty() ? Verdict::kWhole : Verdict::kPartial;
+}
+
+std::string random_id() {
+  std::random_device device;
+  const std::uint32_t words[] = {device(), device()};
+  return digest_of(std::as_bytes(std::span(words))).hex().substr(0, 12);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest) {
+  std::vector<std::uint64_t> expired;
+  const auto newest_proved = std::find_if(steps.begin(), steps.end(), [](const RetainedStep& step) { return step.verdict == Verdict::kProved; });
+  if (keep_latest == 0 || newest_proved == steps.end()) return expired;
+  std::uint64_t seen = 0;
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    if (!counts(step->verdict)) continue;
+    ++seen;
+    if (seen > keep_latest && step != newest_proved && !step->pinned && step->step != 0) expired.push_back(step->step);
+  }
+  std::reverse(expired.begin(), expired.end());
+  return expired;
+}
+
+Retention::Retention(Fs& fs, RetentionOptions options) : fs_(fs), options_(std::move(options)) {}
+
+Retention::~Retention() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Retention::judge(std::uint64_t step, Verdict verdict) {
+  const std::lock_guard guard(mutex_);
+  verdicts_[step] = verdict;
+}
+
+void Retention::saved(std::uint64_t step) {
+  judge(step, Verdict::kProved);
+  if (options_.keep_latest == 0) return;
+  {
+    const std::lock_guard guard(mutex_);
+    asked_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    // No thread to be had just now: the next save tries again, and keeping more than was asked for does no harm.
+    const std::lock_guard guard(mutex_);
+    asked_ = false;
+    options_.problem(std::string("no thread for deleting old steps: ") + error.what());
+  }
+}
+
+void Retention::finish() {
+  std::unique_lock guard(mutex_);
+  idle_.wait(guard, [this] { return !asked_ && !busy_; });
+}
+
+void Retention::work() {
+  std::unique_lock guard(mutex_);
+  while (true) {
+    wake_.wait(guard, [this] { return asked_ || stopping_; });
+    if (stopping_) break;
+    asked_ = false;
+    busy_ = true;
+    guard.unlock();
+    pass();
+    guard.lock();
+    busy_ = false;
+    idle_.notify_all();
+  }
+  asked_ = false;
+  idle_.notify_all();
+}
+
+bool Retention::stopping() {
+  const std::lock_guard guard(mutex_);
+  return stopping_;
+}
+
+Verdict Retention::verdict_of(std::uint64_t step) {
+  const std::lock_guard guard(mutex_);
+  const auto known = verdicts_.find(step);
+  return known == verdicts_.end() ? Verdict::kUnknown : known->second;
+}
+
+// What the run has learnt meanwhile is worth more than a look.
+Verdict Retention::learn(std::uint64_t step, Verdict seen) {
+  const std::lock_guard guard(mutex_);
+  Verdict& known = verdicts_[step];
+  if (known == Verdict::kUnknown) known = seen;
+  return known;
+}
+
+// The steps, newest first. Each is judged once: what a later pass needs of it is its name and its pin.
+std::vector<RetainedStep> Retention::look() {
+  std::vector<RetainedStep> steps;
+  const Result<std::vector<DirEntry>> entries = fs_.list(options_.folder);
+  if (!entries.ok()) {
+    options_.problem(one_line(entries.status()));
+    return steps;
+  }
+  for (const DirEntry& entry : *entries) {
+    const std::string path = join_path(options_.folder, entry.name);
+    if (is_trash(entry)) {
+      if (const Status removed = remove_tree(fs_, path); !removed.ok()) options_.problem("cannot remove " + path + ": " + one_line(removed));
+    }
+    const auto step = step_of(entry);
+    if (!step) continue;
+    Verdict verdict = verdict_of(*step);
+    if (verdict == Verdict::kUnknown) {
+      verdict = learn(*step, look_at(fs_, path, *step));
+    }
+    steps.push_back({*step, verdict, is_pinned(fs_, path)});
+  }
+  std::sort(steps.begin(), steps.end(), [](const RetainedStep& a, const RetainedStep& b) { return a.step > b.step; });
+  return steps;
+}
+
+void Retention::pass() {
+  for (const std::uint64_t step : select_expired(look(), options_.keep_latest)) {
+    if (stopping()) return;
+    if (options_.still_ours) {
+      if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
+    }
+    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id());
+    if (status.ok()) options_.deleted(step_name(step));
+    else options_.problem(one_line(status));
+  }
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,79 @@
+#pragma once
+// Which old steps a run deletes after a save, and the thread that does it. Deleting may take minutes on a large store, so it never
+// happens between two steps of the training.
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+/// What this process knows of a step.
+enum class Verdict {
+  kUnknown,  ///< not looked at yet, or it could not be judged just now
+  kProved,   ///< saved by this process, or loaded whole: every digest held
+  kWhole,    ///< manifest and sizes of members hold, and a resume finds all that it needs
+  kPartial,  ///< valid, but no resume can start from it (weights only)
+  kDamaged,  ///< found damaged, by its structure or while loading
+};
+
+struct RetainedStep {
+  std::uint64_t step = 0;
+  Verdict verdict = Verdict::kUnknown;
+  bool pinned = false;
+};
+
+/// The steps to delete so that the newest `keep_latest` proved or whole ones remain (0: keep all), oldest first. `steps` are newest
+/// first. Never: pinned ones and step 0 (they count where they are among the newest), the newest proved one, and whatever is not
+/// proved or whole. Without any proved step nothing goes. Pure.
+std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest);
+
+struct RetentionOptions {
+  std::string folder;                                        ///< of the steps
+  std::uint64_t keep_latest = 0;
+  std::function<Status()> still_ours;                        ///< asked before each deletion; not ok: nothing more is deleted
+  std::function<void(const std::string& name)> deleted;      ///< called by the thread
+  std::function<void(const std::string& problem)> problem;   ///< called by the thread; no problem here ends a run
+};
+
+/// Deletes expired steps of one run, in a thread of its own. Calls may come from one other thread.
+class Retention {
+ public:
+  Retention(Fs& fs, RetentionOptions options);
+  /// Ends after the deletion that is under way; the rest is the next start's.
+  ~Retention();
+  Retention(const Retention&) = delete;
+  Retention& operator=(const Retention&) = delete;
+
+  /// What loading a step has shown. Never forgotten.
+  void judge(std::uint64_t step, Verdict verdict);
+  /// `step` was committed by this process: it is proved, and a pass over the folder begins. Returns at once.
+  void saved(std::uint64_t step);
+  /// Waits until every pass that was asked for is over.
+  void finish();
+  /// One pass, in the calling thread: removes trash that an earlier deletion left, judges what is unknown, deletes what is expired.
+  void pass();
+
+ private:
+  void work();
+  bool stopping();
+  std::vector<RetainedStep> look();
+  Verdict verdict_of(std::uint64_t step);
+  Verdict learn(std::uint64_t step, Verdict seen);
+
+  Fs& fs_;
+  RetentionOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  std::map<std::uint64_t, Verdict> verdicts_;
+  bool asked_ = false, busy_ = false, stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace titan::ckpt

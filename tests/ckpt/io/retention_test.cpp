@@ -1,0 +1,195 @@
+#include "ckpt/io/retention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ckpt/io/run_folder.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::FailingFs;
+using testing::MemFs;
+using testing::Op;
+using Steps = std::vector<std::uint64_t>;
+
+constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kWhole = Verdict::kWhole, kPartial = Verdict::kPartial,
+                  kDamaged = Verdict::kDamaged;
+
+TEST(SelectExpired, KeepsTheNewestProvedOrWholeOnes) {
+  const std::vector<RetainedStep> steps{{5, kProved}, {4, kWhole}, {3, kWhole}, {2, kProved}, {1, kWhole}};
+  EXPECT_EQ(select_expired(steps, 0), Steps{});
+  EXPECT_EQ(select_expired(steps, 1), (Steps{1, 2, 3, 4}));
+  EXPECT_EQ(select_expired(steps, 3), (Steps{1, 2}));
+  EXPECT_EQ(select_expired(steps, 5), Steps{});
+  EXPECT_EQ(select_expired(steps, 9), Steps{});
+}
+
+TEST(SelectExpired, NeitherCountsNorDeletesWhatNoResumeCouldTake) {
+  const std::vector<RetainedStep> steps{{6, kDamaged}, {5, kPartial}, {4, kProved}, {3, kUnknown}, {2, kWhole}, {1, kDamaged}};
+  EXPECT_EQ(select_expired(steps, 2), Steps{});
+  EXPECT_EQ(select_expired(steps, 1), Steps{2});
+}
+
+TEST(SelectExpired, SparesPinsAndStepZeroWhichCountAmongTheNewest) {
+  const std::vector<RetainedStep> steps{{40, kProved}, {30, kWhole}, {20, kWhole, true}, {10, kWhole}, {0, kWhole}};
+  EXPECT_EQ(select_expired(steps, 1), (Steps{10, 30}));
+  EXPECT_EQ(select_expired(steps, 3), Steps{10});
+}
+
+TEST(SelectExpired, NeverTakesTheNewestProvedOneHoweverManyLookWhole) {
+  const std::vector<RetainedStep> steps{{9, kWhole}, {8, kWhole}, {3, kProved}, {2, kProved}};
+  EXPECT_EQ(select_expired(steps, 1), (Steps{2, 8}));
+  const std::vector<RetainedStep> unproved{{9, kWhole}, {8, kWhole}};
+  EXPECT_EQ(select_expired(unproved, 1), Steps{}) << "nothing goes before a save has succeeded";
+}
+
+class RunRetention : public ::testing::Test {
+ protected:
+  void make(const Steps& steps) {
+    for (const std::uint64_t step : steps) ASSERT_TRUE(testing::make_checkpoint(fs_, kDir, {.step = step}).ok());
+  }
+  std::string path(std::uint64_t step) const { return join_path(kDir, step_name(step)); }
+  void pin(std::uint64_t step) { ASSERT_TRUE(testing::put_text(fs_, path(step) + "/.keep", "").ok()); }
+  RetentionOptions options(std::uint64_t keep) {
+    return {kDir, keep, {}, [this](const std::string& name) { deleted_.push_back(name); }, [this](const std::string& problem) { problems_.push_back(problem); }};
+  }
+  Steps left() {
+    Steps steps;
+    const auto entries = fs_.list(kDir);
+    for (const DirEntry& entry : *entries)
+      if (const auto step = parse_step_name(entry.name)) steps.push_back(*step);
+    return steps;
+  }
+
+  static constexpr const char* kDir = "/run/checkpoint";
+  MemFs fs_;
+  std::vector<std::string> deleted_, problems_;
+};
+
+TEST_F(RunRetention, DeletesInTheBackgroundAfterASave) {
+  make({10, 20, 30, 40});
+  Retention retention(fs_, options(2));
+  retention.saved(40);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{30, 40}));
+  EXPECT_THAT(deleted_, ElementsAre("step-00000010", "step-00000020"));
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+// k = 1, a damaged newer step, and a run that goes on from before it: each save used to delete itself.
+TEST_F(RunRetention, AStepThatLoadingFoundDamagedFillsNoPlace) {
+  make({2, 4, 10});
+  pin(2);
+  Retention retention(fs_, options(1));
+  retention.judge(10, Verdict::kDamaged);
+  retention.judge(2, Verdict::kProved);
+  retention.saved(4);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{2, 4, 10}));
+  make({6});
+  retention.saved(6);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{2, 6, 10}));
+}
+
+TEST_F(RunRetention, TheOnlyProvedStepStaysBesideTwoDamagedOnes) {
+  make({1, 2, 3});
+  Retention retention(fs_, options(1));
+  retention.judge(3, Verdict::kDamaged);
+  retention.saved(2);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{2, 3}));
+}
+
+TEST_F(RunRetention, StructuralDamageIsSeenWithoutHavingLoaded) {
+  make({1, 2, 3, 4});
+  ASSERT_TRUE(fs_.resize(path(3) + "/model/shard-00000.h5", 10).ok());
+  Retention retention(fs_, options(2));
+  retention.saved(4);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{2, 3, 4})) << "2 is the second whole one";
+}
+
+TEST_F(RunRetention, LooksAtAnUnknownStepOnce) {
+  make({10, 20, 30});
+  FailingFs log(fs_);
+  Retention retention(log, options(9));
+  retention.saved(30);
+  retention.finish();
+  log.clear_calls();
+  retention.saved(30);
+  retention.finish();
+  std::vector<std::string> paths;
+  for (const testing::Call& call : log.calls()) paths.push_back(call.path);
+  EXPECT_THAT(paths, ElementsAre(kDir, path(10) + "/.keep", path(20) + "/.keep", path(30) + "/.keep")) << "names and pins";
+}
+
+TEST_F(RunRetention, AStepThatCannotBeJudgedJustNowIsKeptAndJudgedLater) {
+  make({10, 20, 30});
+  FailingFs failing(fs_);
+  failing.arm({.op = Op::kOpenRead, .path_part = "step-00000010", .error = EIO});
+  Retention retention(failing, options(2));
+  retention.saved(30);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20, 30}));
+  retention.saved(30);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{20, 30}));
+}
+
+TEST_F(RunRetention, TrashOfAFailedDeletionGoesWithTheNextSave) {
+  make({10, 20});
+  FailingFs failing(fs_);
+  failing.arm({.op = Op::kRemoveFile, .error = EBUSY});
+  Retention retention(failing, options(1));
+  retention.saved(20);
+  retention.finish();
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr(".trash-step-00000010")));
+  EXPECT_THAT(testing::tree(fs_, kDir), Contains(::testing::StartsWith(".trash-step-00000010")));
+  retention.saved(20);
+  retention.finish();
+  EXPECT_THAT(testing::tree(fs_, kDir), ::testing::Not(Contains(::testing::StartsWith(".trash-"))));
+}
+
+TEST_F(RunRetention, DeletesNothingOnceTheRunIsSomebodyElses) {
+  make({10, 20});
+  RetentionOptions lost = options(1);
+  lost.still_ours = [] { return locked("taken over"); };
+  Retention retention(fs_, lost);
+  retention.saved(20);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20}));
+  EXPECT_THAT(problems_, ElementsAre("taken over"));
+}
+
+TEST_F(RunRetention, KeepingAllTouchesNothing) {
+  make({10, 20});
+  FailingFs log(fs_);
+  Retention retention(log, options(0));
+  retention.saved(20);
+  retention.finish();
+  EXPECT_THAT(log.calls(), IsEmpty());
+}
+
+TEST_F(RunRetention, AFailedListingIsAProblemAndNothingGoes) {
+  make({10, 20});
+  FailingFs failing(fs_);
+  failing.arm({.op = Op::kList, .error = EIO});
+  Retention retention(failing, options(1));
+  retention.saved(20);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20}));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr(kDir)));
+}
+
+}  // namespace
+}  // namespace titan::ckpt
