@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
 
 #include "cli/titan_train/verbs.h"
+#include "ckpt/io/open_run.h"
+#include "ckpt/io/run_folder.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "cli/ui/terminal.h"
@@ -90,6 +93,17 @@ ckpt::WeightOpener weight_opener() {
   };
 }
 
+// A run that is complete never starts ranks again: what its last deletion left would hold its space for good.
+void free_leftovers(const train::Config& config, ui::ColorChoice color) {
+  ckpt::Fs& fs = ckpt::posix_fs();
+  const std::string folder = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
+  const auto entries = fs.list(folder);
+  if (!entries.ok() || std::none_of(entries->begin(), entries->end(), ckpt::is_leftover)) return;
+  const auto opened = ckpt::open_run(fs, config.job.dump_folder, folder);
+  if (!opened.ok()) return ui::report_note("leftovers stay in " + folder + ": " + opened.status().message, color);
+  for (const std::string& warning : opened->warnings) ui::report_note("leftover: " + warning, color);
+}
+
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
   const auto color = parse_color(arguments.command);
   const auto fail = [&](const Status& status) { return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto); };
@@ -114,6 +128,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
   if (preview->complete) {
+    free_leftovers(loaded->config, *color);
     // Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in silence.
     for (const train::Change& change : preview->continuation.changes)
       ui::report_note("not the checkpoint's setting: " + change.drift.key + " is " + change.drift.stored + " there, " + change.drift.config + " here", *color);

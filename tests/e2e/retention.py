@@ -131,6 +131,14 @@ class Retention(unittest.TestCase):
         self.assertIn("is a link that leads nowhere", log)
         self.assertIn("mount the store", log)
 
+    def test_a_complete_run_frees_what_its_last_deletion_left(self):
+        self.train()
+        trash = self.steps / ".trash-step-00000002-0123456789ab"
+        trash.mkdir()
+        (trash / "x").touch()
+        self.assertIn("complete", self.train())
+        self.assertEqual(harness.leftovers(self.run), [])
+
     def test_a_slow_deletion_does_not_hold_up_the_ranks(self):
         shim = self.work / "slow.so"
         source = harness.ROOT / "tests" / "shims" / "slow_unlink.c"

@@ -68,6 +68,13 @@ TEST(Publish, AFullDiskIsFoundBeforeAnythingIsWritten) {
   EXPECT_FALSE(published.status().hint.empty());
 }
 
+TEST(Publish, AFullDiskNamesTheDamagedStepsThatHoldSpace) {
+  MemFs small(1 << 16);
+  ASSERT_TRUE(testing::put_text(small, "/run/.damaged-step-00000005-ab/x", "1").ok());
+  EXPECT_THAT(save(small, "/run", at_step(10)).status().hint,
+              ::testing::AllOf(::testing::HasSubstr(".damaged-step-00000005-ab"), ::testing::HasSubstr("prune /run --damaged")));
+}
+
 // The order of calls is the protocol; crash exploration will replay it.
 TEST(Publish, SyncsEveryFileBeforeTheManifestAndEveryFolderBeforeTheRename) {
   MemFs memory;
