@@ -213,6 +213,14 @@ JsonValue rope_object(const ModelConfig& model, bool with_theta) {
   return rope;
 }
 
+// transformers 5 reads the first, transformers 4 the other two, and each passes over the other's in silence. What is there stays as it is.
+void add_both_ropes(JsonValue& config, const ModelConfig& model) {
+  const auto lacks = [&config](const char* key) { return config.find(key) == nullptr; };
+  if (lacks("rope_parameters")) config.set("rope_parameters", rope_object(model, true));
+  if (lacks("rope_scaling")) config.set("rope_scaling", model.rope_scaling ? rope_object(model, false) : JsonValue());
+  if (lacks("rope_theta")) config.set("rope_theta", JsonValue::real(model.rope_theta));
+}
+
 }  // namespace
 
 Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config) {
@@ -247,6 +255,7 @@ JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const
       JsonValue config = base;
       const char* key = config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
       config.set(key, JsonValue::string(defaults.dtype));
+      add_both_ropes(config, model);
       return config;
     }
   }
@@ -270,10 +279,7 @@ JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const
   config.set("num_hidden_layers", JsonValue::integer(model.n_layers));
   config.set("num_key_value_heads", JsonValue::integer(model.n_kv_heads));
   config.set("rms_norm_eps", JsonValue::real(model.norm_eps));
-  // Both spellings: transformers 5 reads the first, transformers 4 the other two.
-  config.set("rope_parameters", rope_object(model, true));
-  config.set("rope_scaling", model.rope_scaling ? rope_object(model, false) : JsonValue());
-  config.set("rope_theta", JsonValue::real(model.rope_theta));
+  add_both_ropes(config, model);
   config.set("tie_word_embeddings", JsonValue::boolean(model.tied));
   config.set("use_cache", JsonValue::boolean(true));
   config.set("vocab_size", JsonValue::integer(model.vocab_size));

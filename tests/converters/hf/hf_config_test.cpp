@@ -183,13 +183,31 @@ TEST(HfConfig, ReadsBackWhatItWrites) {
 
 TEST(HfConfig, KeepsTheModelsOwnConfigurationButForTheType) {
   const JsonValue base = json(kLlama4);
-  EXPECT_EQ(write_hf_config(llama(), base, {.dtype = "float32"}), base);
+  JsonValue both = base;
+  both.set("rope_parameters", *json(kLlama5).find("rope_parameters"));
+  EXPECT_EQ(write_hf_config(llama(), base, {.dtype = "float32"}), both);
   const JsonValue cast = write_hf_config(llama(), base, {.dtype = "bfloat16"});
   EXPECT_EQ(*cast.find("dtype")->text(), "bfloat16");
   EXPECT_EQ(cast.find("eos_token_id")->as_u64(), 2u);
   ModelConfig other = llama();
   other.vocab_size = 102;
   EXPECT_EQ(write_hf_config(other, base, {}).find("eos_token_id"), nullptr);  // it is not this model's
+}
+
+// transformers 4 passes over rope_parameters in silence, transformers 5 over nothing; so a folder of either gets the words of both.
+TEST(HfConfig, AnExportAlwaysDescribesRopeForBothVersions) {
+  for (const char* text : {kLlama4, kLlama5, kQwen5, kMistral4}) {
+    const auto model = read_hf_config("config.json", json(text));
+    ASSERT_TRUE(model.ok());
+    const JsonValue config = write_hf_config(*model, json(text), {.dtype = "float32"});
+    for (const std::vector<const char*>& others : {std::vector{"rope_parameters"}, std::vector{"rope_scaling", "rope_theta"}}) {
+      JsonValue one = config;
+      for (const char* key : others) one.remove(key);
+      const auto read = read_hf_config("config.json", one);
+      ASSERT_TRUE(read.ok()) << read.status().to_string();
+      EXPECT_EQ(*read, *model) << "without " << others.front() << " of " << text;
+    }
+  }
 }
 
 }  // namespace
