@@ -31,7 +31,7 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   for (std::uint64_t row = 0; row < report.rows; ++row) {
     TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size), {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
     const at::Tensor logits_BTV = stage.forward(tokens_BT).contiguous();
-    if (length > 1) sum += ordered_sum(token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
+    if (length > 1) sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
     if (sink) TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
   }
   report.loss = sum / static_cast<double>(report.predictions);

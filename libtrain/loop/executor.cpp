@@ -136,7 +136,7 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
     }
     const at::Tensor output = stage_.forward(input);
     if (stage_.spec().head) {
-      losses[index] = ordered_sum(token_losses(output, batch.targets).slice(0, 0, valid_rows(index) * seq_len));
+      losses[index] = ordered_sum(exact_token_losses(output, batch.targets).slice(0, 0, valid_rows(index) * seq_len));
     } else {
       send(output, world_.stage + 1, transfer_tag(false, index));
     }

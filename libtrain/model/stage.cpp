@@ -1,10 +1,12 @@
 #include "libtrain/model/stage.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "libtrain/model/blocks.h"
 #include "libtrain/model/init.h"
@@ -115,10 +117,26 @@ at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_
   return at::cross_entropy_loss(logits_BTV.to(at::kFloat).flatten(0, 1), targets_BT.flatten(), /*weight=*/{}, at::Reduction::None);
 }
 
+at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
+  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).flatten(0, 1).contiguous(), targets = targets_BT.flatten().contiguous();
+  const at::Tensor losses = at::empty({logits.size(0)}, at::kDouble);
+  const std::int64_t vocab = logits.size(1);
+  at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::span x(logits.const_data_ptr<float>() + row * vocab, static_cast<std::size_t>(vocab));
+      const double greatest = *std::max_element(x.begin(), x.end());
+      double sum = 0;
+      for (const float value : x) sum += std::exp(value - greatest);
+      losses.data_ptr<double>()[row] = std::log(sum) + greatest - x[static_cast<std::size_t>(targets.const_data_ptr<std::int64_t>()[row])];
+    }
+  });
+  return losses;
+}
+
 double ordered_sum(const at::Tensor& losses) {
-  const at::Tensor values = losses.detach().to(at::kFloat).contiguous();
+  const at::Tensor values = losses.detach().to(at::kDouble).contiguous();
   double sum = 0;
-  for (const float x : std::span(values.const_data_ptr<float>(), static_cast<std::size_t>(values.numel()))) sum += x;
+  for (const double x : std::span(values.const_data_ptr<double>(), static_cast<std::size_t>(values.numel()))) sum += x;
   return sum;
 }
 

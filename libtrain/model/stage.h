@@ -76,6 +76,8 @@ class Stage {
 
 /// Cross-entropy in fp32 of each token, [B*T]; `targets` int64 [B,T].
 at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
+/// The same in fp64, from logits in fp32: what validation and evaluation report. fp32 sums over a large vocabulary lose 1e-5.
+at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
 /// Sum of `losses` in index order in fp64.
 double ordered_sum(const at::Tensor& losses);
 
