@@ -125,6 +125,25 @@ TEST(PosixCalls, AFailedCloseOfAFileIsSaid) {
   EXPECT_THAT(file->close().message, HasSubstr("disk full"));
 }
 
+TEST(PosixCalls, AWriteThatTakesNothingIsAnError) {
+  const TempDir dir;
+  const auto file = made(dir / "f");
+  Kernel kernel(dir.path());
+  kernel.fail("pwrite", 0);
+  EXPECT_THAT(file->pwrite(0, std::as_bytes(std::span(kText))).message, HasSubstr("nothing was written"));
+}
+
+// Half a listing would pass for a run with fewer steps.
+TEST(PosixCalls, AListingThatBreaksOffIsAnError) {
+  const TempDir dir;
+  (void)made(dir / "a");
+  Kernel kernel(dir.path());
+  kernel.fail("readdir", EBADF);
+  const auto listed = posix_fs().list(dir.path());
+  EXPECT_EQ(listed.status().code, Code::kFailed);
+  EXPECT_THAT(listed.status().message, HasSubstr("readdir"));
+}
+
 TEST(PosixCalls, AReflinkIsDurableBeforeItCounts) {
   const TempDir dir;
   (void)made(dir / "f");

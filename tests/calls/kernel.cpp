@@ -1,5 +1,6 @@
 #include "tests/calls/kernel.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -129,6 +130,7 @@ int __real_rename(const char* from, const char* to);
 int __real_renameat2(int from_dir, const char* from, int to_dir, const char* to, unsigned flags);
 int __real_link(const char* from, const char* to);
 int __real_unlink(const char* path);
+struct dirent* __real_readdir(DIR* dir);
 
 int __wrap_open(const char* path, int flags, ...) {
   va_list rest;
@@ -148,7 +150,14 @@ ssize_t __wrap_pread(int fd, void* out, size_t size, off_t offset) {
   return seen("pread", path_of(fd)) ? -1 : __real_pread(fd, out, size, offset);
 }
 ssize_t __wrap_pwrite(int fd, const void* data, size_t size, off_t offset) {
-  return seen("pwrite", path_of(fd)) ? -1 : __real_pwrite(fd, data, size, offset);
+  if (seen("pwrite", path_of(fd))) return errno == 0 ? 0 : -1;
+  return __real_pwrite(fd, data, size, offset);
+}
+struct dirent* __wrap_readdir(DIR* dir) {
+  const int saved = errno;
+  const std::string path = path_of(dirfd(dir));
+  errno = saved;
+  return seen("readdir", path) ? nullptr : __real_readdir(dir);
 }
 ssize_t __wrap_read(int fd, void* out, size_t size) { return seen("read", path_of(fd)) ? -1 : __real_read(fd, out, size); }
 ssize_t __wrap_write(int fd, const void* data, size_t size) {

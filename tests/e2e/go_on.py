@@ -87,6 +87,18 @@ class Schedule(Runs):
         self.assertEqual(self.ckpt_json(20, "dataloader")["samples"], 14 * 8)
 
 
+    def test_the_first_update_of_a_new_optimizer_is_that_of_step_1(self):
+        # At t = 1 Adam moves each weight by the learning rate, whatever its gradient; at t = 7 from zero moments by less than half of it.
+        settings = {"optimizer__weight_decay": 0.0, "training__max_norm": 0.0, "training__steps": 20, "lr_scheduler__warmup_steps": 0}
+        self.train(expect=75, debug__stop_at_step=6, **settings)
+        self.train("--checkpoint.exclude_from_loading=optimizer", expect=75, debug__stop_at_step=7, **settings)
+        lr = float(self.lrs()[7])
+        moved = {t["name"]: t["max_abs"] for t in harness.ckpt("diff", f"{self.run_dir}@6", f"{self.run_dir}@7", expect=1)["differences"]
+                 if t["kind"] == "tensor" and not t["name"].endswith(("exp_avg", "exp_avg_sq"))}
+        self.assertGreater(len(moved), 5)
+        for name, step in moved.items():
+            self.assertAlmostEqual(step / lr, 1, delta=0.01, msg=name)
+
     def test_a_run_that_starts_from_one_that_left_out_the_same_leaves_it_out_again(self):
         first, second, third = (self.work / name for name in ("first", "second", "third"))
         words = ("--checkpoint.exclude_from_loading=optimizer,dataloader",)
@@ -257,6 +269,29 @@ class OpenModel(Runs):
         self.assertEqual(harness.checkpoint_id(self.run_dir, 6), harness.checkpoint_id(whole, 6))
         stored = dict(self.ckpt_json(6, "train_state")["accepted"])
         self.assertEqual((stored["model.n_kv_heads"], stored["model.rope_scaling"]), ("2", '"llama3:8:1:4:8"'))
+
+    def test_a_gradient_that_overflows_where_the_loss_does_not_stops_before_anything_is_updated_or_saved(self):
+        # Logits of 1e37 give a finite loss; RMSNorm of tiny embeddings multiplies their gradient by 1e6.
+        path = self.foreign / "model.safetensors"
+        raw = bytearray(path.read_bytes())
+        begin = 8 + struct.unpack("<Q", raw[:8])[0]
+        for name, tensor in json.loads(raw[8:begin]).items():
+            if name == "__metadata__":
+                continue
+            self.assertEqual(tensor["dtype"], "F32")
+            first, end = (begin + offset for offset in tensor["data_offsets"])
+            floats = array.array("f", bytes(raw[first:end]))
+            if "embed_tokens" in name:
+                floats = array.array("f", (x * 1e-5 for x in floats))
+            elif "lm_head" in name:
+                floats = array.array("f", (math.copysign(1e37, x) for x in floats))
+            elif "o_proj" in name or "down_proj" in name:
+                floats = array.array("f", (0.0 for _ in floats))
+            raw[first:end] = floats.tobytes()
+        path.write_bytes(raw)
+        done = self.start("--init-from", str(self.foreign), "--allow", "model.norm_eps", **{"model.norm_eps": 1e-14}, expect=3)
+        self.assertIn("step 1: non-finite gradient norm; nothing was updated or saved", done.stderr)
+        self.assertEqual(harness.published_steps(self.run_dir), [])
 
     def test_weights_that_are_half_cleared_away_do_not_stop_a_run_that_began_from_them(self):
         words, whole = ("--init-from", str(self.foreign)), self.work / "kept"

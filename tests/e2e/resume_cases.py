@@ -275,6 +275,13 @@ class ResumeCases(Runs):
         self.assertEqual(harness.published_steps(self.run_dir)[0], 2)
         self.assertEqual(harness.checkpoint_id(self.run_dir, 2), before)
 
+    def test_wall_time_goes_on_where_the_attempt_before_ended(self):
+        self.train(training__steps=200, expect=75, debug__stop_at_step=60)
+        self.train(training__steps=200, expect=75, debug__stop_at_step=61)
+        before, after = (self.ckpt_json(step, "train_state")["wall_time_s"] for step in (60, 61))
+        self.assertGreater(before, 0)
+        self.assertGreater(after, before)
+
     def test_R20_context_parallelism_is_refused_by_name(self):
         _, err = self.train(expect=2, parallelism__context_parallel_degree=2)
         self.assertIn("parallelism.context_parallel_degree", err)

@@ -178,6 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"RowsBeyondTheTable", "[[2,0,2,4096,0]", "[[2,0,2,4096,18446744073709551615]", kBad, "rows"},
         Edit{"RowsTwice", "[[7,0,2,4896,2]", "[[7,0,2,4896,1]", kBad, "exactly once"},
         Edit{"PiecesOverlap", "[[7,0,2,4896,2]", "[[7,0,2,4800,2]", kBad, "overlap"},
+        Edit{"JsonMemberOfOtherSize", "\"bytes\":300,\"stored_bytes\":300", "\"bytes\":299,\"stored_bytes\":299", kBad, "do not agree"},
         Edit{"TableBeyondTheFile", "\"table_offset\":", "\"table_offset\":9", kBad, "leaf table"},
         Edit{"TableRowsOverflow", "\"table_rows\":", "\"table_rows\":288230376151711744", kBad, "leaf table"},
         Edit{"UnknownDtype", "\"float32\"", "\"float33\"", kBad, "float33"},
@@ -193,6 +194,37 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"WrongComponentBytes", "\"bytes\":1760,", "\"bytes\":1761,", kBad, "component 'model'"},
         Edit{"ConfigNotSorted", "\"model.name\"", "\"z.name\"", kBad, "ascend"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(ManifestCodec, APieceEndsWhereTheLeafTableBeginsAndNotOneByteLater) {
+  Manifest manifest = small_manifest();
+  ASSERT_TRUE(check_manifest(manifest).ok());
+  FileEntry& file = manifest.files[manifest.parameters[0].model->pieces[0].file];
+  --file.table_offset;
+  const Status status = check_manifest(manifest);
+  EXPECT_EQ(status.code, Code::kCorrupt);
+  EXPECT_THAT(status.message, HasSubstr("pieces overlap in '" + file.path + "'"));
+}
+
+TEST(ManifestCodec, ACompressedChunkHasAtMostTheGreatestSize) {
+  const auto check = [](std::uint64_t elements) {
+    Manifest manifest;
+    manifest.leaf_elements = elements;
+    FileEntry file;
+    file.path = "model/shard-00000.h5";
+    file.bytes = 10'000;
+    file.table_offset = 8'000;
+    file.table_rows = 1;
+    manifest.files = {file};
+    StoredTensor stored;
+    stored.chunk = elements;
+    stored.pieces = {{0, 0, 1, 4096, 0, Codec::kZstd}};
+    manifest.parameters = {{{"w", {elements}}, stored, {}, 0}};
+    manifest.components = {{kModel, {}, elements * 4, file.bytes, 1}};
+    return check_manifest(manifest);
+  };
+  EXPECT_TRUE(check(kMaxChunkBytes / 4).ok()) << check(kMaxChunkBytes / 4).to_string();
+  EXPECT_THAT(check(kMaxChunkBytes / 4 + 1).message, HasSubstr("too large for compressed pieces"));
+}
 
 TEST(ManifestCodec, RefusesDeepNestingBytesThatAreNotUtf8AndHiddenText) {
   const std::string text = encode_manifest(small_manifest());

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ckpt/io/reader.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
@@ -84,6 +86,30 @@ TEST_F(Commit, RefusesWhenAMemberIsNotThereAnyMore) {
   const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts);
   EXPECT_FALSE(published.ok());
   EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
+}
+
+TEST_F(Commit, RefusesWhenAMemberHasAnotherSizeThanItsReceiptSays) {
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+    const auto receipts = write("s" + std::to_string(size));
+    ASSERT_TRUE(fs_.resize(tmp_ + "/model/shard-00000.h5", size).ok());
+    expect_refused(receipts, "model/shard-00000.h5 has " + std::to_string(size) + " bytes, expected ");
+    EXPECT_FALSE(fs_.stat(tmp_ + "/manifest.json").ok()) << "no manifest over members that are not what it says";
+  }
+}
+
+// A resume from what JSON cannot hold would be another run.
+TEST_F(Commit, RefusesWhatWouldNotReadBackAsItself) {
+  const auto receipts = write("a");
+  const Snapshot good = snapshot_;
+  snapshot_.lr.phases.front().start = std::numeric_limits<double>::quiet_NaN();
+  expect_refused(receipts, "lr_scheduler.json would");
+  snapshot_ = good;
+  snapshot_.train.wall_time_s = std::numeric_limits<double>::infinity();
+  expect_refused(receipts, "train_state.json would");
+  snapshot_ = good;
+  snapshot_.data.files.push_back({"\xff.txt", 1, {}});
+  expect_refused(receipts, "dataloader.json would");
+  EXPECT_THAT(names(), ElementsAre("step-00000040.tmp-a"));
 }
 
 TEST_F(Commit, DropsTheNewOneWhenAnEqualValidStepExists) {

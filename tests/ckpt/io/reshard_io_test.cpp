@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "ckpt/format/shard_file.h"
 #include "ckpt/io/publish.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
@@ -234,6 +235,52 @@ TEST(ReshardIo, RefusesAManifestWhoseDigestsDoNotBelongToItsLeaves) {
     ASSERT_FALSE(outcome.ok()) << part;
     EXPECT_EQ(outcome.status().code, Code::kCorrupt) << part;
     EXPECT_NE(outcome.status().message.find(which == "id" ? "its id is" : which), std::string::npos) << outcome.status().message;
+  }
+}
+
+// As CompressedVerifier has it: the stored bytes are whole, what they unfold to is not what the table says.
+TEST(ReshardIo, FindsALeafThatDecodesToSomethingElseThanItsDigestSays) {
+  MemFs fs;
+  Snapshot snapshot = layered();
+  snapshot.codec = Codec::kZstd;
+  ASSERT_TRUE(testing::save(fs, "/run", snapshot).ok());
+  const std::string src = "/run/step-00000040";
+  Manifest manifest = CheckpointReader::open(fs, src)->manifest();
+  FileEntry& file = manifest.files[manifest.parameters[0].model->pieces[0].file];
+  const std::string text = testing::get_text(fs, src + "/" + file.path);
+  std::vector<LeafRow> table = decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
+  table[0].raw.bytes[3] ^= 1;
+  const std::vector<std::byte> bytes = encode_leaf_table(table);
+  file.table = digest_of(bytes);
+  ASSERT_TRUE(fs.overwrite(src + "/" + file.path, file.table_offset, bytes).ok());
+  ASSERT_TRUE(fs.remove_file(src + "/manifest.json").ok());
+  ASSERT_TRUE(write_manifest(fs, src, manifest).ok());
+  const auto outcome = reshard(fs, src, "/out", {1, 1, "", Codec::kRaw});
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.status().code, Code::kCorrupt);
+  EXPECT_NE(outcome.status().message.find("decoded data do not match their digest"), std::string::npos) << outcome.status().message;
+}
+
+TEST(ReshardIo, FillsItsBufferToTheLastByteAndNotOneFurther) {
+  // One tensor of 8 leaves of 32 floats: 128 bytes each, one behind the other.
+  MemFs fs;
+  ASSERT_TRUE(testing::save(fs, "/run", testing::make_snapshot({{"tok_embeddings.weight", {256}}}, {1, 1, 1}, 32)).ok());
+  const auto source = CheckpointReader::open(fs, "/run/step-00000040");
+  ASSERT_TRUE(source.ok());
+  const auto plan = plan_reshard(source->manifest(), {1, 1});
+  ASSERT_TRUE(plan.ok());
+  for (const std::uint64_t buffer : {511u, 512u, 513u, 639u, 640u}) {
+    auto moves = plan_moves(source->manifest(), *plan, std::uint64_t{64} << 20);
+    ASSERT_TRUE(moves.ok());
+    moves->buffer_bytes = buffer;
+    moves->threads = 1;
+    ASSERT_TRUE(fs.make_dir("/out").ok());
+    MoveCounts counts;
+    const auto made = write_resharded(fs, *source, *plan, *moves, "/out", {}, counts);
+    ASSERT_TRUE(made.ok()) << buffer << ": " << made.status().to_string();
+    const std::uint64_t at_once = buffer / 128, each = (8 + at_once - 1) / at_once;
+    EXPECT_EQ(counts.reads, 3 * each) << buffer << ": model and two moments";
+    ASSERT_TRUE(remove_tree(fs, "/out").ok());
   }
 }
 

@@ -162,6 +162,33 @@ TEST(Rewrite, WhatADeadToolLeftIsRemovedAndWhatItMovedAsideComesBack) {
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).ok());
 }
 
+TEST(Rewrite, WhatComesBackIsDurableUnderItsNameBeforeAnythingIsRemoved) {
+  const auto aside = [](MemFs& memory) {
+    make(memory, "/src");
+    make(memory, "/out");
+    ASSERT_TRUE(memory.make_dir("/out/step-00000010.tmp-rewrite").ok());
+    ASSERT_TRUE(memory.rename("/out/step-00000010", "/out/step-00000010.tmp-rewrite/old").ok());
+    ASSERT_TRUE(put_text(memory, "/out/step-00000010.tmp-rewrite/new/half", "x").ok());
+  };
+  MemFs memory;
+  aside(memory);
+  FailingFs fs(memory);
+  EXPECT_FALSE(Rewrite::begin(fs, kSrc, "/out/step-00000010", false).ok()) << "it is there again";
+  const std::vector<Call> calls = fs.calls();
+  const auto position = [&](Op op, const std::string& path) { return std::find(calls.begin(), calls.end(), Call{op, path}) - calls.begin(); };
+  const auto back = position(Op::kRenameNoReplace, "/out/step-00000010.tmp-rewrite/old");
+  EXPECT_LT(back, position(Op::kSyncDir, "/out"));
+  EXPECT_LT(position(Op::kSyncDir, "/out"), position(Op::kRemoveFile, "/out/step-00000010.tmp-rewrite/new/half"));
+  EXPECT_LT(position(Op::kRemoveFile, "/out/step-00000010.tmp-rewrite/new/half"), static_cast<std::ptrdiff_t>(calls.size()));
+
+  MemFs other;
+  aside(other);
+  FailingFs failing(other);
+  failing.arm({.op = Op::kSyncDir, .path_part = "/out"});
+  EXPECT_EQ(Rewrite::begin(failing, kSrc, "/out/step-00000010", true).status().code, Code::kFailed);
+  EXPECT_TRUE(whole(other, "/out/step-00000010"));
+}
+
 TEST(Rewrite, WhatWasMovedAsideOutlivesEveryFailingCall) {
   for (std::uint64_t k = 1;; ++k) {
     MemFs memory;

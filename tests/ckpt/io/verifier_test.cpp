@@ -184,14 +184,40 @@ TEST_F(Verifier, ReportsTheSameDamageInTheSameOrderWithAnyNumberOfThreads) {
   }
 }
 
+// Each sum is wrong alone: the sums that cover it are made anew from what is written.
 TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
-  manifest_.parameters[0].model->digest.bytes[0] ^= 1;
-  const std::string text = encode_manifest(manifest_);
-  ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
-  const VerifyReport report = verify();
-  ASSERT_FALSE(report.damage.empty());
-  EXPECT_EQ(report.damage[0].unit, "manifest");
-  EXPECT_THAT(report.damage[0].detail, HasSubstr("tok_embeddings.weight"));
+  auto reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok());
+  const auto lr = reader->lr_schedule();
+  const auto data = reader->data_position();
+  const auto train = reader->train_state();
+  ASSERT_TRUE(lr.ok() && data.ok() && train.ok());
+  const auto renew_id = [&](Manifest& m) { m.id = checkpoint_id(m, *lr, *data, train->tokens); };
+  const auto found = [&](const Manifest& manifest) {
+    const std::string text = encode_manifest(manifest);
+    EXPECT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
+    const VerifyReport report = verify();
+    EXPECT_EQ(report.damage.size(), 1u);
+    if (report.damage.empty()) return std::string();
+    EXPECT_EQ(report.damage[0].unit, "manifest");
+    return report.damage[0].detail;
+  };
+  Manifest wrong = manifest_;
+  wrong.parameters[0].model->digest.bytes[0] ^= 1;
+  for (ComponentEntry& component : wrong.components)
+    if (component.name == kModel) component.digest = component_digest(wrong, kModel);
+  renew_id(wrong);
+  EXPECT_EQ(found(wrong), "the digest of tensor 'tok_embeddings.weight' is not that of its leaves");
+  for (const char* name : {kModel, kOptimizer}) {
+    wrong = manifest_;
+    for (ComponentEntry& component : wrong.components)
+      if (component.name == name) component.digest.bytes[15] ^= 1;
+    renew_id(wrong);
+    EXPECT_EQ(found(wrong), "the digest of component '" + std::string(name) + "' is not that of its tensors");
+  }
+  wrong = manifest_;
+  wrong.id.bytes[7] ^= 1;
+  EXPECT_EQ(found(wrong), "the checkpoint's id is not that of its components");
 }
 
 // The same questions to a checkpoint whose leaves are compressed.

@@ -73,6 +73,15 @@ TEST(ConvertElements, ReportsTheLargestErrorWhereItIs) {
   EXPECT_EQ(error.largest, std::fabs(static_cast<double>(values[2]) - element_value(DType::kBF16, out.data() + 4)));
 }
 
+TEST(ConvertElements, OfEqualErrorsTheFirstIsReported) {
+  const float off = float_of(0x3F804000);  // a quarter above 1, in units of bfloat16
+  const std::vector<float> values{1.0f, off, -off, off};
+  std::vector<std::byte> out(values.size() * 2);
+  const RoundingError error = convert_elements(DType::kF32, bytes_of(values), DType::kBF16, out);
+  EXPECT_EQ(error.rounded, 3u);
+  EXPECT_EQ(error.at, 1u);
+}
+
 TEST(ConvertElements, WideningIsExactAndComesBack) {
   constexpr unsigned kSeed = 20;
   SCOPED_TRACE(kSeed);

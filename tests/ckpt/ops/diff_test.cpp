@@ -179,6 +179,17 @@ TEST(AddDistance, SumsAbsoluteAndSquaredDifferences) {
   EXPECT_EQ(late.first_index, 3u);
 }
 
+TEST(AddDistance, TheRelativeToleranceIsOfTheSecondValue) {
+  const auto beyond = [](float a, float b) {
+    const float left[] = {a}, right[] = {b};
+    TensorDistance distance;
+    add_distance(distance, DType::kF32, 0, std::as_bytes(std::span(left)), std::as_bytes(std::span(right)), {.rtol = 0.5});
+    return distance.beyond;
+  };
+  EXPECT_EQ(beyond(1, 2), 0u) << "1 off, half of 2";
+  EXPECT_EQ(beyond(2, 1), 1u) << "1 off, more than half of 1";
+}
+
 TEST(AddDistance, HasTwoNaNsWithinEveryTolerance) {
   const std::uint32_t a[] = {0x7fc00000, 0x7fc00000, 0x7f800000}, b[] = {0x7fc00001, 0, 0xff800000};
   TensorDistance distance;

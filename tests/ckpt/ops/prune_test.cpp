@@ -292,6 +292,16 @@ TEST_F(PruneRun, OfAStepThatIsALinkOnlyTheNameGoes) {
   EXPECT_TRUE(CheckpointReader::open(fs_, "/store/step-00000010").ok());
 }
 
+// An interrupted prune leaves no gap: what is gone is older than all that is left.
+TEST_F(PruneRun, DeletesTheOldestFirst) {
+  testing::FailingFs recording(fs_);
+  ASSERT_TRUE(prune_run(recording, options_).ok());
+  Steps order;
+  for (const testing::Call& call : recording.calls())
+    if (call.op == testing::Op::kRenameNoReplace && call.path.find("/step-") != std::string::npos) order.push_back(std::stoull(call.path.substr(call.path.size() - 8)));
+  EXPECT_EQ(order, (Steps{10, 20}));
+}
+
 TEST_F(PruneRun, StopsBetweenTwoSteps) {
   CancelSource source;
   options_.cancel = CancelToken(source);

@@ -7,6 +7,9 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/shard_file.h"
+#include "ckpt/io/publish.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/ops/lr.h"
@@ -97,6 +100,51 @@ TEST_F(Strip, KeepModelKeepsTheParametersAlone) {
   const auto shown = lr_show(fs_, options_.dst, {});
   EXPECT_EQ(shown.status().code, Code::kIncompatible);
   EXPECT_THAT(shown.status().hint, HasSubstr(kSrc));
+}
+
+TEST_F(Strip, ASourceThatWasReplacedSinceItWasPlannedIsRefused) {
+  auto report = plan_strip(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_TRUE(delete_step(fs_, "/run/checkpoint", "step-00000010", "test").ok());
+  made_.seed = 2;
+  ASSERT_TRUE(make_checkpoint(fs_, "/run/checkpoint", made_).ok());
+  const Status status = write_strip(fs_, options_, *report);
+  EXPECT_EQ(status.code, Code::kFailed);
+  EXPECT_THAT(status.message, HasSubstr("has changed since it was looked at"));
+  EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
+// No writer of ours makes such a file; the format allows it.
+TEST_F(Strip, AFileThatHoldsModelAndOptimizerIsRefusedByName) {
+  const std::string manifest_path = std::string(kSrc) + "/manifest.json";
+  Manifest manifest = CheckpointReader::open(fs_, kSrc)->manifest();
+  // The first piece of the optimizer moves into a file of the model: rows, room and sums follow.
+  ParameterRecord& record = manifest.parameters[0];
+  Piece& moved = record.slots[0].tensor.pieces[0];
+  const std::uint32_t from = moved.file, to = record.model->pieces[0].file;
+  const std::uint64_t size = record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf + moved.leaf_count) * 4 - record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf) * 4;
+  const std::uint64_t gone = moved.row;
+  moved.file = to;
+  moved.row = manifest.files[to].table_rows;
+  moved.offset = manifest.files[to].table_offset;
+  manifest.files[to].table_rows += moved.leaf_count;
+  manifest.files[to].table_offset += size;
+  manifest.files[to].bytes += size + moved.leaf_count * kLeafRowBytes;
+  manifest.files[from].table_rows -= moved.leaf_count;
+  for (ParameterRecord& other : manifest.parameters)
+    for (SlotTensor& slot : other.slots)
+      for (Piece& piece : slot.tensor.pieces)
+        if (piece.file == from && piece.row > gone) piece.row -= moved.leaf_count;
+  for (const char* name : {kModel, kOptimizer})
+    for (ComponentEntry& component : manifest.components)
+      if (component.name == name) component = tensor_component(manifest, name);
+  ASSERT_TRUE(fs_.resize(std::string(kSrc) + "/" + manifest.files[to].path, manifest.files[to].bytes).ok());
+  ASSERT_TRUE(fs_.remove_file(manifest_path).ok());
+  ASSERT_TRUE(put_text(fs_, manifest_path, encode_manifest(manifest)).ok());
+  const auto refused = plan_strip(fs_, options_);
+  EXPECT_EQ(refused.status().code, Code::kUnsupported) << refused.status().to_string();
+  EXPECT_THAT(refused.status().message, HasSubstr(manifest.files[to].path + " holds leaves of both"));
+  EXPECT_THAT(refused.status().hint, HasSubstr("titan-ckpt reshard"));
 }
 
 TEST_F(Strip, AResumeNeverTakesTheResult) {

@@ -114,6 +114,26 @@ TEST(TensorStats, MeasuresMeanDeviationAndNormOfRandomValues) {
   EXPECT_NEAR(s.sum_squares / squares, 1, 1e-12);
 }
 
+TEST(MergeStats, APartWithoutAFiniteElementAddsCountsAndNothingElse) {
+  const TensorStats some = of<float>(DType::kF32, {1, 2}), none = of<float>(DType::kF32, {NAN, kInf, -kInf});
+  for (const bool first : {false, true}) {
+    TensorStats merged = first ? none : some;
+    merge_stats(merged, first ? some : none);
+    EXPECT_EQ(merged.elements, 5u);
+    EXPECT_EQ(merged.nans, 1u);
+    EXPECT_EQ(merged.infinities, 2u);
+    EXPECT_EQ(merged.min, 1);
+    EXPECT_EQ(merged.max, 2);
+    EXPECT_EQ(merged.mean, 1.5);
+    EXPECT_EQ(merged.m2, 0.5);
+    EXPECT_EQ(merged.sum_squares, 5);
+  }
+  TensorStats nothing = none;
+  merge_stats(nothing, none);
+  EXPECT_EQ(nothing.finite(), 0u);
+  EXPECT_EQ(nothing.mean, 0);
+}
+
 TEST(MergeStats, OfPartsIsThatOfTheWhole) {
   std::mt19937_64 random(6);
   std::vector<double> values(2000);

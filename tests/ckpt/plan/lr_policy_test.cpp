@@ -144,6 +144,18 @@ TEST(LrPolicy, ExtendHoldsADecayThatEndsAtThePeak) {
   EXPECT_LT(lr_at(next.phases, 82), 1e-3);
 }
 
+TEST(LrPolicy, ExtendNeverRisesToAFloorAboveWhatItHolds) {
+  // Step 95 of a cosine over 100 is near 0; the new floor is a tenth of the peak.
+  const LrSchedule old = schedule_from(cosine(100));
+  LrSettings next = cosine(200);
+  next.min_lr_factor = 0.1;
+  const LrSchedule extended = applied(old, 95, next, LrPolicy::kExtend);
+  const double held = lr_at(extended.phases, 95);
+  ASSERT_GT(held, 0);
+  ASSERT_LT(held, 0.1 * 1e-3);
+  for (std::uint64_t n = 96; n <= 300; ++n) ASSERT_EQ(lr_at(extended.phases, n), held) << n;
+}
+
 TEST(LrPolicy, ExtendWithoutDecayIsAConstant) {
   LrSettings flat{1e-3, 10, 100, 0.0, "linear", 0};
   LrSchedule old = schedule_from(flat);
@@ -177,6 +189,13 @@ TEST(LrPolicy, RefusesWhatAPolicyWouldIgnoreAndEndsInThePast) {
   for (const LrPolicy policy : {LrPolicy::kRescale, LrPolicy::kExtend, LrPolicy::kRewarm})
     EXPECT_EQ(apply_policy(old, 60, cosine(60), policy).status().code, Code::kInvalid) << policy_name(policy);
   EXPECT_EQ(parse_policy("rescal").status().hint, "did you mean `rescale`?");
+}
+
+TEST(LrPolicy, KeepWarnsOfTheStepsToComeAndNotOfThoseThatAreOver) {
+  const Result<PolicyResult> kept = apply_policy(schedule_from(cosine(100)), 120, cosine(200), LrPolicy::kKeep, false);
+  ASSERT_TRUE(kept.ok());
+  ASSERT_EQ(kept->warnings.size(), 1u);
+  EXPECT_EQ(kept->warnings[0].substr(0, 25), "steps 121 to 200 train at") << kept->warnings[0];
 }
 
 TEST(LrPolicy, WarnsWhereNothingIsLearned) {

@@ -48,6 +48,25 @@ TEST(LrSchedule, MatchesTorchtitansVectors) {
   EXPECT_NEAR(factor(late, 999), 0.109, 1e-12);
 }
 
+TEST(LrSchedule, RoundingNeverStepsOverAnEndOfTheCurve) {
+  // 2e-4 and 7e-5: end + (start - end) * 1 is not start again.
+  std::size_t rounding = 0;
+  for (int high = 1; high <= 99; ++high) {
+    for (int low = 1; low < high; ++low) {
+      const double peak = high * 1e-5, floor = low * 1e-5;
+      rounding += floor + (peak - floor) > peak;
+      for (const char* type : {"linear", "sqrt", "cosine"}) {
+        const LrSchedule schedule = schedule_from(settings(20, 5, {}, type, floor / peak, peak));
+        for (std::uint64_t n = 1; n <= 25; ++n) {
+          ASSERT_LE(lr_at(schedule.phases, n), peak) << high << " " << low << " " << type << " n " << n;
+          if (n > 5) ASSERT_GE(lr_at(schedule.phases, n), schedule.phases.back().end) << high << " " << low << " " << type << " n " << n;
+        }
+      }
+    }
+  }
+  EXPECT_GT(rounding, 10u) << "some of these pairs do round over";
+}
+
 TEST(LrSchedule, StaysAtTheFloorPastTheEnd) {
   EXPECT_DOUBLE_EQ(factor(schedule_from(settings(1000, 200, 0.1, "linear", 0.1)), 1200), 0.1);
   const std::pair<const char*, double> last[] = {{"linear", 0.001111}, {"sqrt", 0.000556}, {"cosine", 0.000003}};

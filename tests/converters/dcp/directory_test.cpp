@@ -4,7 +4,11 @@
 
 #include <functional>
 
+#include "converters/dcp/crc32.h"
 #include "converters/dcp/dcp_format.h"
+#include "converters/dcp/item_writer.h"
+#include "converters/dcp/little_endian.h"
+#include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/reader.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/files.h"
@@ -96,6 +100,52 @@ TEST_F(MalformedDirectory, IsRefusedByName) {
     metadata = sound;
     row.damage();
     EXPECT_THAT(first_error(), HasSubstr(row.message)) << row.name;
+  }
+}
+
+// A tensor that was saved transposed: its storage is read whole and put in order.
+TEST(Transposed, IsPutInOrderAndItsCrcIsChecked) {
+  for (const bool flipped : {false, true}) {
+    MemFs fs;
+    ASSERT_TRUE(fs.make_dir("/d").ok());
+    auto file = AppendFile::create(fs, "/d/f.distcp");
+    ASSERT_TRUE(file.ok());
+    const float stored[] = {0, 1, 2, 3, 4, 5};
+    const auto range = append_tensor(**file, "float32", {2, 3}, std::as_bytes(std::span(stored)));
+    ASSERT_TRUE(range.ok() && (*file)->finish().ok());
+    std::string bytes = ckpt::testing::get_text(fs, "/d/f.distcp");
+    const auto put = [&](std::size_t at, std::uint64_t value, std::size_t count) {
+      std::string text;
+      put_le(text, value, count);
+      bytes.replace(at, count, text);
+    };
+    // Strides (1, 2) in place of (3, 1), and the pickle's CRC in its descriptor and in the directory.
+    const std::size_t strides = bytes.find(std::string("K\3K\1\x86", 5)), pickle = bytes.find("\x80\x02" "ctorch"), descriptor = bytes.find("PK\7\b");
+    ASSERT_TRUE(strides != std::string::npos && pickle < descriptor && descriptor != std::string::npos);
+    bytes[strides + 1] = 1;
+    bytes[strides + 3] = 2;
+    const std::uint32_t crc = crc32(0, std::as_bytes(std::span(bytes).subspan(pickle, descriptor - pickle)));
+    put(descriptor + 4, crc, 4);
+    put(bytes.find("PK\1\2") + 16, crc, 4);
+    if (flipped) {
+      const std::size_t payload = bytes.find(std::string(reinterpret_cast<const char*>(stored), sizeof stored));
+      bytes[payload + 9] = static_cast<char>(bytes[payload + 9] ^ 1);
+    }
+    ASSERT_TRUE(fs.overwrite("/d/f.distcp", 0, std::as_bytes(std::span(bytes))).ok());
+    const std::string metadata = encode_metadata("f.distcp", {{{"a"}, "float32", {2, 3}, *range}});
+    ASSERT_TRUE(ckpt::testing::put_text(fs, "/d/.metadata", metadata).ok());
+    const auto reader = DcpReader::open(fs, "/d");
+    ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+    std::vector<float> out(6);
+    const Status status = (*reader)->read(*(*reader)->metadata().tensor("a"), 0, std::as_writable_bytes(std::span(out)));
+    if (flipped) {
+      EXPECT_EQ(status.code, ckpt::Code::kCorrupt);
+      EXPECT_THAT(status.message, HasSubstr("entry data/0, 24 bytes"));
+      EXPECT_THAT(status.message, HasSubstr("does not match its CRC"));
+    } else {
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      EXPECT_EQ(out, (std::vector<float>{0, 2, 4, 1, 3, 5}));
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "converters/dcp/crc32.h"
 #include "converters/dcp/item_writer.h"
 #include "converters/dcp/little_endian.h"
 #include "tests/support/mem_fs.h"
@@ -147,6 +148,20 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"HeaderBeyond", [](auto& b) { put(b, kDirectory + 42, 1000, 4); }, "lies outside of the archive"},
         Malformed{"SizeBeyond", [](auto& b) { put(b, kDirectory + 20, 4000, 4); put(b, kDirectory + 24, 4000, 4); }, "lies outside of the archive"},
         Malformed{"Overlap", [](auto& b) { put(b, kDirectory + 20, 500, 4); put(b, kDirectory + 24, 500, 4); }, "entries data.pkl and .format_version overlap"},
+        Malformed{"OverlapOfALocalHeader", [](auto& b) {
+                    const std::size_t second = b.find("archive/.format_version", kDirectory);
+                    const std::uint64_t next = get_le(b, second - 46 + 42, 4);
+                    for (const std::size_t size : {20, 24}) put(b, kDirectory + size, next - 20, 4);  // a local header takes 30
+                  }, "entries data.pkl and .format_version overlap"},
+        Malformed{"Zip64FieldTooShort", [](auto& b) {
+                    // The last 8 bytes of a name become an extra field of 4 bytes that should be 8.
+                    const std::size_t name = b.find("archive/.data/serialization_id", kDirectory);
+                    put(b, name - 46 + 28, 22, 2);
+                    put(b, name - 46 + 30, 8, 2);
+                    put(b, name + 22, 1, 2);
+                    put(b, name + 24, 4, 2);
+                    put(b, name - 46 + 24, 0xffffffff, 4);
+                  }, "central directory entry 6 has a short zip64 field"},
         Malformed{"Zip64WithoutField", [](auto& b) { put(b, kDirectory + 20, 0xffffffff, 4); put(b, kDirectory + 24, 0xffffffff, 4); }, "lies outside of the archive"},
         Malformed{"LocalHeaderGone", [](auto& b) { b[0] = 'X'; }, "data.pkl has no local header at 0"},
         Malformed{"LocalCompressed", [](auto& b) { put(b, 8, 8, 2); }, "compressed in its local header"},
@@ -155,6 +170,35 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"ByteorderFlipped", [](auto& b) { b[577] = static_cast<char>(b[577] ^ 1); }, "byteorder, 6 bytes"},
         Malformed{"StorageRenamed", [](auto& b) { const auto at = b.find("archive/data/0", kDirectory); b[at + 13] = '7'; }, "no entry data/0"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+/// The archive of the tensor with its pickle changed in place, CRCs renewed.
+std::string repickled(const std::string& from, const std::string& to) {
+  std::string bytes = archive(true);
+  const std::size_t at = bytes.find(from);
+  EXPECT_NE(at, std::string::npos);
+  bytes.replace(at, to.size(), to);
+  const std::uint32_t crc = crc32(0, std::as_bytes(std::span(bytes).subspan(64, 157)));
+  put(bytes, 221 + 4, crc, 4);
+  put(bytes, kDirectory + 16, crc, 4);
+  return bytes;
+}
+
+// The pickle says how many elements a storage has, and the archive how many bytes: each is looked at for itself.
+TEST(Zip, ATensorThatReachesBehindItsStorageIsRefused) {
+  MemFs fs, other;
+  std::unique_ptr<ckpt::File> file;
+  const std::string short_count = repickled(std::string("cpuq\4K\6tq\5", 10), std::string("cpuq\4K\5tq\5", 10));
+  auto zip = open(fs, file, short_count, 0, short_count.size());
+  ASSERT_TRUE(zip.ok()) << zip.status().to_string();
+  EXPECT_THAT(read_item(*zip).status().message, HasSubstr("the tensor reaches element 5 of a storage of 5"));
+
+  std::string short_entry = archive(true);
+  const std::size_t row = short_entry.find("archive/data/0", kDirectory) - 46;
+  for (const std::size_t size : {20, 24}) put(short_entry, row + size, 10, 4);
+  zip = open(other, file, short_entry, 0, short_entry.size());
+  ASSERT_TRUE(zip.ok()) << zip.status().to_string();
+  EXPECT_THAT(read_item(*zip).status().message, HasSubstr("the tensor reaches element 5, entry data/0 has 10 bytes"));
+}
 
 TEST(Zip, RefusesTwoEntriesOfOneName) {
   std::string bytes = archive(true);

@@ -166,6 +166,18 @@ TEST(Continuation, AnotherDatasetBeginsANewEpoch) {
   EXPECT_THAT(run.changes[0].what, HasSubstr("440 samples of the old one stay unseen"));
 }
 
+TEST(Continuation, ANewEpochKeepsTheSeedOfTheRun) {
+  const Case s = setup({});
+  ckpt::DataPosition opened = dataset(s.config, "b");
+  opened.seed = 7;  // of whoever opened the dataset
+  const Result<Permission> permission = read_permission(s.config, {"training.dataset"});
+  ASSERT_TRUE(permission.ok());
+  const Continuation run = continue_run(stored_run(), s.config, s.plan, opened, 42, *permission);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data.epoch_base, 960u);
+  EXPECT_EQ(run.data.seed, 42u);
+}
+
 TEST(Continuation, ASequenceLengthTakesTheStrideAlongAndBeginsANewEpoch) {
   const Continuation run = go_on(stored_run(), {"--training.seq_len=64"}, {"training.seq_len"});
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();

@@ -5,6 +5,7 @@
 #include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::train {
@@ -28,6 +29,13 @@ struct Folders {
     const auto published = ckpt::testing::save(fs, dir, snapshot, salt);
     EXPECT_TRUE(published.ok()) << published.status().to_string();
     return published.ok() ? published->id.hex() : "";
+  }
+
+  /// Makes it look as if a later version of this toolkit had written the step.
+  void of_a_newer_format(const std::string& step) {
+    const std::string path = step + "/manifest.json", text = ckpt::testing::get_text(fs, path);
+    const std::byte seven{'7'};
+    EXPECT_TRUE(fs.overwrite(path, text.find("\"major\":1") + 8, {&seven, 1}).ok());
   }
 
   ckpt::Result<StartDecision> decide(const std::string& resume, const std::string& init_from = "") {
@@ -71,6 +79,58 @@ TEST(DecideStart, ARunThatBeganElsewhereIsRefused) {
   EXPECT_EQ(f.decide("/other@40").status().code, ckpt::Code::kIncompatible);
   EXPECT_EQ(f.decide("auto", "/other@40").status().code, ckpt::Code::kIncompatible);
   EXPECT_THAT(f.decide("auto", "/other@40").status().message, HasSubstr("did not begin from"));
+}
+
+TEST(DecideStart, AnotherRunsStepOfTheSameNumberIsNotTheRunsOwn) {
+  Folders f;
+  f.save(kOther, 50);
+  f.save(kOwn, 50, "", 1);
+  const auto refused = f.decide("/other@50");
+  ASSERT_FALSE(refused.ok()) << refused->reason;
+  EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.status().message, HasSubstr("did not begin from"));
+}
+
+/// Weights of a format that knows no id.
+class Nameless final : public ckpt::WeightSource {
+ public:
+  const std::vector<ckpt::WeightInfo>& tensors() const override { return none_; }
+  const std::string& path() const override { return path_; }
+  std::string id() const override { return ""; }
+  std::uint64_t step() const override { return 0; }
+  ckpt::Settings model_config() const override { return {}; }
+  ckpt::Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override { return ckpt::ok_status(); }
+
+ private:
+  std::vector<ckpt::WeightInfo> none_;
+  std::string path_ = "weights";
+};
+
+TEST(DecideStart, WeightsWithoutAnIdAreNotThoseOfARunThatBeganFromNothing) {
+  Folders f;
+  f.save(kOwn, 50);
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.init_from = "weights";
+  request.open_weights = [](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
+    return std::unique_ptr<ckpt::WeightSource>(std::make_unique<Nameless>());
+  };
+  const auto refused = decide_start(f.fs, request, {});
+  EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible) << refused.status().to_string();
+  EXPECT_THAT(refused.status().message, HasSubstr("did not begin from"));
+}
+
+TEST(DecideStart, AStepOfANewerFormatIsNeverPassedOver) {
+  for (const char* resume : {"auto", "/other@40", "/gone@40"}) {
+    Folders f;
+    f.save(kOther, 40);
+    f.save(kOwn, 50, "", 1);
+    f.of_a_newer_format("/own/checkpoint/step-00000050");
+    const auto refused = f.decide(resume);
+    ASSERT_FALSE(refused.ok()) << resume << ": " << refused->reason;
+    EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible) << refused.status().to_string();
+    EXPECT_THAT(refused.status().to_string(), HasSubstr("format version 7")) << resume;
+  }
 }
 
 TEST(DecideStart, WeightsStartANewRunWhileThereIsNoValidStep) {
@@ -176,8 +236,10 @@ TEST(DecideStart, AStepByNumberOfARunFromWeightsMustHaveBegunFromThem) {
 TEST(DecideStart, AnOlderStepOfTheRunIsRefusedAndTheNewestTaken) {
   Folders f;
   f.save(kOwn, 40);
+  f.save(kOwn, 49, "", 2);
   f.save(kOwn, 50, "", 1);
   EXPECT_EQ(f.decide("/own@40").status().code, ckpt::Code::kIncompatible);
+  EXPECT_EQ(f.decide("/own@49").status().code, ckpt::Code::kIncompatible) << "the one right before it, too";
   EXPECT_EQ(f.decide("/own@50")->step, 50u);
   EXPECT_EQ(f.decide("auto")->step, 50u);
   EXPECT_EQ(f.decide("never").status().code, ckpt::Code::kInvalid);

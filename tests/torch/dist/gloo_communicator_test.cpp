@@ -158,6 +158,32 @@ TEST(GlooCommunicator, MeetsAtTheStoreOfTorchrunsAgent) {
   ranks.expect_success();
 }
 
+// Rank 1 lives and beats, but never comes to the barrier.
+int wait_alone() {
+  World world = connect(test::connect_options());
+  if (world.rank == 1) {
+    std::cout << "elsewhere" << std::endl;
+    while (true) pause();
+  }
+  try {
+    world.all->barrier();
+    std::cout << "the barrier ended" << std::endl;
+  } catch (const CommError& error) {
+    std::cout << "error: " << error.what() << std::endl;
+  }
+  std::_Exit(0);  // rank 1 would keep shutdown() waiting
+}
+
+const test::TestRole lonely_member("lonely-member", wait_alone);
+
+TEST(GlooCommunicator, ACollectiveToWhichALivingPeerNeverComesEndsWithItsTimeout) {
+  test::RankGroup ranks("lonely-member", 2, 1, {{"TEST_TRAIN_MS", "3000"}});
+  ASSERT_TRUE(ranks[1].wait_for_output("elsewhere")) << ranks[1].output();
+  EXPECT_TRUE(ranks[0].wait_for_output("although every rank has a heartbeat")) << ranks[0].output();
+  EXPECT_EQ(ranks[0].wait(), 0);
+  EXPECT_NE(ranks[0].output().find("did not finish within 3 s on rank 0"), std::string::npos) << ranks[0].output();
+}
+
 TEST(LocalCommunicator, CopiesAndReturnsItsOwn) {
   LocalCommunicator local;
   check_all_to_all(local, at::kFloat, [](int, int) { return 5; });

@@ -62,6 +62,34 @@ TEST(Heartbeat, NamesASilentRankWithTheDeadline) {
               testing::MatchesRegex("rank 2 is silent: no heartbeat for 0\\.[0-9] s \\(comm.train_timeout_seconds = 0\\.3\\), noticed by rank 0 in barrier of group all"));
 }
 
+// A long step of one rank is no reason to end the run before comm.train_timeout_seconds.
+TEST(Heartbeat, ARankIsOverdueAfterTheTrainingTimeoutAndNotWhenItIsMerelyQuiet) {
+  FakeStore store(3);
+  store.silent[2] = true;
+  HeartbeatOptions options = quick(0, 3);
+  options.quiet = 50ms;
+  options.train_timeout = 24h;
+  options.linger = 0ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s), HasSubstr("rank 2 is silent")) << "by now it is quiet";
+  EXPECT_TRUE(heartbeat.overdue().empty());
+}
+
+// The store dies with rank 0: the others learn from it what rank 0 has just learned.
+TEST(Heartbeat, TheStoresHostStaysForTheOthersAfterItHasFoundASilentRank) {
+  FakeStore store(3);
+  store.silent[2] = true;
+  HeartbeatOptions options = quick(0, 3);
+  options.quiet = 20ms;
+  options.linger = 1500ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s), HasSubstr("rank 2 is silent"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options.linger);
+  std::lock_guard lock(store.mutex);
+  EXPECT_EQ(store.values[0].back(), 'L') << "and beats on meanwhile, as one that leaves";
+}
+
 TEST(Heartbeat, NamesEveryDeadRank) {
   FakeStore store(4);
   store.silent[1] = store.silent[3] = true;

@@ -237,6 +237,14 @@ TEST(ExactTokenLosses, AreNotANumberWhereALogitIsNone) {
   EXPECT_TRUE(std::isnan(exact_token_losses(logits, at::zeros({1, 1}, at::kLong))[0].item<double>()));
 }
 
+TEST(OrderedSum, TakesOneAfterTheOther) {
+  // Beside 2^60 a one is lost; any other order, or sums of parts, would keep some of them.
+  at::Tensor losses = at::ones({4096});
+  losses[0] = std::ldexp(1.0f, 60);
+  losses[4095] = -std::ldexp(1.0f, 60);
+  EXPECT_EQ(ordered_sum(losses), 0);
+}
+
 TEST(TokenLosses, AreFp32AndUnreduced) {
   const at::Tensor logits = at::zeros({2, 3, 5}, at::kBFloat16);
   const at::Tensor losses = token_losses(logits, at::zeros({2, 3}, at::kLong));
