@@ -1,5 +1,7 @@
-// Bytes of a RankReceipt: magic, then fields in order; integers are u64 little-endian, strings have a u64 length.
+// Bytes of a RankReceipt: magic, then fields in order, then the digest of all that; integers are u64 little-endian, strings have a u64
+// length. The digest finds what a network changed: a leaf's digest that is wrong would be found at the next load only.
 // Receipts travel between ranks of one save and are never stored, so there is no version to keep.
+#include <algorithm>
 #include <cstring>
 
 #include "ckpt/format/layout.h"
@@ -93,12 +95,16 @@ std::string encode_receipt(const RankReceipt& receipt) {
     out.u64(item.leaves.size());
     for (const Digest& leaf : item.leaves) out.digest(leaf);
   }
+  out.digest(digest_of(std::string_view(out.bytes)));
   return std::move(out.bytes);
 }
 
 Result<RankReceipt> decode_receipt(std::string_view bytes) {
-  In in(bytes);
+  const std::string_view body = bytes.substr(0, bytes.size() - std::min(bytes.size(), sizeof(Digest::bytes)));
+  In in(body);
   if (in.take(kMagic.size()) != kMagic) return corrupt("the receipt of a rank does not begin with its magic");
+  if (In(bytes.substr(body.size())).digest() != digest_of(body))
+    return corrupt("the receipt of a rank was changed on its way: its digest does not match its " + std::to_string(bytes.size()) + " bytes");
   RankReceipt receipt;
   receipt.rank = in.u32();
   for (std::uint64_t left = in.count(88); left > 0 && in.ok; --left) {

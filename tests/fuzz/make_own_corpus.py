@@ -163,7 +163,7 @@ def main():
     write("compressed_leaf", found)
     rows = [row(4096, 64, 64), row(4160, 64, 64), row(4224, 64, 64), row(4288, 20, 20), row(4308, 4, 4)]
     write("leaf_table", {"raw_as_it_is": b"\0", "zstd_as_it_is": b"\1", "raw_decoded": b"\2", "zstd_decoded": b"\3", "rows": b"\0" + b"".join(rows), "zstd_rows": b"\3" + b"".join(rows),
-                         "overlap": b"\1" + b"".join([rows[0]] * 5), "far": b"\1" + b"".join(row((1 << 64) - 8, (1 << 64) - 8, 64, 3) for _ in rows), "masks": b"\3" + b"".join(row(4096, 64, 64, mask) for mask in range(5))})
+                         "overlap": b"\1" + b"".join([rows[0]] * 5), "far": b"\1" + b"".join(row((1 << 64) - 8, (1 << 64) - 8, 64, 3) for _ in rows), "overlap_moved": b"\5" + b"".join([rows[0]] * 5), "masks": b"\7" + b"".join(row(4096, 64, 64, mask) for mask in range(5))})
     write("checkpoint_dir", {"llama": llama.packed(), "plain": plain.packed(), "zstd": zstd.packed(), "bare": bare.packed(), "no_manifest": plain.packed()[700:], "cut": llama.packed()[:-100],
                              "rows_16384": claims(1 << 14), "rows_900000": claims(900_000), "hole": plain.packed(holes=[("lr_scheduler.json", 1 << 40)])})
 

@@ -1,5 +1,5 @@
-// Any bytes as the receipt of a rank: what is accepted is encoded to the same bytes; and rank 0, which is given it for a save of one
-// rank, either says why it cannot be or publishes a checkpoint that opens.
+// Any bytes as the receipt of a rank, with the digest that they should have: what is accepted is encoded to the same bytes; and rank 0,
+// which is given it for a save of one rank, either says why it cannot be or publishes a checkpoint that opens.
 #include <string>
 
 #include "ckpt/io/reader.h"
@@ -20,20 +20,20 @@ const Snapshot& snapshot() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  const Digest digest = digest_of(std::string_view(bytes));
+  bytes.append(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
   const auto receipt = decode_receipt(bytes);
   if (!receipt.ok()) return 0;
   require(encode_receipt(*receipt) == bytes);
   testing::MemFs fs;
   const auto tmp = begin_save(fs, "/run/checkpoint", snapshot(), "fuzz");
   require(tmp.ok());
-  std::uint64_t all = 0;
   for (const FileEntry& file : receipt->files) {
     if (!check_member_path(file.path).ok() || file.bytes > (std::uint64_t{1} << 40)) continue;
     const std::string path = join_path(*tmp, file.path);
     if (!make_dirs(fs, parent_path(path)).ok()) continue;
     if (auto made = fs.create(path); made.ok()) require((*made)->truncate(file.bytes).ok());
-    all += file.bytes;
   }
   const auto published = commit_save(fs, "/run/checkpoint", *tmp, snapshot(), {*receipt});
   if (published.ok()) require(CheckpointReader::open(fs, published->path).ok());

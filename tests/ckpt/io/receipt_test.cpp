@@ -26,10 +26,34 @@ TEST(Receipt, DecodesWhatItEncoded) {
   EXPECT_EQ(*decode_receipt(encode_receipt({})), RankReceipt{});
 }
 
+/// The fields of a receipt, without the digest behind them.
+std::string fields() {
+  const std::string bytes = encode_receipt(receipt());
+  return bytes.substr(0, bytes.size() - 16);
+}
+
+/// Fields with the digest that they should have.
+std::string sealed(const std::string& bytes) {
+  const Digest digest = digest_of(std::string_view(bytes));
+  return bytes + std::string(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
+}
+
 TEST(Receipt, RefusesACutAnywhereAndTrailingBytes) {
   const std::string bytes = encode_receipt(receipt());
+  ASSERT_EQ(sealed(fields()), bytes);
   for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_EQ(decode_receipt(std::string_view(bytes).substr(0, size)).status().code, Code::kCorrupt) << size;
+  for (std::size_t size = 0; size < fields().size(); ++size) EXPECT_EQ(decode_receipt(sealed(fields().substr(0, size))).status().code, Code::kCorrupt) << size;
   EXPECT_EQ(decode_receipt(bytes + "x").status().code, Code::kCorrupt);
+  EXPECT_EQ(decode_receipt(sealed(fields() + "x")).status().code, Code::kCorrupt);
+}
+
+TEST(Receipt, RefusesAnyBitThatTheNetworkFlipped) {
+  const std::string bytes = encode_receipt(receipt());
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    EXPECT_EQ(decode_receipt(changed).status().code, Code::kCorrupt) << bit;
+  }
 }
 
 // Rank 0 looks at the files that a receipt names.
@@ -42,14 +66,14 @@ TEST(Receipt, RefusesAFileOutsideOfTheCheckpoint) {
 }
 
 TEST(Receipt, SurvivesAnyChangedByteWithoutHugeAllocations) {
-  const std::string bytes = encode_receipt(receipt());
+  const std::string bytes = fields();
   int refused = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(0xFF);
-    const auto decoded = decode_receipt(changed);
+    const auto decoded = decode_receipt(sealed(changed));
     refused += !decoded.ok();
-    EXPECT_TRUE(!decoded.ok() || encode_receipt(*decoded) == changed) << i;
+    EXPECT_TRUE(!decoded.ok() || encode_receipt(*decoded) == sealed(changed)) << i;
   }
   EXPECT_GT(refused, 50);
 }
