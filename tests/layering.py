@@ -31,7 +31,7 @@ PLACES = [
     (r"toml\+\+/|toml\.hpp", ("libtrain/config/", "cli/titan_ckpt/lr_config.cpp", "cli/titan_ckpt/toml_rows.cpp")),
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
-    (r"rapidjson/", ("ckpt/format/", "ckpt/io/run_lock.cpp", "cli/ui/json_out.cpp", "libtrain/metrics/")),
+    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_note.cpp", "cli/ui/json_out.cpp", "libtrain/metrics/")),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp",)),
 ]

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -17,6 +16,7 @@
 #include <system_error>
 
 #include "ckpt/base/member_file.h"
+#include "ckpt/base/posix_lock.h"
 #include "ckpt/base/scan_file.h"
 
 namespace titan::ckpt {
@@ -151,17 +151,23 @@ class PosixFile final : public File {
   std::atomic<std::uint64_t> written_ = 0;
 };
 
-class PosixLock final : public FileLock {
+class PosixLock final : public ReachLock {
  public:
-  explicit PosixLock(std::unique_ptr<PosixFile> file) : file_(std::move(file)) {}
+  PosixLock(std::unique_ptr<PosixFile> file, int fd, std::string path, LockReach reach)
+      : file_(std::move(file)), fd_(fd), path_(std::move(path)), reach_(reach) {}
+  LockReach reach() const override { return reach_; }
   Status write(const std::string& text) override {
     // Shortened last, so that a reader in between sees the new text with at most an old tail.
     TITAN_RETURN_IF_ERROR(file_->pwrite(0, std::as_bytes(std::span(text))));
-    return file_->truncate(text.size());
+    TITAN_RETURN_IF_ERROR(file_->truncate(text.size()));
+    return send_written(fd_, path_);
   }
 
  private:
   std::unique_ptr<PosixFile> file_;  // flock goes with the open file description
+  const int fd_;                     // of file_
+  const std::string path_;
+  const LockReach reach_;
 };
 
 class PosixFs final : public Fs {
@@ -283,13 +289,13 @@ class PosixFs final : public Fs {
     int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
     if (fd < 0) return from_errno(errno, path, "open of the lock");
     auto file = std::make_unique<PosixFile>(fd, path);
-    if (retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) < 0) {
-      if (errno != EWOULDBLOCK) return from_errno(errno, path, "flock");
-      Status status = locked(path + ": locked by another process");
-      status.causes.push_back(present_text(*file));
+    const Result<LockReach> reach = take_flock(fd, path);
+    if (!reach.ok()) {
+      Status status = reach.status();
+      if (status.code == Code::kLocked) status.causes.push_back(present_text(*file));
       return status;
     }
-    return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(file)));
+    return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(file), fd, path, *reach));
   }
 
   Status link(const std::string& from, const std::string& to) override {

@@ -103,6 +103,7 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {
+    if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
     TITAN_RETURN_IF_ERROR(fs.rename_noreplace(tmp_dir, published.path));
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   }

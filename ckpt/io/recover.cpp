@@ -1,5 +1,6 @@
 #include "ckpt/io/recover.h"
 
+#include "ckpt/io/note_lock.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -19,20 +20,24 @@ Result<bool> is_there(Fs& fs, const std::string& path) {
 
 // Takes the lock of the rewrite of `dst`, so that its tool is known to be dead. Null where the tool lives; no lock is needed
 // where the tool died before it made one. The file is not made here: a folder without it is not a tool's of ours at work.
-Result<std::unique_ptr<FileLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
+Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
-  if (!there) return std::unique_ptr<FileLock>();
-  Result<std::unique_ptr<FileLock>> lock = fs.lock(rewrite_lock(dst));
-  if (lock.ok() || lock.status().code != Code::kLocked) return lock;
+  if (!there) return std::unique_ptr<NoteLock>();
+  const auto refuse = [](const Result<LockOwner>&, const LockOwner&, NoteLock::Seen) { return locked("a tool works there"); };
+  Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, rewrite_lock(dst), this_process(), refuse, lock_wait());
+  const Status status = lock.ok() ? NoteLock::settle({&*lock, 1}) : lock.status();
+  if (status.ok()) return lock;
+  // Where the lock went away meanwhile its tool has just ended.
+  if (status.code != Code::kLocked && status.code != Code::kNotFound) return status;
   *alive = true;
-  return std::unique_ptr<FileLock>();
+  return std::unique_ptr<NoteLock>();
 }
 
 // Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is ours.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, lock_of_dead_tool(fs, dst, &alive));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
   if (alive) return ok_status();
   TITAN_ASSIGN_OR_RETURN(const bool before, is_there(fs, dst));
   TITAN_RETURN_IF_ERROR(put_back(fs, dst));
@@ -41,6 +46,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   if (!clean) return ok_status();
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst)));
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst)));
+  if (lock) lock->stop_beating();
   return remove_tree(fs, dst + kRewriteSuffix);
 }
 

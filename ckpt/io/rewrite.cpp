@@ -142,7 +142,8 @@ struct Rewrite::Impl {
 
   // The last step of both ways to publish.
   Status move_into_place() {
-    TITAN_RETURN_IF_ERROR(runs.beat(this_process().heartbeat));
+    TITAN_RETURN_IF_ERROR(runs.still_ours());
+    TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = fs.rename_noreplace(temporary->fresh(), names.dst); !moved.ok()) {
@@ -195,7 +196,10 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
-Status Rewrite::beat() { return impl_->runs.pulse(); }
+Status Rewrite::beat() {
+  TITAN_RETURN_IF_ERROR(impl_->runs.pulse());
+  return impl_->temporary->pulse();
+}
 
 Status Rewrite::make_folder_of(const std::string& member) {
   for (std::size_t slash = member.find('/'); slash != std::string::npos; slash = member.find('/', slash + 1)) {

@@ -85,10 +85,11 @@ Result<RunGuard> RunGuard::take_run(Fs& fs, const std::string& run_dir, const st
 
 Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& folders) {
   RunGuard guard;
-  for (const std::string& run : folders) {
-    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> lock, RunLock::take(fs, run, this_process()));
+  for (const std::string& folder : folders) {
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, RunLock::claim(fs, folder, this_process()));
     guard.locks_.push_back(std::move(lock));
   }
+  TITAN_RETURN_IF_ERROR(NoteLock::settle(guard.locks_));
   return guard;
 }
 
@@ -105,6 +106,15 @@ Status RunGuard::beat(double now) {
 Status RunGuard::still_ours() const {
   for (const auto& lock : locks_) TITAN_RETURN_IF_ERROR(lock->still_ours());
   return ok_status();
+}
+
+Status RunGuard::lost() const {
+  for (const auto& lock : locks_) TITAN_RETURN_IF_ERROR(lock->lost());
+  return ok_status();
+}
+
+bool RunGuard::beating() const {
+  return std::all_of(locks_.begin(), locks_.end(), [](const auto& lock) { return lock->beating(); });
 }
 
 }  // namespace titan::ckpt

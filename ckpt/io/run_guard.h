@@ -21,16 +21,20 @@ class RunGuard {
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Those of a run: of `run_dir`, and of the real folder of its steps, whatever path leads to that. Both folders exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
-  /// As RunLock's, of each.
+  /// As NoteLock's, of each.
   Status pulse();
   Status beat(double now);
-  /// Looks at each lock anew. \error kLocked when another process holds one by now: nothing may be published or deleted
+  /// Looks at each lock anew; from any thread. \error kLocked when another process holds one by now: nothing may be published or deleted
   Status still_ours() const;
+  /// kLocked once a heartbeat has found that another process holds one. Reads nothing; from any thread.
+  Status lost() const;
+  /// Whether each lock has a thread that writes its heartbeat.
+  bool beating() const;
 
  private:
   static Result<RunGuard> take_all(Fs& fs, const std::vector<std::string>& folders);
 
-  std::vector<std::unique_ptr<RunLock>> locks_;
+  std::vector<std::unique_ptr<NoteLock>> locks_;
 };
 
 }  // namespace titan::ckpt

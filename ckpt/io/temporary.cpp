@@ -1,47 +1,35 @@
 #include "ckpt/io/temporary.h"
 
-#include <algorithm>
-#include <random>
-
 #include "ckpt/io/recover.h"
-#include "ckpt/io/run_lock.h"
 
 namespace titan::ckpt {
 namespace {
 
-// Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: a lock on a file
-// that has lost its name is worth nothing, so what we wrote must be what lies under the name.
-Result<std::unique_ptr<FileLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
-  const std::string path = join_path(folder, "lock");
-  const std::string note = encode_lock_owner(this_process());
-  const std::string text = std::to_string(std::random_device{}()) + std::to_string(std::random_device{}()) + " " + note;
+// Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: then it is taken again.
+Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
+  const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Seen) {
+    Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
+    if (holder.ok()) status.causes.push_back(describe(*holder));
+    return status;
+  };
   Status last;
   for (int attempt = 0; attempt < 20; ++attempt) {
     Status made = fs.make_dir(folder);  // may be there
-    Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
-    if (!lock.ok()) {
-      last = lock.status();
-      if (last.code == Code::kLocked) {
-        Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
-        const std::string& holder = last.causes.empty() ? note : last.causes.front();
-        if (const auto owner = decode_lock_owner(holder.substr(std::min(holder.find('{'), holder.size()))); owner.ok())
-          status.causes.push_back("process " + std::to_string(owner->pid) + " on host " + owner->host + " since " + owner->since);
-        return status;
-      }
-      if (fs.stat(folder).ok()) {
-        (void)fs.remove_dir(folder);  // only if it is empty, so only if it is ours
-        return last;
-      }
-      if (!made.ok()) return made;
-      continue;  // the other one has just removed the folder
+    Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait());
+    if (lock.ok()) {
+      TITAN_RETURN_IF_ERROR(NoteLock::settle({&*lock, 1}));
+      return lock;
     }
-    TITAN_RETURN_IF_ERROR((*lock)->write(text));
-    const auto back = read_file(fs, path, 64 * 1024);
-    if (back.ok() && std::string(reinterpret_cast<const char*>(back->data()), back->size()) == text) return std::move(*lock);
-    last = back.ok() ? locked("another process is writing " + dst) : back.status();
-    if (last.code != Code::kNotFound && last.code != Code::kLocked) return last;
+    last = lock.status();
+    if (last.code == Code::kLocked) return last;
+    if (last.code != Code::kNotFound && fs.stat(folder).ok()) {
+      (void)fs.remove_dir(folder);  // only if it is empty, so only if it is ours
+      return last;
+    }
+    if (!made.ok() && !fs.stat(folder).ok()) return made;
+    // The other one has just removed the file or the folder.
   }
-  return last;
+  return last.code == Code::kNotFound ? failed(last.message) : last;
 }
 
 }  // namespace
@@ -75,7 +63,9 @@ Status Temporary::clear() {
 std::vector<std::string> Temporary::remove() {
   kept_ = true;
   std::vector<std::string> failures;
+  if (const Status ours = still_ours(); ours.code == Code::kLocked) return {ours.message};  // what lies there is another tool's now
   for (const std::string& path : {fresh_, aside_, join_path(folder_, "lock")}) {
+    if (path.ends_with("/lock")) lock_->stop_beating();
     if (const Status removed = remove_tree(fs_, path); !removed.ok()) failures.push_back(removed.message);
   }
   if (const Status removed = fs_.remove_dir(folder_); !removed.ok() && removed.code != Code::kNotFound) failures.push_back(removed.message);

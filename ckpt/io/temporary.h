@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/io/note_lock.h"
 
 namespace titan::ckpt {
 
@@ -20,11 +21,15 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
+  /// As NoteLock's: that of another tool on the same DST.
+  Status pulse() { return lock_->pulse(); }
+  Status still_ours() const { return lock_->still_ours(); }
+
   const std::string& fresh() const { return fresh_; }   ///< where DST is made; not there at first
   const std::string& aside() const { return aside_; }   ///< where a replaced DST may be moved; not there at first
   /// From now on what lies in the folder is not the destructor's to remove.
   void keep() { kept_ = true; }
-  /// Removes the folder, whatever is in it, and returns what could not be removed.
+  /// Removes the folder, whatever is in it, and returns what could not be removed. Removes nothing once another tool has the lock.
   std::vector<std::string> remove();
 
  private:
@@ -33,7 +38,7 @@ class Temporary {
 
   Fs& fs_;
   std::string dst_, folder_, fresh_, aside_;
-  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<NoteLock> lock_;
   bool kept_ = false;
 };
 

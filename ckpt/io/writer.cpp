@@ -54,6 +54,14 @@ Status check_snapshot(const Snapshot& snapshot) {
   return check_settings("environment", snapshot.train.environment);
 }
 
+// The folder is never made here: where the store was unmounted under a run, a new one would lie on another disk.
+Status check_there(Fs& fs, const std::string& dir) {
+  const auto real = fs.real_path(dir);
+  const Status status = real.ok() ? fs.stat(*real).status() : real.status();
+  if (status.code != Code::kNotFound) return status;
+  return failed("the folder of steps " + dir + " is gone").with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
+}
+
 // The space that a save needs at most, nearly: compression may gain nothing, and then costs a padded leaf and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
@@ -122,7 +130,7 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
   if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
     return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
-  TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
+  TITAN_RETURN_IF_ERROR(check_there(fs, checkpoint_dir));
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
   TITAN_RETURN_IF_ERROR(fs.make_dir(tmp_dir));

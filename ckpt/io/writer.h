@@ -54,9 +54,9 @@ Result<RankReceipt> decode_receipt(std::string_view bytes);
 /// Whether a checkpoint of `snapshot` fits (estimate x 1.05). \error kFailed: what it needs and what is free; the hint names what holds space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
-/// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` and its parents are
-/// made when missing. Checks free space (estimate x 1.05). Returns the temporary's path.
-/// \error kFailed (disk full, I/O).
+/// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` must be there. Checks free space
+/// (estimate x 1.05). Returns the temporary's path.
+/// \error kFailed (disk full, I/O, no `checkpoint_dir`).
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id);
 
 /// Writes the shard files of `rank` (its owned leaves of parameters and slots, read from `source` one leaf at a time),
@@ -77,7 +77,7 @@ struct Published {
 struct CommitOptions {
   /// The step of that number that lies there was found damaged while loading, by two readers: its digests fail, though it looks whole.
   bool known_damaged = false;
-  /// Asked right before the step appears: anything but ok ends the save, and nothing is published.
+  /// Asked right before each rename: anything but ok ends the save, and nothing is published.
   std::function<Status()> still_ours;
 };
 

@@ -158,6 +158,8 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& c
   TITAN_RETURN_IF_ERROR(check_out(fs, out));  // again: a checkpoint may have been put back there
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, cursor, selection, out_dtype, pulse));
+  TITAN_RETURN_IF_ERROR(runs.still_ours());
+  TITAN_RETURN_IF_ERROR(temporary->still_ours());
   TITAN_RETURN_IF_ERROR(fs.rename(temporary->fresh(), out));
   return written;
 }

@@ -168,19 +168,26 @@ class Prune {
     report_.bytes_freed = all.freed();
   }
 
+  /// Right before each deletion.
+  Status may_delete() const {
+    TITAN_RETURN_IF_ERROR(options_.cancel.check());
+    return guard_.still_ours();
+  }
+
   Status carry_out() {
+    TITAN_RETURN_IF_ERROR(may_delete());
     // First, so that no old trash stands in the way of a new name.
     report_.failures = recover_folder(fs_, report_.folder);
     for (PrunedDamage& damage : report_.damaged) {
       if (!damage.goes) continue;
-      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
       damage.deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes) continue;
-      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);

@@ -5,11 +5,13 @@
 #include <ctime>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/io/lock_wait.h"
 #include "ckpt/io/run_folder.h"
 #include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
+#include "cli/ui/stop.h"
 #include "cli/ui/version.h"
 #include "converters/import.h"
 
@@ -132,6 +134,8 @@ int main_of(const std::vector<std::string>& arguments) {
   if (!command.ok()) return ui::report_error(command.status(), json, ui::ColorChoice::kAuto);
   ui::ColorChoice color = ui::ColorChoice::kAuto;
   if (const ckpt::Status status = read_color(*command, &color); !status.ok()) return ui::report_error(status, json, color);
+  ckpt::lock_wait().say = [json, color](const std::string& text) { ui::report_warning(text, json, color); };
+  ckpt::lock_wait().stopped = [] { return ui::stop_on_signals().check(); };
   try {
     return deliver(answer(program, *command, color), json, color);
   } catch (const std::exception& error) {  // memory ran out; what was being made is gone by now

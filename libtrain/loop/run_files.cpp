@@ -1,7 +1,5 @@
 #include "libtrain/loop/run_files.h"
 
-#include <chrono>
-
 #include "libtrain/config/writer.h"
 #include "libtrain/metrics/log.h"
 
@@ -11,8 +9,6 @@ using ckpt::Result;
 using ckpt::Status;
 
 namespace {
-constexpr std::chrono::seconds kHeartbeatInterval{10};
-
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
   const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
   if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
@@ -29,27 +25,7 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& con
   for (const std::string& path : run.restored) log_warn("put back " + path + ", which an interrupted tool had moved aside");
   for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
   files->locks_ = std::move(run.locks);
-  files->heartbeat_ = std::thread([raw = files.get()] { raw->beat(); });
   return files;
-}
-
-RunFiles::~RunFiles() {
-  {
-    const std::lock_guard guard(mutex_);
-    closing_ = true;
-  }
-  wake_.notify_all();
-  if (heartbeat_.joinable()) heartbeat_.join();
-}
-
-void RunFiles::beat() {
-  std::unique_lock guard(mutex_);
-  while (!wake_.wait_for(guard, kHeartbeatInterval, [this] { return closing_; })) {
-    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const Status status = locks_.beat(now);
-    if (status.code == ckpt::Code::kLocked) lost_ = status;
-    if (!status.ok()) log_warn("run lock: " + status.message);
-  }
 }
 
 Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
@@ -58,11 +34,6 @@ Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Att
   EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
   return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
-}
-
-Status RunFiles::still_ours() {
-  const std::lock_guard guard(mutex_);
-  return lost_.ok() ? locks_.still_ours() : lost_;
 }
 
 Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }

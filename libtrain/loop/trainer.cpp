@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/launch/signals.h"
@@ -136,11 +137,13 @@ int Trainer::loop() {
         tokens_per_step);
     std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, ckpt::kDefaultLeafElements, *run_.stage, out.sums);
 
-    // One element per micro-batch, each set by one rank; the last counts ranks that were asked to stop.
-    at::Tensor shared = at::zeros({run_.plan.batch.count + 1}, at::kDouble);
+    // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it lost the run's lock.
+    at::Tensor shared = at::zeros({run_.plan.batch.count + 2}, at::kDouble);
     std::copy(out.losses.begin(), out.losses.end(), shared.data_ptr<double>());
     shared.data_ptr<double>()[run_.plan.batch.count] = stop_requested() ? 1 : 0;
+    shared.data_ptr<double>()[run_.plan.batch.count + 1] = run_.root() && !run_.files->lost().ok() ? 1 : 0;
     run_.world.all->all_reduce_sum(shared);
+    if (shared.data_ptr<double>()[run_.plan.batch.count + 1] > 0) run_.on_root([&] { return run_.files->lost(); });
     double loss_sum = 0;
     for (std::int64_t i = 0; i < run_.plan.batch.count; ++i) loss_sum += shared.data_ptr<double>()[i];
     const double loss = loss_sum / static_cast<double>(tokens_per_step);
@@ -205,11 +208,22 @@ int Trainer::run() {
   return code;
 }
 
+// Rank 0 may wait for a lock before anything is logged or trained.
+void tell_of_locks() {
+  ckpt::lock_wait().say = log_warn;
+  ckpt::lock_wait().stopped = [] {
+    if (!stop_requested()) return ckpt::ok_status();
+    const char* text = "stopped while it waited for the lock of the run";
+    return stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text);
+  };
+}
+
 }  // namespace
 
 TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
   init_log(options.env.rank, options.loaded.config.job.dump_folder);
+  tell_of_locks();
   Trainer trainer(options);
   TrainOutcome outcome;
   try {

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!receipt.ok()) return 0;
   require(encode_receipt(*receipt) == bytes);
   testing::MemFs fs;
+  require(make_dirs(fs, "/run/checkpoint").ok());
   const auto tmp = begin_save(fs, "/run/checkpoint", snapshot(), "fuzz");
   require(tmp.ok());
   for (const FileEntry& file : receipt->files) {

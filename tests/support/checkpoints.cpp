@@ -72,6 +72,7 @@ Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::ui
 }
 
 Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id) {
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, dir));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, dir, snapshot, save_id));
   const auto all_ranks = [&]() -> Result<Published> {
     std::vector<RankReceipt> receipts;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/lock_reach.h"
 
 namespace titan::ckpt::testing {
 
@@ -98,10 +99,11 @@ class FailingFile final : public File {
   std::string path_;
 };
 
-class FailingLock final : public FileLock {
+class FailingLock final : public ReachLock {
  public:
   FailingLock(std::shared_ptr<State> state, std::unique_ptr<FileLock> inner, std::string path)
       : state_(std::move(state)), inner_(std::move(inner)), path_(std::move(path)) {}
+  LockReach reach() const override { return reach_of(*inner_); }
   Status write(const std::string& text) override {
     TITAN_RETURN_IF_ERROR(state_->enter(Op::kLockWrite, path_));
     return inner_->write(text);

@@ -151,6 +151,7 @@ Result<Published> make_checkpoint(Fs& fs, const std::string& checkpoint_dir, con
   Snapshot snapshot = synthetic_snapshot(options);
   TITAN_RETURN_IF_ERROR(assign_stages(snapshot.parameters, options.pp));
   snapshot.stage_cuts = cuts_of(snapshot.parameters, options.pp);
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, checkpoint_dir));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, checkpoint_dir, snapshot, "0123456789abcdef"));
   std::vector<RankReceipt> receipts(snapshot.mesh.world());
   if (options.values == Values::kUniform) {

@@ -22,6 +22,7 @@ class Commit : public ::testing::Test {
  protected:
   // Runs the ranks of a save and returns their receipts.
   std::vector<RankReceipt> write(const std::string& save_id) {
+    EXPECT_TRUE(make_dirs(fs_, "/run").ok());
     auto tmp = begin_save(fs_, "/run", snapshot_, save_id);
     EXPECT_TRUE(tmp.ok()) << tmp.status().to_string();
     tmp_ = *tmp;

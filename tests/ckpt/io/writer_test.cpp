@@ -130,6 +130,7 @@ TEST(Writer, CompressionChangesNeitherTheIdNorABit) {
 TEST(Writer, RefusesLeavesThatAreTooLargeToBeCompressed) {
   MemFs fs;
   Snapshot snapshot = make_snapshot({{"w", {kMaxChunkBytes}}}, {1, 1, 1}, kMaxChunkBytes / 4 + 1);
+  ASSERT_TRUE(fs.make_dir("/run").ok());
   EXPECT_NE(begin_save(fs, "/run", snapshot, "a").status().code, Code::kInvalid);
   snapshot.codec = Codec::kZstd;
   EXPECT_EQ(begin_save(fs, "/run", snapshot, "b").status().code, Code::kInvalid);

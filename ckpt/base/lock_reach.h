@@ -1,0 +1,22 @@
+#pragma once
+// Who sees an advisory lock that was granted.
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+enum class LockReach {
+  kKernel,   ///< everybody who can reach the file: the store belongs to this host
+  kUnknown,  ///< this host; others perhaps, as their mount options say
+  kNone,     ///< nobody: the store has no such locks, and Fs::lock grants every one
+};
+
+/// A lock that knows its reach.
+class ReachLock : public FileLock {
+ public:
+  virtual LockReach reach() const = 0;
+};
+
+/// Of a lock that does not know: kKernel.
+LockReach reach_of(const FileLock& lock);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,17 @@
+#pragma once
+// flock on stores of every kind.
+#include <string>
+
+#include "ckpt/base/lock_reach.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+/// Takes the exclusive lock of the open file `fd` without waiting; kNone where the store has no such locks.
+/// \error kLocked (another holder), kFailed
+Result<LockReach> take_flock(int fd, const std::string& path);
+
+/// Sends what was written through `fd` to the server, where the store has one. Costs nothing on a store of this host.
+Status send_written(int fd, const std::string& path);
+
+}  // namespace titan::ckpt

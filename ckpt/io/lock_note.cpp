@@ -1,0 +1,120 @@
+#include "ckpt/io/lock_note.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+namespace titan::ckpt {
+namespace {
+
+constexpr std::size_t kNoteBytes = 1024;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::uint32_t count_from(const std::string& text) {
+  return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
+}
+
+}  // namespace
+
+bool same_kernel(const LockOwner& a, const LockOwner& b) {
+  return a.boot_id.empty() || b.boot_id.empty() ? a.host == b.host : a.boot_id == b.boot_id;
+}
+
+std::string encode_lock_owner(const LockOwner& owner) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer writer(buffer);
+  auto text = [&writer](const char* key, const std::string& value) {
+    writer.Key(key);
+    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  writer.StartObject();
+  text("host", owner.host);
+  text("boot_id", owner.boot_id);
+  writer.Key("pid");
+  writer.Uint64(owner.pid);
+  text("since", owner.since);
+  text("job_id", owner.job_id);
+  writer.Key("restart_count");
+  writer.Uint(owner.restart_count);
+  writer.Key("heartbeat");
+  writer.Double(owner.heartbeat);
+  if (!owner.mark.empty()) text("mark", owner.mark);
+  writer.EndObject();
+  std::string note(buffer.GetString(), buffer.GetSize());
+  note.append(kNoteBytes - 1 - note.size() % kNoteBytes, ' ');
+  return note + "\n";
+}
+
+Result<LockOwner> decode_lock_owner(const std::string& text) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseStopWhenDoneFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(
+      text.data(), text.size());
+  if (document.HasParseError() || !document.IsObject()) return corrupt("the note in a run lock is not a JSON object");
+  LockOwner owner;
+  auto member = [&document](const char* key) -> const rapidjson::Value* {
+    auto found = document.FindMember(key);
+    return found == document.MemberEnd() ? nullptr : &found->value;
+  };
+  auto read_text = [&member](const char* key, std::string* out) {
+    const rapidjson::Value* value = member(key);
+    if (value && value->IsString()) out->assign(value->GetString(), value->GetStringLength());
+    return value && value->IsString();
+  };
+  const rapidjson::Value* pid = member("pid");
+  const rapidjson::Value* restarts = member("restart_count");
+  const rapidjson::Value* heartbeat = member("heartbeat");
+  if (!read_text("host", &owner.host) || !read_text("boot_id", &owner.boot_id) || !read_text("since", &owner.since) ||
+      !read_text("job_id", &owner.job_id) || !pid || !pid->IsUint64() || !restarts || !restarts->IsUint() || !heartbeat ||
+      !heartbeat->IsNumber()) {
+    return corrupt("the note in a run lock lacks one of host, boot_id, pid, since, job_id, restart_count, heartbeat");
+  }
+  (void)read_text("mark", &owner.mark);
+  owner.pid = pid->GetUint64();
+  owner.restart_count = restarts->GetUint();
+  owner.heartbeat = heartbeat->GetDouble();
+  return owner;
+}
+
+std::string describe(const LockOwner& owner) {
+  std::string who = "process " + std::to_string(owner.pid) + " on host " + owner.host + " since " + owner.since;
+  if (!owner.job_id.empty()) who += ", job " + owner.job_id + ", restart " + std::to_string(owner.restart_count);
+  return who;
+}
+
+double seconds_since_epoch() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+LockOwner this_process() {
+  LockOwner self;
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) == 0) self.host = host;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");  // kernel state, not storage: does not go through Fs
+  std::getline(boot, self.boot_id);
+  self.pid = static_cast<std::uint64_t>(::getpid());
+  if (std::string job = environment("SLURM_JOB_ID"); !job.empty()) {
+    self.job_id = "slurm:" + job;
+    self.restart_count = count_from(environment("SLURM_RESTART_COUNT"));
+  } else if (job = environment("TORCHELASTIC_RUN_ID"); !job.empty() && job != "none") {
+    self.job_id = "torchrun:" + job;
+    self.restart_count = count_from(environment("TORCHELASTIC_RESTART_COUNT"));
+  }
+  self.heartbeat = seconds_since_epoch();
+  const auto seconds = static_cast<std::time_t>(self.heartbeat);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  self.since = text;
+  return self;
+}
+
+}  // namespace titan::ckpt

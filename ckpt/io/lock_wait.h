@@ -1,0 +1,22 @@
+#pragma once
+// How a process waits for a lock that another one may hold: its clock, and whom it tells.
+#include <functional>
+#include <string>
+
+#include "ckpt/base/status.h"
+
+namespace titan::ckpt {
+
+struct LockWait {
+  LockWait();  ///< the real clock; nobody is told, nobody can stop it
+  std::function<double()> now;                     ///< seconds of a clock that only goes forward
+  std::function<void(double seconds)> sleep;
+  std::function<Status()> stopped;                 ///< not ok once somebody asked this process to stop: the waiting ends with that
+  std::function<void(const std::string&)> say;     ///< that a start waits and for whom, a store without file locks, a heartbeat that fails
+  bool beats = true;                               ///< a held lock writes its heartbeat from a thread; else its holder calls pulse()
+};
+
+/// What every lock of this process uses. A program changes it before it takes the first one.
+LockWait& lock_wait();
+
+}  // namespace titan::ckpt

@@ -1,0 +1,81 @@
+#pragma once
+// A lock file with a note of its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
+//
+// Where advisory locks are shared (one host, most network stores) they decide. Where another host may not see them, or the store
+// has none, the note decides: a holder writes it anew every few seconds, and whoever wants the lock watches whether it changes.
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/lock_note.h"
+#include "ckpt/io/lock_wait.h"
+
+namespace titan::ckpt {
+
+inline constexpr double kBeatSeconds = 5;      ///< between two heartbeats of a holder
+inline constexpr double kSilenceSeconds = 25;  ///< a note that stays the same for so long is a dead holder's
+inline constexpr double kSettleSeconds = 1;    ///< two that began in the same moment have both written their notes after it
+
+class NoteLock {
+ public:
+  /// How it is known that another process has the lock.
+  enum class Seen {
+    kDenied,      ///< the store refuses the advisory lock
+    kNoteMoves,   ///< its note changed while it was watched
+    kSameMoment,  ///< it claimed the lock when we did, and its note stands
+  };
+  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is about now.
+  using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
+
+  /// Takes the lock on `path`, watching the note of a holder that cannot be judged by the advisory lock. The lock counts after settle().
+  /// \error what `refuse` makes (a holder lives), kNotFound (the file lost its name meanwhile: try again), kFailed
+  static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait);
+  /// Waits a moment where another host may have claimed one of `locks` in the same moment, then looks who has it. From then on they beat.
+  static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
+  /// Leaves a note that the holder ended, so that nobody need watch it.
+  ~NoteLock();
+  NoteLock(const NoteLock&) = delete;
+  NoteLock& operator=(const NoteLock&) = delete;
+
+  /// beat() with the present time, where the last one is kBeatSeconds old; what a heartbeat found out before.
+  Status pulse();
+  /// Refreshes the note. \error kLocked when another process has taken the lock: stop writing into the folder
+  Status beat(double now);
+  /// Looks at the note anew. \error kLocked when another process has taken the lock, or somebody removed it
+  Status still_ours() const;
+  /// What a heartbeat found out: kLocked once the lock is lost. Reads nothing.
+  Status lost() const;
+  /// Ends the heartbeat: the lock is about to be given up.
+  void stop_beating();
+  /// Whether a thread writes the heartbeat.
+  bool beating() const { return thread_.joinable(); }
+
+ private:
+  NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self, Refusal refuse, const LockWait& wait);
+  Status look() const;
+  Status refused() const;
+  Status beat_locked(double now);
+  void start_beating();
+  void beat_until_closed();
+
+  Fs& fs_;
+  const std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  LockOwner self_;
+  const Refusal refuse_;
+  const LockWait& wait_;
+  bool rivals_possible_ = false;  // others may have claimed it in the same moment
+  mutable std::mutex mutex_;      // of what follows, and of the file
+  double last_beat_ = 0;          // of wait_.now
+  Status lost_;
+  bool closing_ = false;
+  std::condition_variable wake_;
+  std::thread thread_;
+};
+
+}  // namespace titan::ckpt
