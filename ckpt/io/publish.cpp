@@ -2,7 +2,6 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
-#include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -35,15 +34,16 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     if (info.status().code == Code::kNotFound) return way;
     return info.status();
   }
-  auto present = CheckpointReader::open(fs, final_path);
+  // As a start looks at it: what no start takes is not equal to anything.
+  auto present = look_at_step(fs, final_path);
   // A second look: one failed read is no proof.
-  if (!present.ok() && is_damage(present.status())) present = CheckpointReader::open(fs, final_path);
+  if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
   if (!present.ok() && !is_damage(present.status())) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
   if (present.ok() && !known_damaged) {
-    way.already_there = present->manifest().id == manifest.id;
+    way.already_there = present->id == manifest.id;
     if (way.already_there) return way;
     return failed("a valid checkpoint of step " + std::to_string(manifest.step) + " with other content is already there: " + final_path +
-                  " (id " + present->manifest().id.hex() + ", new " + manifest.id.hex() + ")")
+                  " (id " + present->id.hex() + ", new " + manifest.id.hex() + ")")
         .with_hint("move it away, or resume from it");
   }
   const std::size_t mark = tmp_dir.rfind(".tmp-");

@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "ckpt/base/hash.h"
-#include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -13,15 +12,15 @@ namespace {
 
 bool counts(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kWhole; }
 
-// By manifest and sizes alone: reading every byte of every old step would cost more than the run has.
+// As a start looks at it: reading every byte of every old step would cost more than the run has.
 Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
-  const auto reader = CheckpointReader::open(fs, path);
-  if (!reader.ok()) {
-    const Code code = reader.status().code;
+  const auto manifest = look_at_step(fs, path);
+  if (!manifest.ok()) {
+    const Code code = manifest.status().code;
     return code == Code::kCorrupt || code == Code::kNotFound ? Verdict::kDamaged : Verdict::kUnknown;
   }
-  if (reader->manifest().step != step) return Verdict::kDamaged;
-  return missing_components(reader->manifest()).empty() ? Verdict::kWhole : Verdict::kPartial;
+  if (manifest->step != step) return Verdict::kDamaged;
+  return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
 }
 
 std::string random_id() {

@@ -32,7 +32,11 @@ struct RunScan {
 /// Opens one checkpoint folder far enough to know that it is valid: manifest, self-digest, version, member sizes.
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
-/// Lists `checkpoint_dir`, each step checked by CheckpointReader::open; a missing folder is an empty scan.
+/// The manifest of a step that a resume may take, as far as a look tells: manifest, sizes, and the digests of the JSON members. Leaves are
+/// not read. \error as CheckpointReader::open
+Result<Manifest> look_at_step(Fs& fs, const std::string& path);
+
+/// Lists `checkpoint_dir`, each step checked by look_at_step; a missing folder is an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 /// The same with another check.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
@@ -165,6 +166,26 @@ TEST_F(Commit, MovesAStepAsideThatLoadingFoundDamaged) {
   EXPECT_FALSE(published->already_there);
   EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-t3", "latest", "step-00000040"));
   EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-t3/.keep").ok());
+}
+
+// Its id is equal, and no start takes it: dropping the new one would lose the step.
+TEST_F(Commit, AStepWithADamagedJsonMemberIsNoEqualOne) {
+  for (const char* member : {"lr_scheduler.json", "dataloader.json", "train_state.json"}) {
+    ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
+    const std::string path = std::string("/run/step-00000040/") + member;
+    std::string text = testing::get_text(fs_, path);
+    text[text.size() / 2] ^= 1;
+    ASSERT_TRUE(fs_.remove_file(path).ok());
+    ASSERT_TRUE(testing::put_text(fs_, path, text).ok());
+    PatternSource source(snapshot_);
+    const auto again = testing::save(fs_, "/run", snapshot_, source, "t2");
+    ASSERT_TRUE(again.ok()) << again.status().to_string();
+    EXPECT_FALSE(again->already_there) << member;
+    EXPECT_EQ(again->damaged_aside, "/run/.damaged-step-00000040-t2");
+    EXPECT_TRUE(look_at_step(fs_, "/run/step-00000040").ok());
+    ASSERT_TRUE(remove_tree(fs_, "/run").ok());
+    ASSERT_TRUE(fs_.make_dir("/run").ok());
+  }
 }
 
 TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {

@@ -85,6 +85,19 @@ TEST_F(RunRetention, DeletesInTheBackgroundAfterASave) {
   EXPECT_THAT(problems_, IsEmpty());
 }
 
+TEST_F(RunRetention, AStepWithADamagedJsonMemberFillsNoPlace) {
+  make({10, 20, 30});
+  const std::string member = path(20) + "/dataloader.json";
+  std::string text = testing::get_text(fs_, member);
+  text[text.size() / 2] ^= 1;
+  ASSERT_TRUE(fs_.remove_file(member).ok());
+  ASSERT_TRUE(testing::put_text(fs_, member, text).ok());
+  Retention retention(fs_, options(2));
+  retention.saved(30);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20, 30}));
+}
+
 // k = 1, a damaged newer step, and a run that goes on from before it: each save used to delete itself.
 TEST_F(RunRetention, AStepThatLoadingFoundDamagedFillsNoPlace) {
   make({2, 4, 10});
