@@ -241,7 +241,8 @@ StartOutcome start_run(RunState& run) {
   }
   keep_house(run);
   begin_attempt(run);
-  if (run.root()) check(run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""));
+  // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
+  run.on_root([&] { return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""); });
   announce(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan, *run.stage);
   return StartOutcome::kReady;

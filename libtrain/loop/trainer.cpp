@@ -80,19 +80,21 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
 }
 
 void Trainer::save(std::uint64_t step) {
-  run_.on_root([&] { return run_.files->still_ours(); });
-  if (run_.root()) {
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     log_info("save begin step=" + std::to_string(step));
-    check(run_.files->metrics->event(step, "save_begin", {}));
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
     // Lines first, checkpoint second: a published step never lacks its lines.
-    check(run_.files->metrics->sync());
-  }
+    return run_.files->metrics->sync();
+  });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
   if (!report.ok()) throw StatusError(report.status().wrapped("step " + std::to_string(step) + " could not be saved"));
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
+                                                     {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
+    return run_.files->metrics->sync();
+  });
   if (!run_.root()) return;
-  check(run_.files->metrics->event(step, "save_commit",
-                               {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
-  check(run_.files->metrics->sync());
   log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
            " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
   if (!report->damaged_aside.empty()) log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; `titan-ckpt prune --damaged` frees it");
