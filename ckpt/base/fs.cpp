@@ -49,6 +49,8 @@ Status link_refused(const std::string& path) {
       .with_hint("put the file or folder itself in its place; only the checkpoint's own folder may be a link");
 }
 
+Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) { return unsupported(path + ": open for writing: not offered by this file system"); }
+
 Status Fs::link(const std::string& from, const std::string& to) { return unsupported(from + ": link to " + to + ": not offered by this file system"); }
 
 Status Fs::reflink(const std::string& from, const std::string& to) {

@@ -85,6 +85,9 @@ class Fs {
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access = Access::kCached);
   /// What stat() says of `member` of `folder`, under the same rule; kCorrupt also where `member` itself is a link.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
+  /// Opens a regular file, made when missing, for reading and writing. A symbolic link is followed: for files that people place, like a
+  /// run's metrics. \error kFailed, kUnsupported (this file system does not offer it)
+  virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
   virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty

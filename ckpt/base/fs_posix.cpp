@@ -202,6 +202,16 @@ class PosixFs final : public Fs {
     return info_of(info);
   }
 
+  Result<std::unique_ptr<File>> open_update(const std::string& path) override {
+    int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666); });
+    if (fd < 0) return from_errno(errno, path, "open for writing");
+    auto file = std::make_unique<PosixFile>(fd, path);
+    struct stat info {};
+    if (::fstat(fd, &info) < 0) return from_errno(errno, path, "fstat");
+    if (!S_ISREG(info.st_mode)) return failed(path + ": open for writing: expected a regular file");
+    return std::unique_ptr<File>(std::move(file));
+  }
+
   Status make_dir(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) < 0) return from_errno(errno, path, "mkdir");
     return ok_status();
@@ -371,21 +381,28 @@ class PosixFs final : public Fs {
 
 }  // namespace
 
+Status full_status(int error, const std::string& path, const std::string& call, const std::optional<SpaceLeft>& left) {
+  const bool no_inodes = error == ENOSPC && left && left->inodes > 0 && left->inodes_free == 0 && left->bytes > 0;
+  const std::string free = left ? "; " + std::to_string(left->bytes) + " bytes free on this file system" : "";
+  Status status = failed(path + ": " + call + ": " + (no_inodes ? "no inodes left (" : "disk full (") + std::generic_category().message(error) + ")" + free);
+  status.error = error;
+  if (error == EDQUOT) return status.with_hint("the quota of this user or project is used up: remove files, or ask for more");
+  if (no_inodes) return status.with_hint("every file takes an inode: remove files (df -i shows inodes), or keep fewer checkpoints");
+  return status.with_hint("free some space (df -h shows file systems), or keep fewer checkpoints");
+}
+
 Status errno_status(int error, const std::string& path, const std::string& call) {
-  std::string reason = std::generic_category().message(error);
   if (error == ENOSPC || error == EDQUOT) {
-    struct statvfs fs_info {};
-    std::size_t slash = path.rfind('/');
-    std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    std::string free;
-    if (::statvfs(path.c_str(), &fs_info) == 0 || ::statvfs(parent.c_str(), &fs_info) == 0)
-      free = "; " + std::to_string(std::uint64_t{fs_info.f_bavail} * fs_info.f_frsize) + " bytes free on this file system";
-    return failed(path + ": " + call + ": disk full (" + reason + ")" + free)
-        .with_hint(error == EDQUOT ? "the quota of this user or project is used up: remove files, or ask for more"
-                                   : "free some space (df -h shows file systems), or keep fewer checkpoints");
+    struct statvfs info {};
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::statvfs(path.c_str(), &info) != 0 && ::statvfs(parent.c_str(), &info) != 0) return full_status(error, path, call, std::nullopt);
+    return full_status(error, path, call, SpaceLeft{std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files, info.f_favail});
   }
-  Status status = failed(path + ": " + call + ": " + reason);
+  Status status = failed(path + ": " + call + ": " + std::generic_category().message(error));
+  status.error = error;
   if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
+  if (error == EFBIG) status.hint = "a limit of file sizes is in force: `ulimit -f` shows this process's, or the file system has its own";
   return status;
 }
 

@@ -1,5 +1,9 @@
 #include "ckpt/base/status.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
 namespace titan::ckpt {
 
 Status Status::with_hint(std::string text) const {
@@ -15,6 +19,11 @@ Status Status::wrapped(std::string outer) const {
   return copy;
 }
 
+bool Status::store_refused() const {
+  constexpr int kMayPass[] = {ENOSPC, EDQUOT, EIO, ESTALE, ETIMEDOUT};
+  return (code == Code::kFailed || code == Code::kMediaError) && std::ranges::find(kMayPass, error) != std::end(kMayPass);
+}
+
 std::string Status::to_string() const {
   std::string text = message;
   for (const std::string& cause : causes) text += "\n  caused by: " + cause;
@@ -22,16 +31,16 @@ std::string Status::to_string() const {
   return text;
 }
 
-Status invalid(std::string message) { return {Code::kInvalid, std::move(message), {}, {}}; }
-Status unsupported(std::string message) { return {Code::kUnsupported, std::move(message), {}, {}}; }
-Status failed(std::string message) { return {Code::kFailed, std::move(message), {}, {}}; }
-Status media_error(std::string message) { return {Code::kMediaError, std::move(message), {}, {}}; }
-Status not_found(std::string message) { return {Code::kNotFound, std::move(message), {}, {}}; }
-Status locked(std::string message) { return {Code::kLocked, std::move(message), {}, {}}; }
-Status corrupt(std::string message) { return {Code::kCorrupt, std::move(message), {}, {}}; }
-Status incompatible(std::string message) { return {Code::kIncompatible, std::move(message), {}, {}}; }
-Status interrupted(std::string message) { return {Code::kInterrupted, std::move(message), {}, {}}; }
-Status terminated(std::string message) { return {Code::kTerminated, std::move(message), {}, {}}; }
+Status invalid(std::string message) { return {Code::kInvalid, std::move(message), {}, {}, 0}; }
+Status unsupported(std::string message) { return {Code::kUnsupported, std::move(message), {}, {}, 0}; }
+Status failed(std::string message) { return {Code::kFailed, std::move(message), {}, {}, 0}; }
+Status media_error(std::string message) { return {Code::kMediaError, std::move(message), {}, {}, 0}; }
+Status not_found(std::string message) { return {Code::kNotFound, std::move(message), {}, {}, 0}; }
+Status locked(std::string message) { return {Code::kLocked, std::move(message), {}, {}, 0}; }
+Status corrupt(std::string message) { return {Code::kCorrupt, std::move(message), {}, {}, 0}; }
+Status incompatible(std::string message) { return {Code::kIncompatible, std::move(message), {}, {}, 0}; }
+Status interrupted(std::string message) { return {Code::kInterrupted, std::move(message), {}, {}, 0}; }
+Status terminated(std::string message) { return {Code::kTerminated, std::move(message), {}, {}, 0}; }
 
 int exit_code(Code code) {
   switch (code) {

@@ -28,6 +28,7 @@ struct [[nodiscard]] Status {
   std::string message;
   std::vector<std::string> causes;
   std::string hint;
+  int error = 0;  ///< errno of the system call that failed, where there was one
 
   bool ok() const { return code == Code::kOk; }
   bool operator==(const Status&) const = default;
@@ -36,6 +37,8 @@ struct [[nodiscard]] Status {
   Status with_hint(std::string text) const;
   /// Returns a copy whose message is `outer`, and whose first cause is the present message.
   Status wrapped(std::string outer) const;
+  /// True where the store refused for a reason that may pass: no space, the quota, an I/O error, a server that was away.
+  bool store_refused() const;
   /// Returns message, causes and hint on one line each, for logs and tests.
   std::string to_string() const;
 };

@@ -27,8 +27,9 @@ class RunFiles {
   std::unique_ptr<MetricsFile> metrics;
 
  private:
-  RunFiles() = default;
+  explicit RunFiles(ckpt::Fs& fs) : fs_(fs) {}
 
+  ckpt::Fs& fs_;
   std::string run_dir_;
   ckpt::RunGuard locks_;
 };

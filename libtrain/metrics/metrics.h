@@ -36,24 +36,22 @@ class MetricsFile {
   /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut off,
   /// events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events too. A torn
   /// last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
-  static ckpt::Result<std::unique_ptr<MetricsFile>> open(const std::string& path, std::uint64_t step, std::uint32_t attempt);
-  ~MetricsFile();
+  static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step, std::uint32_t attempt);
   ckpt::Status step(const StepMetrics& metrics);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
-  /// fsync. Call it before a checkpoint of this step is published: then no published step is without its lines.
+  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without its lines.
   ckpt::Status sync();
-  /// fsync and close; reports late errors.
+  /// sync() and close; reports late errors.
   ckpt::Status close();
 
  private:
-  MetricsFile(int fd, std::string path, std::uint32_t attempt) : fd_(fd), path_(std::move(path)), attempt_(attempt) {}
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
+  MetricsFile(std::unique_ptr<ckpt::File> file, std::string path, std::uint32_t attempt) : file_(std::move(file)), path_(std::move(path)), attempt_(attempt) {}
   std::string line_start(std::uint64_t step) const;
   ckpt::Status append(std::string line);
 
-  int fd_ = -1;
+  std::unique_ptr<ckpt::File> file_;  ///< null: closed
+  std::uint64_t end_ = 0;             ///< where the next line goes
   std::string path_;
   std::uint32_t attempt_ = 1;
 };

@@ -1,10 +1,4 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "libtrain/metrics/metrics.h"
 #include "libtrain/metrics/metrics_scan.h"
@@ -12,91 +6,60 @@
 namespace titan::train {
 namespace {
 
+using ckpt::File;
 using ckpt::Status;
 
-Status io_error(const std::string& call, const std::string& path) {
-  return ckpt::failed(call + " of '" + path + "' failed: " + std::strerror(errno));
-}
+constexpr std::uint64_t kBuffer = 1 << 20;
 
-/// Closes at the end of a scope; errors of what was only read do not matter.
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-Status write_all(int fd, const char* data, std::size_t size, const std::string& path) {
-  while (size > 0) {
-    const ssize_t written = ::write(fd, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return io_error("write", path);
-    data += written;
-    size -= static_cast<std::size_t>(written);
-  }
-  return {};
-}
-
-Status sync_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const Descriptor dir{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (dir.fd < 0) return io_error("open", folder);
-  if (::fsync(dir.fd) != 0) return io_error("fsync", folder);
-  return {};
-}
-
-/// Appends bytes [begin, end) of `fd` to the file `target`, durably.
-Status keep_tail(int fd, std::uint64_t begin, std::uint64_t end, const std::string& target) {
-  const Descriptor out{::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
-  if (out.fd < 0) return io_error("open", target);
-  std::vector<char> buffer(1 << 20);
+/// Calls `take` with the bytes [begin, end) of `file` in order.
+template <typename Take>
+Status for_each_part(File& file, std::uint64_t begin, std::uint64_t end, Take take) {
+  std::vector<std::byte> buffer(std::min(kBuffer, end - begin));
   while (begin < end) {
-    const std::size_t want = std::min<std::uint64_t>(buffer.size(), end - begin);
-    const ssize_t got = ::pread(fd, buffer.data(), want, static_cast<off_t>(begin));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return io_error("read", "metrics file for " + target);
-    TITAN_RETURN_IF_ERROR(write_all(out.fd, buffer.data(), static_cast<std::size_t>(got), target));
-    begin += static_cast<std::uint64_t>(got);
+    const std::span<std::byte> part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), end - begin));
+    TITAN_RETURN_IF_ERROR(file.pread(begin, part));
+    TITAN_RETURN_IF_ERROR(take(std::span<const std::byte>(part)));
+    begin += part.size();
   }
-  if (::fsync(out.fd) != 0) return io_error("fsync", target);
-  return {};
+  return ckpt::ok_status();
 }
 
-/// Finds where to cut. \error kFailed when reading fails.
-Status scan_file(int fd, const std::string& path, MetricsScan* scan) {
-  std::vector<char> buffer(1 << 20);
-  for (;;) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read", path);
-    if (got == 0) return {};
-    scan->feed({buffer.data(), static_cast<std::size_t>(got)});
-  }
+/// Appends bytes [begin, end) of `file` to the file `target`, durably.
+Status keep_tail(ckpt::Fs& fs, File& file, std::uint64_t begin, std::uint64_t end, const std::string& target) {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> out, fs.open_update(target));
+  TITAN_ASSIGN_OR_RETURN(std::uint64_t offset, out->size());
+  TITAN_RETURN_IF_ERROR(for_each_part(file, begin, end, [&](std::span<const std::byte> part) {
+    const Status written = out->pwrite(offset, part);
+    offset += part.size();
+    return written;
+  }));
+  TITAN_RETURN_IF_ERROR(out->datasync());
+  return out->close();
 }
 
 }  // namespace
 
-ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(const std::string& path, std::uint64_t step, std::uint32_t attempt) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return io_error("open", path);
-  std::unique_ptr<MetricsFile> file(new MetricsFile(fd, path, attempt));
+ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const std::string& path, std::uint64_t step, std::uint32_t attempt) {
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, fs.open_update(path));
+  std::unique_ptr<MetricsFile> metrics(new MetricsFile(std::move(opened), path, attempt));
+  File& file = *metrics->file_;
 
   MetricsScan scan(step);
-  TITAN_RETURN_IF_ERROR(scan_file(fd, path, &scan));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
+  TITAN_RETURN_IF_ERROR(for_each_part(file, 0, size, [&](std::span<const std::byte> part) {
+    scan.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+    return ckpt::ok_status();
+  }));
   // The tail is safe elsewhere before it is cut here; a crash in between keeps it twice, never not at all.
   if (scan.cut() < scan.whole_lines()) {
     const std::string kept = path + ".attempt-" + std::to_string(attempt);
-    TITAN_RETURN_IF_ERROR(keep_tail(fd, scan.cut(), scan.whole_lines(), kept));
+    TITAN_RETURN_IF_ERROR(keep_tail(fs, file, scan.cut(), scan.whole_lines(), kept));
   }
-  TITAN_RETURN_IF_ERROR(sync_folder_of(path));
-  if (scan.cut() < scan.size() && ::ftruncate(fd, static_cast<off_t>(scan.cut())) != 0) return io_error("truncate", path);
-  TITAN_RETURN_IF_ERROR(file->sync());
-  return file;
-}
-
-MetricsFile::~MetricsFile() {
-  if (fd_ >= 0) ::close(fd_);
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(ckpt::parent_path(path)));
+  if (scan.cut() < scan.size()) TITAN_RETURN_IF_ERROR(file.truncate(scan.cut()));
+  metrics->end_ = scan.cut();
+  TITAN_RETURN_IF_ERROR(metrics->sync());
+  return metrics;
 }
 
 std::string MetricsFile::line_start(std::uint64_t step) const {
@@ -126,29 +89,26 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
 }
 
 Status MetricsFile::append(std::string line) {
-  if (fd_ < 0) return ckpt::failed("'" + path_ + "' is closed");
+  if (!file_) return ckpt::failed("'" + path_ + "' is closed");
   line += "}\n";
-  const off_t before = ::lseek(fd_, 0, SEEK_END);
-  if (before < 0) return io_error("seek", path_);
-  Status status = write_all(fd_, line.data(), line.size(), path_);
+  Status status = file_->pwrite(end_, std::as_bytes(std::span(line)));
   // A full disk may have taken half a line; a later line must not follow it.
-  if (!status.ok() && ::ftruncate(fd_, before) != 0) status.causes.push_back("and the partial line could not be removed");
+  if (!status.ok() && !file_->truncate(end_).ok()) status.causes.push_back("and the partial line could not be removed");
+  if (status.ok()) end_ += line.size();
   return status;
 }
 
 Status MetricsFile::sync() {
-  if (fd_ < 0) return ckpt::failed("'" + path_ + "' is closed");
-  if (::fsync(fd_) != 0) return io_error("fsync", path_);
-  return {};
+  if (!file_) return ckpt::failed("'" + path_ + "' is closed");
+  return file_->datasync();
 }
 
 Status MetricsFile::close() {
-  if (fd_ < 0) return {};
-  Status status = sync();
-  const int result = ::close(fd_);
-  fd_ = -1;
-  if (status.ok() && result != 0) return io_error("close", path_);
-  return status;
+  if (!file_) return ckpt::ok_status();
+  const Status synced = sync();
+  const Status closed = file_->close();
+  file_.reset();
+  return synced.ok() ? closed : synced;
 }
 
 }  // namespace titan::train

@@ -167,7 +167,7 @@ TEST(PosixCalls, ASaveSyncsEveryFileAndFolderBeforeTheStepHasItsName) {
   const Snapshot snapshot = testing::make_snapshot(testing::small_model(), {1, 2, 1}, 100, 10);
   const auto published = testing::save(posix_fs(), dir / "run", snapshot);
   ASSERT_TRUE(published.ok()) << published.status().to_string();
-  const std::string tmp = dir / "run/step-00000010.tmp-t1";
+  const std::string tmp = dir / "run/step-00000010.tmp-0123456789ab";
   const std::size_t renamed = kernel.place("renameat2", tmp);
   ASSERT_LT(renamed, kernel.calls().size());
   std::size_t files = 0;

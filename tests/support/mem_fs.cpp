@@ -270,6 +270,17 @@ Result<std::unique_ptr<File>> MemFs::create(const std::string& path) {
   return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kReadWrite));
 }
 
+Result<std::unique_ptr<File>> MemFs::open_update(const std::string& path) {
+  const Result<std::string> real = real_path(path);
+  std::lock_guard guard(state_->mutex);
+  State::Place at = state_->place(real.ok() ? *real : path);
+  if (!at.has_dir()) return errno_status(ENOENT, path, "open for writing");
+  std::shared_ptr<Node> node = at.node();
+  if (!node) at.put(node = state_->make_node(FileType::kFile));
+  if (node->type != FileType::kFile) return failed(path + ": open for writing: expected a regular file");
+  return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kReadWrite));
+}
+
 Result<std::unique_ptr<File>> MemFs::open_read(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();

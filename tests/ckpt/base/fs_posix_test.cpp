@@ -99,6 +99,18 @@ TEST(PosixFs, AReadOnlyFileKeepsWhatTheUmaskAllows) {
   }
 }
 
+TEST(PosixFs, NoInodesLeftIsNotCalledAFullDisk) {
+  const Status none = full_status(ENOSPC, "/d/f", "create", SpaceLeft{.bytes = 20'742'144, .inodes = 40, .inodes_free = 0});
+  EXPECT_EQ(none.message, "/d/f: create: no inodes left (No space left on device); 20742144 bytes free on this file system");
+  EXPECT_THAT(none.hint, HasSubstr("df -i"));
+  // Neither where bytes are missing, nor where the file system has no limit of inodes, nor for a quota.
+  for (const SpaceLeft left : {SpaceLeft{.bytes = 0, .inodes = 40, .inodes_free = 0}, SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 1}, SpaceLeft{.bytes = 9}})
+    EXPECT_THAT(full_status(ENOSPC, "/d/f", "create", left).message, HasSubstr("disk full"));
+  EXPECT_THAT(full_status(EDQUOT, "/d/f", "create", SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 0}).hint, HasSubstr("quota"));
+}
+
+TEST(PosixFs, ALimitOfFileSizesSaysWhereToLook) { EXPECT_THAT(errno_status(EFBIG, "/d/f", "pwrite").hint, HasSubstr("ulimit -f")); }
+
 TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {
   TempDir dir;
   for (int error : {ENOSPC, EDQUOT}) {

@@ -88,6 +88,23 @@ TEST_P(FsConformance, CreateNeverOpensWhatExists) {
   EXPECT_EQ(fs().create(at("nowhere/a")).status().code, Code::kFailed);
 }
 
+TEST_P(FsConformance, OpenUpdateMakesAFileOrChangesOneAndFollowsALink) {
+  symlink(at("f"), at("link"));
+  for (const char* name : {"f", "f", "link"}) {
+    auto file = fs().open_update(at(name));
+    ASSERT_TRUE(file.ok()) << file.status().to_string();
+    const std::uint64_t size = *(*file)->size();
+    ASSERT_TRUE((*file)->pwrite(size, bytes("line\n")).ok());
+    EXPECT_EQ(read(**file, size, 5), "line\n");
+    ASSERT_TRUE((*file)->datasync().ok());
+    EXPECT_TRUE((*file)->close().ok());
+  }
+  EXPECT_EQ(get_text(fs(), at("f")), "line\nline\nline\n");
+  ASSERT_TRUE(fs().make_dir(at("d")).ok());
+  EXPECT_EQ(fs().open_update(at("d")).status().code, Code::kFailed);
+  EXPECT_EQ(fs().open_update(at("nowhere/f")).status().code, Code::kFailed);
+}
+
 TEST_P(FsConformance, OpenReadGivesOnlyRegularFilesForReading) {
   EXPECT_EQ(fs().open_read(at("a")).status().code, Code::kNotFound);
   ASSERT_TRUE(fs().make_dir(at("d")).ok());

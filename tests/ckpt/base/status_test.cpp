@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include "ckpt/base/fs_posix.h"
+
 namespace titan::ckpt {
 namespace {
 
@@ -27,6 +31,13 @@ TEST(Status, WrappingKeepsTheOldMessageAsFirstCauseAndTheHint) {
             "step 7 was not saved\n  caused by: saving failed\n  caused by: disk full\n  hint: make room");
   EXPECT_FALSE(status.ok());
   EXPECT_TRUE(ok_status().ok());
+}
+
+TEST(Status, ARefusalOfTheStoreKeepsItsErrorThroughEveryWrapping) {
+  for (const int error : {ENOSPC, EDQUOT, EIO}) EXPECT_TRUE(errno_status(error, "/d/f", "pwrite").wrapped("step 2").with_hint("h").store_refused()) << error;
+  for (const int error : {EACCES, EROFS, ENOENT, EMFILE}) EXPECT_FALSE(errno_status(error, "/d/f", "pwrite").store_refused()) << error;
+  EXPECT_FALSE(failed("the manifest would read back as another one").store_refused());
+  EXPECT_FALSE(ok_status().store_refused());
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ StepMetrics metrics(std::uint64_t step) {
 }
 
 std::unique_ptr<MetricsFile> open_or_die(const std::string& path, std::uint64_t step, std::uint32_t attempt) {
-  auto opened = MetricsFile::open(path, step, attempt);
+  auto opened = MetricsFile::open(ckpt::posix_fs(), path, step, attempt);
   if (!opened.ok()) {
     ADD_FAILURE() << opened.status().to_string();
     return nullptr;
@@ -164,7 +164,7 @@ TEST(MetricsFile, LeavesNoPartialLineWhenTheDiskIsFull) {
 
 TEST(MetricsFile, ReportsWhatItCannotOpenOrWrite) {
   const ScratchDir dir;
-  const auto missing = MetricsFile::open(dir / "none/metrics.jsonl", 0, 1);
+  const auto missing = MetricsFile::open(ckpt::posix_fs(), dir / "none/metrics.jsonl", 0, 1);
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().code, ckpt::Code::kFailed);
   EXPECT_NE(missing.status().message.find("none/metrics.jsonl"), std::string::npos);
