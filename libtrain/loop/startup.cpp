@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <sstream>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/config/drift.h"
@@ -213,7 +214,11 @@ void announce(RunState& run) {
                std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
-  if (run.config.job.print_config) log_info("configuration:\n" + config_toml(run.resolved));
+  if (run.config.job.print_config) {
+    log_info("configuration:");
+    std::istringstream lines(config_toml(run.resolved));
+    for (std::string line; std::getline(lines, line);) log_info(line);
+  }
 }
 
 }  // namespace
@@ -232,7 +237,7 @@ StartOutcome start_run(RunState& run) {
       break;
     } catch (const StatusError& error) {
       if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
-      if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + error.status.to_string());
+      if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + log_text(error.status));
       run.damaged.insert(run.start.step);
       run.source.reset();
       run.state = {};

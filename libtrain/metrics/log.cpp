@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include "ckpt/base/printable.h"
+
 namespace titan::train {
 namespace {
 
@@ -48,7 +50,8 @@ Logger logger() {
 
 void log(spdlog::level::level_enum level, const std::string& message) {
   // The overload without format arguments: braces in a message are text.
-  logger()->log(level, spdlog::string_view_t(message));
+  // Messages name settings and paths that others wrote: a line break or an escape sequence in them must not forge a line.
+  logger()->log(level, spdlog::string_view_t(ckpt::printable(message)));
 }
 
 }  // namespace
@@ -65,5 +68,11 @@ void log_info(const std::string& message) { log(spdlog::level::info, message); }
 void log_warn(const std::string& message) { log(spdlog::level::warn, message); }
 void log_error(const std::string& message) { log(spdlog::level::err, message); }
 void flush_log() { logger()->flush(); }
+
+std::string log_text(const ckpt::Status& status) {
+  std::string text = status.message;
+  for (const std::string& cause : status.causes) text += "; caused by: " + cause;
+  return status.hint.empty() ? text : text + "; hint: " + status.hint;
+}
 
 }  // namespace titan::train

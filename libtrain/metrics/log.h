@@ -2,15 +2,20 @@
 // Log lines "2026-01-02T03:04:05.678Z I r0 message key=value" on stderr and in logs/rank-N.log. spdlog stays in log.cpp.
 #include <string>
 
+#include "ckpt/base/status.h"
+
 namespace titan::train {
 
 /// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug on
 /// goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change.
 void init_log(int rank, const std::string& run_dir);
+/// A message is one line: control characters in it are escaped.
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warn(const std::string& message);
 void log_error(const std::string& message);
 void flush_log();
+/// Message, causes and hint as one line of the log.
+std::string log_text(const ckpt::Status& status);
 
 }  // namespace titan::train

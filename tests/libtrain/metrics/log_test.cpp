@@ -63,6 +63,23 @@ TEST(Log, ShowsInfoOnRankZeroAndWarningsElsewhereAndKeepsDebugInTheFile) {
   }
 }
 
+TEST(Log, WritesAStatusAsOneLine) {
+  ckpt::Status status = ckpt::failed("a").wrapped("b").wrapped("c").with_hint("d");
+  EXPECT_EQ(log_text(status), "c; caused by: b; caused by: a; hint: d");
+  EXPECT_EQ(log_text(ckpt::failed("a")), "a");
+}
+
+TEST(Log, KeepsEachMessageOnOneLineWhateverItNames) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  init_log(0, dir.path());
+  log_warn("changed: optimizer.lr is \x1b]0;mine\x07\n2026-01-01T00:00:00.000Z I r0 step 9 saved");
+  flush_log();
+  const std::string expected = "T W r0 changed: optimizer.lr is \\x1b]0;mine\\x07\\x0aT I r0 step 9 saved\n";
+  EXPECT_EQ(without_time(captured.text()), expected);
+  EXPECT_EQ(without_time(read_text(dir / "logs/rank-0.log")), expected);
+}
+
 TEST(Log, AppendsToTheFileOfAnEarlierAttempt) {
   const ScratchDir dir;
   const CapturedStderr captured(dir / "stderr");
