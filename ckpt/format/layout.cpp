@@ -23,6 +23,10 @@ std::string step_folder(std::uint64_t step) {
 
 std::string temporary_name(std::uint64_t step, std::string_view save_id) { return step_folder(step) + ".tmp-" + std::string(save_id); }
 
+bool is_save_id(std::string_view text) {
+  return text.size() >= 12 && text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 Status check_member_path(std::string_view path) {
   const auto refuse = [&](const char* why) {
     return corrupt("member path '" + std::string(path.substr(0, 255)) + "' is refused: " + why);

@@ -32,6 +32,8 @@ Status does_not_fit(std::size_t raw_bytes, std::size_t element_size, std::size_t
                  std::to_string(chunk_bytes) + " bytes");
 }
 
+void (*g_spoil)(std::span<std::byte>) = nullptr;
+
 }  // namespace
 
 struct LeafEncoder::Impl {
@@ -41,6 +43,7 @@ struct LeafEncoder::Impl {
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0));
   std::vector<std::byte> planes, out;
+  LeafDecoder decoder;  // of prove()
 
   ~Impl() { ZSTD_freeCCtx(context); }
 };
@@ -59,12 +62,26 @@ Result<EncodedLeaf> LeafEncoder::encode(std::span<const std::byte> raw, std::siz
   shuffle_bytes(raw, element_size, chunk_bytes / element_size, impl.planes.data());
   const std::size_t size = ZSTD_compress2(impl.context, impl.out.data(), impl.out.size(), impl.planes.data(), chunk_bytes);
   if (ZSTD_isError(size)) return failed(std::string("zstd could not compress a leaf: ") + ZSTD_getErrorName(size));
+  if (g_spoil) g_spoil(std::span(impl.out).first(size));
   if (size < chunk_bytes) return EncodedLeaf{std::span(impl.out).first(size), kMaskBothFilters};
   if (raw.size() == chunk_bytes) return EncodedLeaf{raw, kMaskRaw};
   std::memcpy(impl.out.data(), raw.data(), raw.size());
   std::memset(impl.out.data() + raw.size(), 0, chunk_bytes - raw.size());
   return EncodedLeaf{std::span(impl.out).first(chunk_bytes), kMaskRaw};
 }
+
+Status LeafEncoder::prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes) {
+  Impl& impl = *impl_;
+  if (!fits(raw_bytes, element_size, chunk_bytes) || impl.planes.size() < chunk_bytes) return does_not_fit(raw_bytes, element_size, chunk_bytes);
+  const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() needs them no more
+  Status decoded = impl.decoder.decode(encoded.bytes, encoded.filter_mask, element_size, chunk_bytes, back);
+  if (decoded.ok() && digest_of(back) == raw) return decoded;
+  Status wrong = failed("a leaf that was compressed does not decode to itself: this machine's processor or memory is not to be trusted");
+  if (!decoded.ok()) wrong.causes.push_back(decoded.message);
+  return wrong.with_hint("take this machine out of the run, and test its memory");
+}
+
+void LeafEncoder::spoil_for_test(void (*spoil)(std::span<std::byte>)) { g_spoil = spoil; }
 
 struct LeafDecoder::Impl {
   ZSTD_DCtx* context = ZSTD_createDCtx();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
 #include "ckpt/model/codec.h"
 
@@ -23,6 +24,12 @@ class LeafEncoder {
   /// Encodes a leaf of `raw.size()` bytes; a leaf shorter than `chunk_bytes` is padded with zeros first, as HDF5's edge
   /// chunks are. \error kFailed (zstd), kInvalid (a chunk beyond kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
+  /// Decodes what encode() returned last and compares it with `raw`, the digest of the leaf of `raw_bytes`, taken before: the digest of
+  /// stored bytes would cover up what a bad processor or memory did to them. \error kFailed when it is another leaf
+  Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes);
+
+  /// For tests: changes each frame before encode() returns it; null: none. Not thread-safe.
+  static void spoil_for_test(void (*spoil)(std::span<std::byte> frame));
 
  private:
   struct Impl;

@@ -1,5 +1,7 @@
 #include "ckpt/io/publish.h"
 
+#include <algorithm>
+
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/run_folder.h"
@@ -72,18 +74,40 @@ Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string
   return fs.sync_dir(checkpoint_dir);
 }
 
+// NFS sends a call again whose reply was lost, and the second one fails: the target is there, or the source is not. What is seen to
+// have happened then counts as done; it is made durable as always.
+
+bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
+  const auto bytes = read_file(fs, path, text.size());
+  return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
+}
+
+bool is_there(Fs& fs, const std::string& tmp_dir, const std::string& final_path, const Manifest& manifest) {
+  if (fs.stat(tmp_dir).status().code != Code::kNotFound) return false;
+  auto present = CheckpointReader::open(fs, final_path);
+  if (!present.ok()) return false;
+  Manifest found = present->manifest();
+  found.minor = manifest.minor;  // the written one follows from the pieces
+  return found == manifest;
+}
+
 }  // namespace
 
-Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest) {
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit) {
   TITAN_RETURN_IF_ERROR(check_members(fs, tmp_dir, manifest));
   const std::string text = encode_manifest(manifest);
+  if (text.size() > limit) {
+    return failed("the manifest would have " + std::to_string(text.size()) + " bytes, and readers take at most " + std::to_string(limit))
+        .with_hint("a manifest grows with tensors and pieces: write with fewer ranks, or larger leaves");
+  }
   auto read_back = decode_manifest("the new manifest", text);
   if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new manifest would not be readable");
   read_back->minor = manifest.minor;  // the written one follows from the pieces
   if (*read_back != manifest) return failed("the new manifest would read back as another one");
   const std::string tmp = join_path(tmp_dir, std::string(kManifestFile) + ".tmp");
   TITAN_RETURN_IF_ERROR(write_new_file(fs, tmp, std::as_bytes(std::span(text))));
-  TITAN_RETURN_IF_ERROR(fs.rename(tmp, join_path(tmp_dir, kManifestFile)));
+  const std::string path = join_path(tmp_dir, kManifestFile);
+  if (Status named = fs.rename(tmp, path); !named.ok() && !holds_text(fs, path, text)) return named;
   return fs.sync_dir(tmp_dir);
 }
 
@@ -104,7 +128,7 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {
     if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
-    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(tmp_dir, published.path));
+    if (Status moved = fs.rename_noreplace(tmp_dir, published.path); !moved.ok() && !is_there(fs, tmp_dir, published.path, manifest)) return moved;
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   }
   if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok()) published.warnings.push_back(latest.message);

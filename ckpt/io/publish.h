@@ -4,13 +4,14 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/format/layout.h"
 #include "ckpt/io/writer.h"
 
 namespace titan::ckpt {
 
 /// Puts `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder) after checking that every member lies
-/// there with its size and that the text reads back as the same manifest. \error kFailed
-Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest);
+/// there with its size and that the text reads back as the same manifest, within the `limit` of readers. \error kFailed
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit = kMaxManifestBytes);
 
 /// Returns the entry of component "model" or "optimizer" for the files and parameters of `manifest`.
 ComponentEntry tensor_component(const Manifest& manifest, const char* name);

@@ -127,13 +127,23 @@ struct Rewrite::Impl {
 
   explicit Impl(Fs& f) : fs(f) {}
 
+  // NFS sends a rename again whose reply was lost, and the second one fails. Where the very folder lies under the new name, and
+  // nothing under the old one, it was done. `before`: of `from`.
+  Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
+    const Status moved = fs.rename_noreplace(from, to);
+    if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
+    const auto after = fs.stat(to);
+    return after.ok() && after->device == before->device && after->inode == before->inode ? ok_status() : moved;
+  }
+
   Status replace() {
     const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    TITAN_RETURN_IF_ERROR(fs.rename_noreplace(names.dst, temporary->aside()));
-    const Status moved = fs.rename_noreplace(temporary->fresh(), names.dst);
+    const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
+    TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
+    const Status moved = move(fresh, temporary->fresh(), names.dst);
     if (moved.ok()) return moved;
-    if (const Status back = fs.rename_noreplace(temporary->aside(), names.dst); !back.ok()) {
+    if (const Status back = move(old, temporary->aside(), names.dst); !back.ok()) {
       temporary->keep();  // the old one lies in the temporary: leave it
       return moved.wrapped("the old " + names.dst + " lies in " + temporary->aside() + " now");
     }
@@ -146,7 +156,7 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
       TITAN_RETURN_IF_ERROR(replace());
-    } else if (Status moved = fs.rename_noreplace(temporary->fresh(), names.dst); !moved.ok()) {
+    } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }

@@ -74,8 +74,9 @@ bool is_leftover(const DirEntry& entry) {
   }
   constexpr std::string_view kTemporary = ".tmp-";
   const std::size_t dot = name.find('.');
-  return dot != std::string_view::npos && parse_step_name(name.substr(0, dot)) && name.substr(dot).starts_with(kTemporary) &&
-         name.size() > dot + kTemporary.size();
+  if (dot == std::string_view::npos || !parse_step_name(name.substr(0, dot)) || !name.substr(dot).starts_with(kTemporary)) return false;
+  const std::string_view id = name.substr(dot + kTemporary.size());
+  return id == "rewrite" || is_save_id(id);
 }
 
 bool is_trash(const DirEntry& entry) { return entry.name.starts_with(kTrashPrefix) && is_leftover(entry); }

@@ -73,7 +73,7 @@ struct ShardWriter::Impl {
   }
 
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests);
-  Result<WrittenShard> stream(const LeafProvider& leaf, unsigned threads);
+  Result<WrittenShard> stream(const LeafProvider& leaf, const ShardWriteOptions& options);
 };
 
 Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests) {
@@ -99,7 +99,7 @@ Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<
 
 // Encodes leaves and appends them; their lengths, and with them libhdf5's structure, are known at the end. That takes one pass and
 // one leaf per thread in memory: the structure comes behind the leaves, at addresses of our choosing.
-Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, unsigned threads) {
+Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const ShardWriteOptions& options) {
   for (ShardPiece& piece : pieces) {
     if (piece.codec != Codec::kZstd) continue;
     if (piece.chunk_bytes() > kMaxChunkBytes) {
@@ -119,6 +119,10 @@ Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, unsigne
     if (piece.codec == Codec::kZstd) {
       TITAN_ASSIGN_OR_RETURN(encoded, encoder.encode(fetched.raw, dtype_size(piece.dtype), piece.chunk_bytes()));
       stored = digest_of(encoded.bytes);
+      if (options.prove && encoded.filter_mask != kMaskRaw) {
+        if (Status proved = encoder.prove(encoded, raw, fetched.raw.size(), dtype_size(piece.dtype), piece.chunk_bytes()); !proved.ok())
+          return proved.wrapped("leaf " + std::to_string(fetched.leaf) + " of '" + piece.tensor + "' for " + path + " cannot be saved");
+      }
       piece.stored[fetched.leaf - piece.leaves.first] = {encoded.bytes.size(), encoded.filter_mask};
     }
     std::uint64_t offset = 0;
@@ -127,7 +131,7 @@ Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, unsigne
     TITAN_RETURN_IF_ERROR(file->pwrite(offset, encoded.bytes));
     return enter(fetched.piece, fetched.leaf, {offset, encoded.bytes.size(), fetched.raw.size(), encoded.filter_mask, raw, stored});
   };
-  TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, path, leaf, store, threads, turnstile));
+  TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, path, leaf, store, options.threads, turnstile));
   TITAN_ASSIGN_OR_RETURN(skeleton, make_skeleton(pieces));
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
@@ -169,7 +173,7 @@ Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::s
   if (is_stream(pieces)) {
     ShardWriter::Impl impl(folder, member, pieces);
     TITAN_ASSIGN_OR_RETURN(impl.file, fs.create(impl.path));
-    return impl.stream(leaf, options.threads);
+    return impl.stream(leaf, options);
   }
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer, ShardWriter::create(fs, folder, member, pieces));
   const auto store = [&](const FetchedLeaf& fetched, LeafEncoder&) {

@@ -27,6 +27,7 @@ struct WrittenShard {
 
 struct ShardWriteOptions {
   unsigned threads = 1;  ///< that hash, encode and write; 1: the caller's own
+  bool prove = true;     ///< decode what was compressed and compare it, before it is written
 };
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are encoded

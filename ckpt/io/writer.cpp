@@ -1,6 +1,7 @@
 #include "ckpt/io/writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -93,7 +94,7 @@ std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, const std::vecto
 }
 
 Status write_component(Fs& fs, const std::string& tmp_dir, const char* component, const std::vector<PlannedPiece>& plan,
-                       TensorSource& source, unsigned threads, RankReceipt& receipt) {
+                       TensorSource& source, const ShardWriteOptions& options, RankReceipt& receipt) {
   if (plan.empty()) return ok_status();
   std::vector<ShardPiece> pieces;
   for (const PlannedPiece& planned : plan) pieces.push_back(planned.piece);
@@ -102,7 +103,7 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
                                      [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) {
                                        return source.leaf(plan[piece].ref, leaf, scratch);
                                      },
-                                     {threads}));
+                                     options));
   const auto file = static_cast<std::uint32_t>(receipt.files.size());
   receipt.files.push_back(std::move(written.file));
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -112,6 +113,16 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
   return ok_status();
 }
 
+// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the one that was
+// asked for: nobody else has the id of this save.
+Status make_own_dir(Fs& fs, const std::string& path) {
+  const Status made = fs.make_dir(path);
+  if (made.ok()) return made;
+  const auto info = fs.stat(path);
+  const auto entries = fs.list(path);
+  return info.ok() && info->type == FileType::kDirectory && entries.ok() && entries->empty() ? ok_status() : made;
+}
+
 }  // namespace
 
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot) {
@@ -119,23 +130,23 @@ Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& sn
   const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
   if (available < needed) {
     const std::string damaged = damaged_hint(fs, checkpoint_dir);
-    return failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
-                  std::to_string(available) + " are free")
-        .with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
+    Status full = failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
+                         std::to_string(available) + " are free");
+    full.error = ENOSPC;
+    return full.with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
   }
   return ok_status();
 }
 
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
-  if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
-    return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
+  if (!is_save_id(save_id)) return invalid("save id '" + save_id + "' is not 12 to 64 lower-case hex digits");
   TITAN_RETURN_IF_ERROR(check_there(fs, checkpoint_dir));
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
-  TITAN_RETURN_IF_ERROR(fs.make_dir(tmp_dir));
-  TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(tmp_dir, kModel)));
-  if (!snapshot.slots.empty()) TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(tmp_dir, kOptimizer)));
+  TITAN_RETURN_IF_ERROR(make_own_dir(fs, tmp_dir));
+  TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kModel)));
+  if (!snapshot.slots.empty()) TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kOptimizer)));
   return tmp_dir;
 }
 
@@ -148,14 +159,14 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   const std::vector<OwnedPiece> owned = owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp);
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, threads, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, {threads, snapshot.prove}, receipt));
   if (derived) {
     TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
     receipt.files.push_back(std::move(file));
   }
   if (!receipt.files.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kModel)));
   const std::vector<PlannedPiece> slots = plan_pieces(snapshot, owned, snapshot.slots);
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, threads, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, {threads, snapshot.prove}, receipt));
   if (!slots.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kOptimizer)));
   return receipt;
 }

@@ -23,6 +23,7 @@ struct Snapshot {
   std::uint64_t leaf_elements = kDefaultLeafElements;
   DType dtype = DType::kF32;                  ///< of parameters and slots
   Codec codec = Codec::kRaw;                  ///< of parameters and slots; not in the id
+  bool prove = true;                          ///< compressed leaves are decoded and compared before they are written
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
   std::uint64_t optimizer_step = 0;
   LrSchedule lr;

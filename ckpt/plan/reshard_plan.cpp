@@ -183,7 +183,7 @@ Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std
   }
   const std::uint64_t fixed = table + datasets + most_leaves * kLeafBookkeeping;
   const bool recode = plan.to_encode + plan.to_decode > 0;
-  moves.coder_bytes = recode ? 3 * largest_leaf + kCoderBytes : 0;
+  moves.coder_bytes = recode ? 4 * largest_leaf + kCoderBytes : 0;
   const std::uint64_t smallest = std::max(kSmallestBuffer, largest_leaf);  // a leaf is read whole; stored, it is never longer than its chunk
   const std::uint64_t wanted = std::max(std::min(kBuffer, plan.bytes), smallest);
   const std::uint64_t needed = fixed + smallest + moves.coder_bytes;

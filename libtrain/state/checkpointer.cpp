@@ -25,6 +25,7 @@ std::string pack(const Status& status) {
   };
   text(status.message);
   text(status.hint);
+  text(std::to_string(status.error));
   for (const std::string& cause : status.causes) text(cause);
   return out;
 }
@@ -43,6 +44,7 @@ Status unpack(const std::string& bytes) {
   };
   status.message = text();
   status.hint = text();
+  status.error = std::stoi(text());
   while (at < bytes.size()) status.causes.push_back(text());
   return status;
 }

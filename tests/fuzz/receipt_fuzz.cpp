@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(encode_receipt(*receipt) == bytes);
   testing::MemFs fs;
   require(make_dirs(fs, "/run/checkpoint").ok());
-  const auto tmp = begin_save(fs, "/run/checkpoint", snapshot(), "fuzz");
+  const auto tmp = begin_save(fs, "/run/checkpoint", snapshot(), "0123456789ab");
   require(tmp.ok());
   for (const FileEntry& file : receipt->files) {
     if (!check_member_path(file.path).ok() || file.bytes > (std::uint64_t{1} << 40)) continue;

@@ -32,7 +32,7 @@ std::vector<ParameterMeta> small_model();
 Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements, std::uint64_t step = 40);
 
 /// Runs a whole save as every rank in turn. On an error the temporary is abandoned.
-Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id = "t1");
+Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id = "0123456789ab");
 
 /// As save() with a PatternSource.
 Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, std::uint64_t salt = 0);

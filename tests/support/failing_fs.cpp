@@ -46,6 +46,12 @@ struct FailingFs::State {
     if (fault->status) return *fault->status;
     return reads(op) ? read_errno_status(fault->error, path, op_name(op)) : errno_status(fault->error, path, op_name(op));
   }
+
+  /// Whether the call that fails is carried out.
+  bool done() const {
+    std::lock_guard guard(mutex);
+    return fault && fault->done;
+  }
 };
 
 namespace {
@@ -164,6 +170,12 @@ Result<std::unique_ptr<File>> FailingFs::create(const std::string& path) {
   return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
 }
 
+Result<std::unique_ptr<File>> FailingFs::open_update(const std::string& path) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kCreate, path));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_update(path));
+  return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
+}
+
 Result<std::unique_ptr<File>> FailingFs::open_read(const std::string& path) {
   TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_read(path));
@@ -183,7 +195,10 @@ Result<FileInfo> FailingFs::stat_member(const std::string& folder, const std::st
 }
 
 Status FailingFs::make_dir(const std::string& path) {
-  TITAN_RETURN_IF_ERROR(state_->enter(Op::kMakeDir, path));
+  if (Status injected = state_->enter(Op::kMakeDir, path); !injected.ok()) {
+    if (state_->done()) (void)inner_.make_dir(path);
+    return injected;
+  }
   return inner_.make_dir(path);
 }
 
@@ -198,12 +213,18 @@ Status FailingFs::remove_dir(const std::string& path) {
 }
 
 Status FailingFs::rename(const std::string& from, const std::string& to) {
-  TITAN_RETURN_IF_ERROR(state_->enter(Op::kRename, from));
+  if (Status injected = state_->enter(Op::kRename, from); !injected.ok()) {
+    if (state_->done()) (void)inner_.rename(from, to);
+    return injected;
+  }
   return inner_.rename(from, to);
 }
 
 Status FailingFs::rename_noreplace(const std::string& from, const std::string& to) {
-  TITAN_RETURN_IF_ERROR(state_->enter(Op::kRenameNoReplace, from));
+  if (Status injected = state_->enter(Op::kRenameNoReplace, from); !injected.ok()) {
+    if (state_->done()) (void)inner_.rename_noreplace(from, to);
+    return injected;
+  }
   return inner_.rename_noreplace(from, to);
 }
 

@@ -29,6 +29,7 @@ struct Fault {
   int error = EIO;                   ///< gives the Status that PosixFs would give
   std::optional<Status> status;      ///< instead of `error`
   std::uint64_t written_before = 0;  ///< bytes that a failing pwrite still writes
+  bool done = false;                 ///< a failing make_dir or rename is carried out all the same: a reply that was lost
 };
 
 struct Call {
@@ -58,6 +59,7 @@ class FailingFs final : public Fs {
   /// A kOpenRead and a kStat of the joined path.
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override;
   Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
+  Result<std::unique_ptr<File>> open_update(const std::string& path) override;
   Status make_dir(const std::string& path) override;
   Status remove_file(const std::string& path) override;
   Status remove_dir(const std::string& path) override;

@@ -114,7 +114,7 @@ Snapshot snapshot_of(std::uint64_t step, Codec codec) {
 /// A save by all ranks; bit `receipt_bit` of what they send is another one (negative: none).
 Result<Published> save_all(Fs& fs, const Snapshot& snapshot, TensorSource& source, std::int64_t receipt_bit, std::uint64_t* receipt_bits) {
   TITAN_RETURN_IF_ERROR(make_dirs(fs, kRun));
-  TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, kRun, snapshot, "c" + std::to_string(snapshot.train.step)));
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, kRun, snapshot, "0123456789ab"));
   std::vector<RankReceipt> receipts;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
     TITAN_ASSIGN_OR_RETURN(const RankReceipt receipt, write_rank(fs, tmp, snapshot, rank, source));

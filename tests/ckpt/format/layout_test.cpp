@@ -14,6 +14,13 @@ TEST(Layout, NamesFilesAndFolders) {
   EXPECT_EQ(temporary_name(40, "ab"), "step-00000040.tmp-ab");
 }
 
+TEST(Layout, KnowsTheIdsOfSavesFromWhatPeopleWriteThere) {
+  for (const std::string good : {"0123456789ab", "0123456789abcdef"}) EXPECT_TRUE(is_save_id(good)) << good;
+  for (const std::string& bad : {std::string(), std::string("mine"), std::string("0123456789a"), std::string("0123456789aB"), std::string("0123456789ab "),
+                                 std::string("0123456789ag"), std::string(65, 'a')})
+    EXPECT_FALSE(is_save_id(bad)) << bad;
+}
+
 TEST(Layout, AcceptsMemberPathsInsideTheCheckpointOnly) {
   for (const char* good : {"a", "model/shard-00000.h5", "a/b/c", "..a", "a..", "...", ".keep"}) EXPECT_TRUE(check_member_path(good).ok()) << good;
   for (const char* bad : {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/./b", "a/../b", "a\\b", "a b", "a\nb", "\xC3\xA4"}) EXPECT_EQ(check_member_path(bad).code, Code::kCorrupt) << bad;

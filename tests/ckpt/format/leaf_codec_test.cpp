@@ -204,5 +204,24 @@ TEST(LeafCodec, RefusesChunksBeyondTheLimitAndLeavesThatDoNotFit) {
   EXPECT_EQ(decoder.decode(raw, kMaskRaw, 4, kMaxChunkBytes + 4, out).code, Code::kInvalid);
 }
 
+TEST(LeafCodec, ALeafThatDecodesToAnotherIsNoticedBeforeItIsWritten) {
+  const Bytes raw = gaussian(4099, 4, 1);
+  LeafEncoder encoder;
+  const auto prove = [&](void (*spoil)(std::span<std::byte>)) {
+    LeafEncoder::spoil_for_test(spoil);
+    const auto encoded = encoder.encode(raw, 4, raw.size() + 40);
+    LeafEncoder::spoil_for_test(nullptr);
+    EXPECT_TRUE(encoded.ok() && encoded->filter_mask == kMaskBothFilters);
+    return encoder.prove(*encoded, digest_of(raw), raw.size(), 4, raw.size() + 40);
+  };
+  EXPECT_TRUE(prove(nullptr).ok());
+  EXPECT_TRUE(prove(nullptr).ok()) << "a second time, with buffers that are used";
+  for (const auto spoil : {+[](std::span<std::byte> frame) { frame[frame.size() / 2] ^= std::byte{4}; }, +[](std::span<std::byte> frame) { frame[0] ^= std::byte{1}; }}) {
+    const Status wrong = prove(spoil);
+    EXPECT_EQ(wrong.code, Code::kFailed);
+    EXPECT_THAT(wrong.message, HasSubstr("does not decode to itself"));
+  }
+}
+
 }  // namespace
 }  // namespace titan::ckpt

@@ -52,22 +52,22 @@ class Commit : public ::testing::Test {
 };
 
 TEST_F(Commit, NamesALeafThatNoRankWrote) {
-  auto receipts = write("a");
+  auto receipts = write("aaaaaaaaaaaa");
   receipts[1].items.pop_back();
   expect_refused(receipts, "was written by no rank");
-  auto again = write("b");
+  auto again = write("bbbbbbbbbbbb");
   again.erase(again.begin());
   expect_refused(again, "leaf 0 of tensor 'tok_embeddings.weight' was written by no rank");
 }
 
 TEST_F(Commit, NamesALeafThatTwoRanksWrote) {
-  auto receipts = write("a");
+  auto receipts = write("aaaaaaaaaaaa");
   receipts.push_back(receipts[0]);
   expect_refused(receipts, "leaf 0 of tensor 'tok_embeddings.weight' was written by two ranks");
 }
 
 TEST_F(Commit, RefusesReceiptsThatDoNotFitTheModel) {
-  auto receipts = write("a");
+  auto receipts = write("aaaaaaaaaaaa");
   auto changed = receipts;
   changed[0].items[0].ref.index = 1000;
   expect_refused(changed, "not there");
@@ -83,7 +83,7 @@ TEST_F(Commit, RefusesReceiptsThatDoNotFitTheModel) {
 }
 
 TEST_F(Commit, RefusesWhenAMemberIsNotThereAnyMore) {
-  const auto receipts = write("a");
+  const auto receipts = write("aaaaaaaaaaaa");
   ASSERT_TRUE(fs_.remove_file(tmp_ + "/model/shard-00000.h5").ok());
   const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts);
   EXPECT_FALSE(published.ok());
@@ -92,7 +92,7 @@ TEST_F(Commit, RefusesWhenAMemberIsNotThereAnyMore) {
 
 TEST_F(Commit, RefusesWhenAMemberHasAnotherSizeThanItsReceiptSays) {
   for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
-    const auto receipts = write("s" + std::to_string(size));
+    const auto receipts = write(std::string(12, 'a') + std::to_string(size));
     ASSERT_TRUE(fs_.resize(tmp_ + "/model/shard-00000.h5", size).ok());
     expect_refused(receipts, "model/shard-00000.h5 has " + std::to_string(size) + " bytes, expected ");
     EXPECT_FALSE(fs_.stat(tmp_ + "/manifest.json").ok()) << "no manifest over members that are not what it says";
@@ -101,7 +101,7 @@ TEST_F(Commit, RefusesWhenAMemberHasAnotherSizeThanItsReceiptSays) {
 
 // A resume from what JSON cannot hold would be another run.
 TEST_F(Commit, RefusesWhatWouldNotReadBackAsItself) {
-  const auto receipts = write("a");
+  const auto receipts = write("aaaaaaaaaaaa");
   const Snapshot good = snapshot_;
   snapshot_.lr.phases.front().start = std::numeric_limits<double>::quiet_NaN();
   expect_refused(receipts, "lr_scheduler.json would");
@@ -111,7 +111,7 @@ TEST_F(Commit, RefusesWhatWouldNotReadBackAsItself) {
   snapshot_ = good;
   snapshot_.data.files.push_back({"\xff.txt", 1, {}});
   expect_refused(receipts, "dataloader.json would");
-  EXPECT_THAT(names(), ElementsAre("step-00000040.tmp-a"));
+  EXPECT_THAT(names(), ElementsAre("step-00000040.tmp-aaaaaaaaaaaa"));
 }
 
 TEST_F(Commit, DropsTheNewOneWhenAnEqualValidStepExists) {
@@ -139,11 +139,11 @@ TEST_F(Commit, MovesAnInvalidStepAsideFirst) {
   ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
   ASSERT_TRUE(fs_.resize("/run/step-00000040/model/shard-00000.h5", 10).ok());
   PatternSource source(snapshot_);
-  const auto again = testing::save(fs_, "/run", snapshot_, source, "t2");
+  const auto again = testing::save(fs_, "/run", snapshot_, source, "cccccccccccc");
   ASSERT_TRUE(again.ok()) << again.status().to_string();
   EXPECT_FALSE(again->already_there);
-  EXPECT_EQ(again->damaged_aside, "/run/.damaged-step-00000040-t2");
-  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-t2", "latest", "step-00000040"));
+  EXPECT_EQ(again->damaged_aside, "/run/.damaged-step-00000040-cccccccccccc");
+  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-cccccccccccc", "latest", "step-00000040"));
   EXPECT_TRUE(CheckpointReader::open(fs_, "/run/step-00000040").ok());
 }
 
@@ -152,20 +152,20 @@ TEST_F(Commit, APinMovesAlongWithADamagedStep) {
   ASSERT_TRUE(testing::put_text(fs_, "/run/step-00000040/.keep", "").ok());
   ASSERT_TRUE(fs_.resize("/run/step-00000040/model/shard-00000.h5", 10).ok());
   PatternSource source(snapshot_);
-  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_, source, "t2").ok());
-  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-t2/.keep").ok());
+  ASSERT_TRUE(testing::save(fs_, "/run", snapshot_, source, "cccccccccccc").ok());
+  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-cccccccccccc/.keep").ok());
 }
 
 // A flipped byte of a leaf leaves manifest and sizes as they were: only whoever loaded the step knows.
 TEST_F(Commit, MovesAStepAsideThatLoadingFoundDamaged) {
   ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
   ASSERT_TRUE(testing::put_text(fs_, "/run/step-00000040/.keep", "").ok());
-  const auto receipts = write("t3");
+  const auto receipts = write("dddddddddddd");
   const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.known_damaged = true});
   ASSERT_TRUE(published.ok()) << published.status().to_string();
   EXPECT_FALSE(published->already_there);
-  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-t3", "latest", "step-00000040"));
-  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-t3/.keep").ok());
+  EXPECT_THAT(names(), ElementsAre(".damaged-step-00000040-dddddddddddd", "latest", "step-00000040"));
+  EXPECT_TRUE(fs_.stat("/run/.damaged-step-00000040-dddddddddddd/.keep").ok());
 }
 
 // Its id is equal, and no start takes it: dropping the new one would lose the step.
@@ -189,7 +189,7 @@ TEST_F(Commit, AStepWithADamagedJsonMemberIsNoEqualOne) {
 }
 
 TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {
-  const auto receipts = write("a");
+  const auto receipts = write("aaaaaaaaaaaa");
   const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.still_ours = [] { return locked("taken over"); }});
   EXPECT_EQ(published.status().code, Code::kLocked);
   EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
@@ -197,7 +197,7 @@ TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {
 
 TEST_F(Commit, AFailedReadIsNoProofOfDamage) {
   ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
-  const auto receipts = write("b");
+  const auto receipts = write("bbbbbbbbbbbb");
   testing::FailingFs failing(fs_);
   failing.arm({.op = testing::Op::kPread, .path_part = "step-00000040/manifest.json", .status = corrupt("read once, wrongly")});
   const auto published = commit_save(failing, "/run", tmp_, snapshot_, receipts);

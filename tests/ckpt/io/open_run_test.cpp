@@ -38,14 +38,14 @@ TEST(OpenRun, AFolderThatHoldsItsStepsItselfHasOneLock) {
 
 TEST(OpenRun, RemovesWhatADeadRunLeftOnceTheLocksAreHeld) {
   MemFs fs;
-  ASSERT_TRUE(put_text(fs, "/run/checkpoint/step-00000001.tmp-abc/model/x", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/run/checkpoint/step-00000001.tmp-0123456789ab/model/x", "x").ok());
   {
     const auto other = RunLock::take(fs, "/run/checkpoint", this_process());
     EXPECT_EQ(open_run(fs, "/run", "/run/checkpoint").status().code, Code::kLocked);
-    EXPECT_TRUE(fs.stat("/run/checkpoint/step-00000001.tmp-abc/model/x").ok()) << "another process works there";
+    EXPECT_TRUE(fs.stat("/run/checkpoint/step-00000001.tmp-0123456789ab/model/x").ok()) << "another process works there";
   }
   EXPECT_TRUE(open_run(fs, "/run", "/run/checkpoint").ok());
-  EXPECT_FALSE(fs.stat("/run/checkpoint/step-00000001.tmp-abc").ok());
+  EXPECT_FALSE(fs.stat("/run/checkpoint/step-00000001.tmp-0123456789ab").ok());
 }
 
 // B4 of the review: a tool that was given the real path deleted the temporary of a save in progress.

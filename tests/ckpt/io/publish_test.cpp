@@ -88,7 +88,7 @@ TEST(Publish, SyncsEveryFileBeforeTheManifestAndEveryFolderBeforeTheRename) {
     ADD_FAILURE() << op_name(op) << " of ..." << suffix << " never happened";
     return calls.size();
   };
-  const std::string tmp = "/run/step-00000010.tmp-t1";
+  const std::string tmp = "/run/step-00000010.tmp-0123456789ab";
   const std::size_t rename = position(Op::kRenameNoReplace, tmp), manifest = position(Op::kCreate, "manifest.json.tmp");
   for (const char* file : {"model/shard-00000.h5", "model/shard-00001.h5", "optimizer/shard-00000.h5", "optimizer/shard-00001.h5", "lr_scheduler.json", "dataloader.json", "train_state.json"}) {
     EXPECT_LT(position(Op::kDatasync, file), position(Op::kClose, file)) << file;
@@ -124,6 +124,50 @@ TEST(Publish, ShardsDoNotKnowTheirStep) {
     const bool equal = get_text(fs, std::string("/run/step-00000010/") + shard) == get_text(fs, std::string("/run/step-00000020/") + shard);
     EXPECT_TRUE(equal) << shard;
   }
+}
+
+TEST(Publish, ACallThatWasDoneAndReportedAsFailedCountsAsDone) {
+  const Fault lost[] = {{.op = Op::kMakeDir, .path_part = ".tmp-", .error = EEXIST, .done = true},
+                        {.op = Op::kMakeDir, .path_part = "/optimizer", .error = EEXIST, .done = true},
+                        {.op = Op::kRename, .path_part = "manifest.json.tmp", .error = ENOENT, .done = true},
+                        {.op = Op::kRenameNoReplace, .path_part = ".tmp-", .error = ENOENT, .done = true}};
+  for (const Fault& fault : lost) {
+    MemFs memory;
+    FailingFs failing(memory);
+    failing.arm(fault);
+    const auto published = save(failing, "/run", at_step(10));
+    EXPECT_TRUE(failing.fired());
+    ASSERT_TRUE(published.ok()) << fault.path_part << ": " << published.status().to_string();
+    EXPECT_THAT(published->warnings, ::testing::IsEmpty());
+    const auto calls = failing.calls();
+    EXPECT_EQ(std::ranges::count(calls, Call{Op::kSyncDir, "/run"}) > 0, true) << "made durable all the same";
+    const auto report = verify_checkpoint(memory, published->path);
+    ASSERT_TRUE(report.ok());
+    EXPECT_THAT(report->damage, ::testing::IsEmpty());
+  }
+}
+
+TEST(Publish, AFolderOfAnotherSaveIsNotTakenForOnesOwn) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/run/step-00000010.tmp-0123456789ab/model/shard-00000.h5", "another's").ok());
+  EXPECT_EQ(save(fs, "/run", at_step(10)).status().code, Code::kFailed);
+  EXPECT_EQ(get_text(fs, "/run/step-00000010.tmp-0123456789ab/model/shard-00000.h5"), "another's");
+}
+
+TEST(Publish, AManifestThatReadersWouldRefuseIsNotWritten) {
+  MemFs fs;
+  const auto published = save(fs, "/run", at_step(10));
+  ASSERT_TRUE(published.ok());
+  const auto reader = CheckpointReader::open(fs, published->path);
+  ASSERT_TRUE(reader.ok());
+  const std::uint64_t size = get_text(fs, published->path + "/manifest.json").size();
+  ASSERT_TRUE(fs.rename(published->path + "/manifest.json", published->path + "/before").ok());
+  const Status refused = write_manifest(fs, published->path, reader->manifest(), size - 1);
+  EXPECT_EQ(refused.code, Code::kFailed);
+  EXPECT_THAT(refused.message, ::testing::HasSubstr(std::to_string(size) + " bytes"));
+  EXPECT_FALSE(fs.stat(published->path + "/manifest.json").ok());
+  EXPECT_FALSE(fs.stat(published->path + "/manifest.json.tmp").ok());
+  EXPECT_TRUE(write_manifest(fs, published->path, reader->manifest(), size).ok());
 }
 
 TEST(Publish, AFailedLatestIsAWarning) {

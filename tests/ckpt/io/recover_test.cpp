@@ -35,22 +35,24 @@ class Recover : public ::testing::Test {
 
 TEST_F(Recover, RemovesLeftoversAndNothingElse) {
   put("step-00000001/manifest.json");
-  put("step-00000002.tmp-x/model/shard");
+  put("step-00000002.tmp-00000000000a/model/shard");
   put(".trash-step-00000000-y/f");
   put("notes.tmp-1/f");
+  put("step-00000001.tmp-mine/manifest.json", "a copy that a user made");
   put("step-00000003.tmp-file");
   EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json", "step-00000003.tmp-file"));
+  EXPECT_THAT(tree(fs, dir), ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json", "step-00000001.tmp-mine/",
+                                         "step-00000001.tmp-mine/manifest.json", "step-00000003.tmp-file"));
   EXPECT_THAT(recover_folder(fs, "/nowhere"), IsEmpty());
 }
 
 TEST_F(Recover, ReportsEachFailureAndGoesOn) {
-  put("step-00000002.tmp-x/f");
-  put("step-00000003.tmp-x/f");
+  put("step-00000002.tmp-00000000000a/f");
+  put("step-00000003.tmp-00000000000b/f");
   FailingFs failing(fs);
   failing.arm({.op = Op::kRemoveFile, .error = EACCES});
-  EXPECT_THAT(recover_folder(failing, dir), ElementsAre(AllOf(HasSubstr("step-00000002.tmp-x"), HasSubstr("Permission denied"))));
-  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-x/", "step-00000002.tmp-x/f"));
+  EXPECT_THAT(recover_folder(failing, dir), ElementsAre(AllOf(HasSubstr("step-00000002.tmp-00000000000a"), HasSubstr("Permission denied"))));
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-00000000000a/", "step-00000002.tmp-00000000000a/f"));
 }
 
 // A tool that cannot exchange two names was killed between its two renames: the only copy of step 20 lies in `old`.
@@ -121,9 +123,9 @@ TEST_F(Recover, PutsBackAnExportButCleansOnlyAfterSteps) {
 
 TEST_F(Recover, PuttingBackAloneRemovesNothing) {
   put("step-00000020.tmp-rewrite/old/manifest.json");
-  put("step-00000002.tmp-x/f");
+  put("step-00000002.tmp-00000000000a/f");
   EXPECT_THAT(put_back_all(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-x/", "step-00000002.tmp-x/f", "step-00000020/", "step-00000020/manifest.json",
+  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-00000000000a/", "step-00000002.tmp-00000000000a/f", "step-00000020/", "step-00000020/manifest.json",
                                          "step-00000020.tmp-rewrite/"));
 }
 

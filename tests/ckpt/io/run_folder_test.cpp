@@ -86,7 +86,7 @@ TEST(StepName, HasOneSpellingOnly) {
 
 TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
   for (std::uint64_t number : {9, 10, 2}) step(number, "full");
-  for (const char* name : {"step-00000011.tmp-ab12", ".trash-step-00000001-x", "step-12", "foo-step-00000001", "step-00000001.backup",
+  for (const char* name : {"step-00000011.tmp-0123456789ab", ".trash-step-00000001-x", "step-12", "foo-step-00000001", "step-00000001.backup",
                            "step-00000001.tmp-", "notes.tmp-1", ".trash-", "latest.d"})
     ASSERT_TRUE(fs.make_dir(join_path(dir, name)).ok());
   ASSERT_TRUE(put_text(fs, dir + "/step-00000100", "a file").ok());
@@ -98,7 +98,7 @@ TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
   EXPECT_EQ(found.steps[1].step, 9u);
   EXPECT_EQ(found.steps[2].step, 2u);
   EXPECT_EQ(found.steps[0].path, dir + "/step-00000010");
-  EXPECT_THAT(found.leftovers, ElementsAre(".trash-step-00000001-x", "step-00000011.tmp-ab12"));
+  EXPECT_THAT(found.leftovers, ElementsAre(".trash-step-00000001-x", "step-00000011.tmp-0123456789ab"));
   EXPECT_THAT(found.foreign, ElementsAre(".trash-", ".trash-file", "foo-step-00000001", "latest.d", "notes.tmp-1",
                                          "step-00000001.backup", "step-00000001.tmp-", "step-00000100", "step-12"));
 }
@@ -276,6 +276,14 @@ TEST_F(Run, AFailedDeletionLeavesTheWholeStepOrALeftoverNeverHalfAStep) {
       ASSERT_THAT(tree(memory, dir), IsEmpty());
     }
   }
+}
+
+TEST_F(Run, ACopyThatAUserMadeBesideAStepIsForeign) {
+  const std::vector<std::string> names = {"step-00000001.tmp-mine",         "step-00000001.tmp-2",          "step-00000001.tmp-deadbeef",
+                                          "step-00000001.tmp-0123456789AB", "step-00000001.tmp-rewrite.old", "step-00000001.tmp-0123456789ab-x"};
+  for (const std::string& name : names) ASSERT_TRUE(put_text(fs, join_path(dir, name) + "/manifest.json", "{}").ok());
+  EXPECT_THAT(scan().foreign, ::testing::UnorderedElementsAreArray(names));
+  EXPECT_THAT(scan().leftovers, IsEmpty());
 }
 
 TEST_F(Run, ResolveRunFindsTheFolderOfTheSteps) {

@@ -57,6 +57,23 @@ Result<WrittenShard> write(Fs& fs, const std::string& folder, const std::vector<
   return write_shard(fs, folder, "shard.h5", of, provider(of, held), {threads});
 }
 
+TEST(ShardWriter, ALeafThatIsSpoiltWhileItIsCompressedFailsTheShard) {
+  const std::vector<ShardPiece> of = pieces(Codec::kZstd);
+  for (const unsigned threads : {1u, 3u}) {
+    MemFs fs;
+    ASSERT_TRUE(fs.make_dir("/d").ok());
+    LeafEncoder::spoil_for_test([](std::span<std::byte> frame) { frame[frame.size() / 2] ^= std::byte{1}; });
+    const auto proved = write(fs, "/d", of, threads);
+    Bytes held;
+    ASSERT_TRUE(fs.make_dir("/e").ok());
+    const auto unproved = write_shard(fs, "/e", "shard.h5", of, provider(of, held), {threads, false});
+    LeafEncoder::spoil_for_test(nullptr);
+    EXPECT_EQ(proved.status().code, Code::kFailed);
+    EXPECT_THAT(proved.status().message, HasSubstr("for /d/shard.h5 cannot be saved"));
+    EXPECT_TRUE(unproved.ok()) << "nothing else notices";
+  }
+}
+
 std::vector<LeafRow> rows_of(Fs& fs, const std::string& path, const FileEntry& entry) {
   const std::string text = get_text(fs, path);
   return decode_leaf_table(std::as_bytes(std::span(text)).subspan(entry.table_offset, entry.table_rows * kLeafRowBytes));

@@ -131,9 +131,9 @@ TEST(Writer, RefusesLeavesThatAreTooLargeToBeCompressed) {
   MemFs fs;
   Snapshot snapshot = make_snapshot({{"w", {kMaxChunkBytes}}}, {1, 1, 1}, kMaxChunkBytes / 4 + 1);
   ASSERT_TRUE(fs.make_dir("/run").ok());
-  EXPECT_NE(begin_save(fs, "/run", snapshot, "a").status().code, Code::kInvalid);
+  EXPECT_NE(begin_save(fs, "/run", snapshot, "aaaaaaaaaaaa").status().code, Code::kInvalid);
   snapshot.codec = Codec::kZstd;
-  EXPECT_EQ(begin_save(fs, "/run", snapshot, "b").status().code, Code::kInvalid);
+  EXPECT_EQ(begin_save(fs, "/run", snapshot, "bbbbbbbbbbbb").status().code, Code::kInvalid);
 }
 
 TEST(Writer, SavesThroughThePosixFileSystem) {

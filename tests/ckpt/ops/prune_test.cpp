@@ -216,12 +216,12 @@ TEST_F(PruneRun, RefusesAStepOfKeepThatIsNotThere) {
 }
 
 TEST_F(PruneRun, CollectsWhatDeadRunsLeft) {
-  ASSERT_TRUE(testing::put_text(fs_, "/run/checkpoint/step-00000050.tmp-dead/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, "/run/checkpoint/step-00000050.tmp-00000000dead/model/x", "12345").ok());
   ASSERT_TRUE(testing::put_text(fs_, "/run/checkpoint/.trash-step-00000005-dead/y", "123").ok());
   options_.rules = {};
   const auto report = prune_run(fs_, options_);
   ASSERT_TRUE(report.ok());
-  EXPECT_THAT(report->leftovers, ElementsAre(".trash-step-00000005-dead", "step-00000050.tmp-dead"));
+  EXPECT_THAT(report->leftovers, ElementsAre(".trash-step-00000005-dead", "step-00000050.tmp-00000000dead"));
   EXPECT_EQ(report->bytes_freed, 8u);
   EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
@@ -340,7 +340,7 @@ TEST_P(PruneFaults, EveryFailingCallLeavesAUsableRun) {
   for (std::uint64_t k = 1;; ++k) {
     testing::MemFs memory;
     for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step, .layers = 1}).ok());
-    ASSERT_TRUE(testing::put_text(memory, "/run/checkpoint/step-00000040.tmp-dead/x", "12345").ok());
+    ASSERT_TRUE(testing::put_text(memory, "/run/checkpoint/step-00000040.tmp-00000000dead/x", "12345").ok());
     testing::FailingFs fs(memory);
     fs.arm({.k = k, .repeat = GetParam()});
     const auto report = prune_run(fs, {.run = "/run", .rules = {.keep_last = 1}});
