@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "ckpt/base/toml_depth.h"
 #include "ckpt/base/toml_text.h"
 
 namespace titan::cli {
@@ -43,8 +44,10 @@ ckpt::Result<ckpt::Settings> read_toml_rows(ckpt::Fs& fs, const std::string& pat
     status.code = ckpt::Code::kInvalid;
     return status;
   }
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  TITAN_RETURN_IF_ERROR(ckpt::check_toml_depth(text, path));
   try {
-    const toml::table table = toml::parse(std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()), std::string_view(path));
+    const toml::table table = toml::parse(text, std::string_view(path));
     ckpt::Settings rows;
     collect(table, "", rows);
     std::ranges::sort(rows);
@@ -59,6 +62,7 @@ ckpt::Result<ckpt::Settings::value_type> parse_row(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string key = text.substr(0, std::min(equals, text.size())), value = equals == std::string::npos ? "" : text.substr(equals + 1);
   if (value.empty() || key.find('.') == std::string::npos) return ckpt::invalid("`--set " + text + "`: expected section.key=value");
+  if (!ckpt::check_toml_depth(value, "").ok()) return ckpt::Settings::value_type(key, ckpt::toml_string(value));
   try {
     const toml::table table = toml::parse("x = " + value);
     if (table.size() == 1 && !table["x"].is_table()) return ckpt::Settings::value_type(key, text_of(*table.get("x")));

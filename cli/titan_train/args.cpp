@@ -29,7 +29,7 @@ const ui::Program& program() {
   using ui::Repeat;
   static const std::vector<ui::Flag> run_flags = {
       {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
-      {"resume", "auto|never|PATH", "auto: the newest valid step of the run folder, else a fresh start (default)"},
+      {"resume", "auto|required|never|PATH", "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh start"},
       {"init-from", "PATH", "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
       {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Built::kYes, Repeat::kMany},

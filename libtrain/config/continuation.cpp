@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/config/stored_number.h"
 #include "libtrain/data/dataset.h"
 
 namespace titan::train {
@@ -29,7 +30,9 @@ std::string from_step(const StoredRun& stored) { return "from step " + std::to_s
 /// How much the bias-corrected moment grows at t when its beta changes: (1 - old^t) / (1 - new^t).
 std::string beta_factor(const Change& change, const StoredRun& stored, const char* moment) {
   const double t = static_cast<double>(stored.optimizer_step);
-  const double before = 1 - std::pow(std::stod(change.drift.stored), t), after = 1 - std::pow(std::stod(change.drift.config), t);
+  const auto old_beta = stored_number<double>(change.drift.stored), new_beta = stored_number<double>(change.drift.config);
+  if (!old_beta || !new_beta) return "";
+  const double before = 1 - std::pow(*old_beta, t), after = 1 - std::pow(*new_beta, t);
   if (!(t > 0) || !(after > 0)) return "";
   char text[64];
   std::snprintf(text, sizeof text, "; %s changes by a factor of %.3g", moment, before / after);

@@ -114,6 +114,9 @@ std::optional<T> convert(const Value& value) {
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
+  // A name with NUL in it would be cut there by every system call.
+  if (text.find('\0') != std::string::npos) return ckpt::invalid(key.name + ": expected text without NUL, found " + describe(value));
+  if (text.empty() && key.name == "job.dump_folder") return ckpt::invalid(key.name + ": expected the name of a folder, found " + describe(value));
   if (key.choices.empty() || std::ranges::find(key.choices, text) != key.choices.end()) return ckpt::ok_status();
   if (comes_later(key, text)) return not_yet(key, value);
   return wrong(key, value);

@@ -14,6 +14,7 @@ namespace titan::train {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 16u << 20;
+constexpr std::size_t kMostProblems = 20;  // shown of one configuration
 
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
@@ -78,8 +79,9 @@ class Loader {
     const bool invalid = std::ranges::any_of(problems_, [](const Status& s) { return s.code == ckpt::Code::kInvalid; });
     const std::string message = std::to_string(problems_.size()) + " problems in the configuration";
     Status all = invalid ? ckpt::invalid(message) : ckpt::unsupported(message);
-    for (const Status& problem : problems_)
-      all.causes.push_back(problem.message + (problem.hint.empty() ? "" : "; " + problem.hint));
+    for (std::size_t i = 0; i < std::min(problems_.size(), kMostProblems); ++i)
+      all.causes.push_back(problems_[i].message + (problems_[i].hint.empty() ? "" : "; " + problems_[i].hint));
+    if (problems_.size() > kMostProblems) all.causes.push_back("and " + std::to_string(problems_.size() - kMostProblems) + " more");
     return all;
   }
 

@@ -6,6 +6,8 @@
 
 #include <toml++/toml.h>
 
+#include "ckpt/base/toml_depth.h"
+
 namespace titan::train {
 namespace {
 
@@ -52,6 +54,7 @@ void flatten(const toml::table& table, const std::string& prefix, std::vector<To
 }  // namespace
 
 ckpt::Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std::string& path) {
+  TITAN_RETURN_IF_ERROR(ckpt::check_toml_depth(text, path));
   try {
     const toml::table table = toml::parse(text, std::string_view(path));
     std::vector<TomlEntry> entries;
@@ -67,6 +70,7 @@ ckpt::Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std
 }
 
 Value parse_override_value(const std::string& text) {
+  if (!ckpt::check_toml_depth(text, "").ok()) return {text};
   try {
     const toml::table table = toml::parse(std::string_view("v = " + text));
     if (table.size() == 1 && table.contains("v")) return to_value(*table.get("v"));

@@ -13,7 +13,7 @@ namespace titan::train {
 
 struct TrainOptions {
   LoadedConfig loaded;
-  std::string resume = "auto";                          ///< auto, never, or a checkpoint
+  std::string resume = "auto";                          ///< auto, required, never, or a checkpoint
   std::vector<std::string> allow;                       ///< words of --allow
   ckpt::WeightOpener open_weights;                      ///< for --init-from; empty: checkpoints of this toolkit only
   LaunchEnv env;

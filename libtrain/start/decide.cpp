@@ -151,6 +151,11 @@ Result<std::unique_ptr<ckpt::WeightSource>> open_source(ckpt::Fs& fs, const Star
   return ckpt::open_weights(fs, path);
 }
 
+Status nothing_to_resume(const StartRequest& request) {
+  return ckpt::not_found("--resume required, and there is no checkpoint in " + request.checkpoint_dir + " to resume")
+      .with_hint("is its file system mounted? Leave out --resume required for the first start of a run");
+}
+
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
   const ckpt::ResumeChoice newest = ckpt::select_resume(own);
   if (!newest.blocked.ok()) return newest.blocked;
@@ -160,6 +165,7 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
     return go_on_without(fs, newest, request.init_from, source.status());
   }
   if (!source.ok()) return source.status();
+  if (request.required) return nothing_to_resume(request);
   StartDecision decision{StartMode::kTransfer, (*source)->path()};
   decision.origin = (*source)->id();
   decision.reason = "a new run from the weights of " + (*source)->path() + ((*source)->step() > 0 ? " (step " + std::to_string((*source)->step()) + ")" : "");
@@ -212,6 +218,7 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, const ck
   if (request.resume != "auto") return start_from_path(fs, request, scan);
   if (request.load_step >= 0) return start_from_step(fs, request, scan);
   if (scan.steps.empty()) {
+    if (request.required) return nothing_to_resume(request);
     TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
     return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
   }
@@ -243,7 +250,9 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.only_new = resume == "never";
   request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval), static_cast<std::uint64_t>(config.training.steps),
                    static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)), config.checkpoint.enable_first_step_checkpoint};
-  const bool named = resume != "auto" && resume != "never";
+  request.required = resume == "required";
+  if (request.required) request.resume = "auto";
+  const bool named = resume != "auto" && resume != "never" && resume != "required";
   if (named && request.load_step >= 0)
     return ckpt::invalid("--resume " + resume + " and checkpoint.load_step = " + std::to_string(request.load_step) + ": a run starts from one checkpoint")
         .with_hint("leave one of them out");

@@ -26,6 +26,7 @@ struct SavePlan {
 
 struct StartRequest {
   std::string resume = "auto";      ///< auto, never, or a checkpoint
+  bool required = false;            ///< --resume required: as auto, but nothing else than a resume will do
   bool only_new = false;            ///< --resume never: the run folder must not have a step
   std::int64_t load_step = -1;      ///< checkpoint.load_step; -1 = newest
   std::string checkpoint_dir;       ///< `<dump_folder>/<folder>`
@@ -57,7 +58,7 @@ struct StartDecision {
 };
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).
-/// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there),
+/// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there; `required` and no checkpoint),
 /// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will save one), kCorrupt (steps exist, none is valid).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged);
 

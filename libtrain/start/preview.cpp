@@ -4,11 +4,14 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/config/stored_number.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/data/dataset.h"
 
 namespace titan::train {
 namespace {
+
+constexpr int kMostThreads = 4096;  // as job.threads_per_rank
 
 Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inputs, StartPreview& preview) {
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
@@ -93,8 +96,13 @@ Status check_steps(const Config& config, std::uint64_t checkpoint_step) {
 }
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
-  const std::string text = ckpt::setting(accepted, "training.global_batch_size");
-  return text == ckpt::kNotSet ? 0 : std::stoll(text);
+  // What is no number is no default either: it is drift then, and said as such.
+  return stored_number<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
+}
+
+int stored_threads(const ckpt::Settings& environment) {
+  const int threads = stored_number<int>(ckpt::setting(environment, "threads_per_rank")).value_or(0);
+  return threads >= 1 && threads <= kMostThreads ? threads : 0;
 }
 
 Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source) {

@@ -138,6 +138,16 @@ TEST(Continuation, KeepWithANewPeakIsAUsageError) {
   EXPECT_THAT(run.verdict.message, HasSubstr("policy keep does not take"));
 }
 
+TEST(Continuation, ASettingThatIsNoNumberIsAChangeLikeAnyOther) {
+  StoredRun stored = stored_run();
+  for (auto& [key, value] : stored.state.accepted)
+    if (key == "optimizer.beta1") value = "many";
+  EXPECT_FALSE(go_on(stored, {}).verdict.ok());
+  const Continuation run = go_on(stored, {}, {"optimizer.beta1"});
+  EXPECT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_THAT(run.changes, testing::SizeIs(1));
+}
+
 TEST(Continuation, OptimizerSettingsTakeTheConfigsValue) {
   const Continuation run = go_on(stored_run(), {"--optimizer.beta2=0.999"}, {"optimizer.beta2"});
   ASSERT_TRUE(run.verdict.ok());

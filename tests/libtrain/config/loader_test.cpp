@@ -61,6 +61,32 @@ TEST(Loader, RefusesBadFilesWithPositionExpectationAndHint) {
   }
 }
 
+TEST(Loader, RefusesKeysAndValuesThatNestWithoutEnd) {
+  std::string key = "a", list;
+  for (int i = 0; i < 50'000; ++i) key += ".a", list += "[";
+  EXPECT_EQ(load_error(key + " = 1\n").message, "run.toml:1: a key has more than 64 parts");
+  EXPECT_EQ(load_error("[" + key + "]\n").message, "run.toml:1: a key has more than 64 parts");
+  EXPECT_EQ(load_error("\nx = " + list + "\n").message, "run.toml:2: a value lies in more than 64 arrays and tables");
+  EXPECT_EQ(load_error("", {"--training.steps=" + list}).code, Code::kInvalid);
+}
+
+TEST(Loader, RefusesFoldersThatNameNothing) {
+  EXPECT_EQ(load_error("job.dump_folder = \"\"\n").message, "run.toml:1:19: job.dump_folder: expected the name of a folder, found the string \"\"");
+  const std::string zero = load_error("job.dump_folder = \"a\\u0000b\"\n").message;
+  EXPECT_THAT(zero, testing::StartsWith("run.toml:1:19: job.dump_folder: expected text without NUL, found the string"));
+  EXPECT_EQ(load_error("training.dataset_path = \"a\\u0000b\"\n").code, Code::kInvalid);
+  EXPECT_EQ(load_error("checkpoint.exclude_from_loading = [\"optimizer\\u0000\"]\n").code, Code::kInvalid);
+}
+
+TEST(Loader, ShowsTwentyProblemsAndTheNumberOfTheRest) {
+  std::string text = "[training]\n";
+  for (int i = 0; i < 16'000; ++i) text += "unknown_" + std::to_string(i) + " = 1\n";
+  const Status status = load_error(text);
+  EXPECT_EQ(status.message, "16000 problems in the configuration");
+  ASSERT_EQ(status.causes.size(), 21u);
+  EXPECT_EQ(status.causes.back(), "and 15980 more");
+}
+
 TEST(Loader, ReadsAListFromTomlAndFromCommas) {
   const std::vector<std::string> both = {"optimizer", "dataloader"};
   EXPECT_EQ(load_ok("checkpoint.exclude_from_loading = [\"optimizer\", \"dataloader\"]").config.checkpoint.exclude_from_loading, both);

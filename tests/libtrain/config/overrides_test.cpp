@@ -39,7 +39,7 @@ TEST(Overrides, TextKeysTakeTheTextAsItIs) {
   struct Case { const char* typed; const char* read; };
   for (const Case& c : {Case{"runs/a", "runs/a"}, {"07", "07"}, {"2026", "2026"}, {"true", "true"}, {"\"quoted\"", "quoted"},
                         {"2026-01-02", "2026-01-02"}, {"[1,2]", "[1,2]"}, {"a=b", "a=b"}, {"a b # c", "a b # c"}, {"", ""}})
-    EXPECT_EQ(load_ok("", {std::string("--job.dump_folder=") + c.typed}).config.job.dump_folder, c.read);
+    EXPECT_EQ(load_ok("", {std::string("--job.description=") + c.typed}).config.job.description, c.read);
 }
 
 TEST(Overrides, RefuseValuesThatOnlyLookRight) {

@@ -48,6 +48,27 @@ struct Folders {
   }
 };
 
+TEST(DecideStart, RequiredTakesAStepAndNeverStartsAfresh) {
+  Folders f;
+  const StartRequest request = *start_request(Config{}, "required");
+  EXPECT_EQ(request.resume, "auto");
+  const auto decide = [&](const std::string& init_from) {
+    StartRequest own = request;
+    own.checkpoint_dir = kOwn;
+    own.init_from = init_from;
+    return decide_start(f.fs, own, {});
+  };
+  f.save(kOther, 40);
+  for (const char* init_from : {"", "/other@40"}) {
+    const auto refused = decide(init_from);
+    EXPECT_EQ(refused.status().code, ckpt::Code::kNotFound);
+    EXPECT_THAT(refused.status().message, HasSubstr(kOwn));
+    EXPECT_THAT(refused.status().hint, HasSubstr("mounted"));
+  }
+  f.save(kOwn, 10);
+  EXPECT_EQ(decide("")->step, 10u);
+}
+
 TEST(DecideStart, AnotherRunsCheckpointStartsThisRunAndIsItsOrigin) {
   Folders f;
   const std::string id = f.save(kOther, 40);
