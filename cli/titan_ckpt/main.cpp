@@ -126,7 +126,7 @@ int deliver(const Answer& answer, bool json, ui::ColorChoice color) {
 }
 
 int main_of(const std::vector<std::string>& arguments) {
-  ui::ignore_broken_pipes();
+  ui::ignore_write_signals();
   const ui::Program program = titan_ckpt_program();
   // Known before parsing, so that errors about the command line itself have the form that was asked for.
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();

@@ -34,7 +34,7 @@ int main_of(int argc, char** argv) {
 }  // namespace titan
 
 int main(int argc, char** argv) {
-  titan::ui::ignore_broken_pipes();
+  titan::ui::ignore_write_signals();
   try {
     return titan::main_of(argc, argv);
   } catch (const std::exception& error) {

@@ -15,6 +15,7 @@
 #include "libtrain/config/run_plan.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/launcher.h"
+#include "libtrain/launch/process_limits.h"
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/loop/trainer.h"
@@ -112,6 +113,10 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!nproc.ok()) return fail(nproc.status());
   const auto env = train::read_launch_env(environment);
   if (!env.ok()) return fail(env.status());
+  if (const Status limits = train::check_process_limits(); !limits.ok()) {
+    if (env->has_value() && (*env)->local_rank != 0) return ckpt::exit_code(limits.code);  // once on each host
+    return fail(limits);
+  }
   if (env->has_value()) {
     if (arguments.command.has("nproc") && *nproc != (*env)->world)
       return fail(ckpt::invalid("--nproc " + std::to_string(*nproc) + ", but the environment says WORLD_SIZE=" + std::to_string((*env)->world))

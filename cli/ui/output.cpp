@@ -9,7 +9,9 @@
 
 namespace titan::ui {
 
-void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+void ignore_write_signals() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+}
 
 Delivery deliver(int fd, std::string_view text, ckpt::Status* status) {
   *status = ckpt::ok_status();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "libtrain/data/mapping_guard.h"
+
 namespace titan::train {
 namespace {
 
@@ -36,6 +38,7 @@ ckpt::Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   ::close(fd);
   if (!status.ok()) return status;
+  if (data != nullptr) watch_mapping(data, static_cast<std::size_t>(info.st_size), path);
   return MappedFile(path, data, static_cast<std::size_t>(info.st_size));
 }
 
@@ -50,7 +53,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ == nullptr) return;
+  unwatch_mapping(data_);
+  ::munmap(data_, size_);
 }
 
 }  // namespace titan::train

@@ -240,7 +240,6 @@ def out_of_space(bench, verb):
     size = VERBS[verb][2]
 
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     process = bench.start(verb=verb, preexec_fn=limit)

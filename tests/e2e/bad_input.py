@@ -2,8 +2,10 @@
 """Bad input: a clear error, the published exit code, no published step changed, at most one collectable leftover."""
 
 import hashlib
+import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -139,6 +141,48 @@ class BadInput(unittest.TestCase):
         self.assertEqual(newest, max(harness.step_lines(blown)))
         self.assertEqual(harness.ckpt("verify", f"{blown}@{newest}")["ok"], True)
 
+    def test_a_data_file_that_is_cut_short_under_a_run_is_named(self):
+        run, data = self.work / "cut-data", self.work / "cut.txt"
+        harness.write_text(data, 200_000)
+        process = harness.start(CONFIG, 2, {"training.dataset_path": data, "job.dump_folder": run, "training.steps": 1_000_000})
+        deadline = time.time() + 60
+        while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.05)
+        os.truncate(data, 0)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, log)
+        self.assertRegex(log, r"error: data file '.*cut\.txt' cannot be read any more")
+        self.assertNotIn("SIGBUS", log)
+
+    def limited(self, what, value, run):
+        """A run with a limit of the process, its exit code and log."""
+        args = harness.command(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 4, "checkpoint.interval": 2})
+        began = time.time()
+        done = subprocess.run(args, capture_output=True, text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(what, (value, value)))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertLess(time.time() - began, 60, "no deadline was waited for")
+        return done.stderr
+
+    def test_a_limit_of_file_sizes_is_an_error_with_a_reason(self):
+        log = self.limited(resource.RLIMIT_FSIZE, 20_000, self.work / "small-files")
+        self.assertRegex(log, r"error: .*could not be saved")
+        self.assertRegex(log, "File too large")
+        self.assertIn("ulimit -f", log)
+        self.assertEqual(harness.published_steps(self.work / "small-files"), [])
+
+    def test_too_few_open_files_are_refused_at_the_start(self):
+        log = self.limited(resource.RLIMIT_NOFILE, 16, self.work / "few-files")
+        self.assertRegex(log, r"error: .*16 files")
+        self.assertEqual(log.count("error: "), 1, log)
+        self.assertFalse((self.work / "few-files").exists())
+
+    def test_a_run_folder_with_an_escape_in_its_name_forges_no_line(self):
+        run = self.work / "a\x1b]0;title\nb"
+        _, log = harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 1})
+        self.assertIn("\\x1b]0;title\\x0ab", log)
+        self.assertNotIn("\x1b]0", log + (run / "logs" / "rank-0.log").read_text())
+
     def test_a_full_disk_in_the_middle_of_a_save(self):
         small = self.work / "small-disk"
         small.mkdir()
@@ -150,7 +194,7 @@ class BadInput(unittest.TestCase):
         try:
             _, log = harness.train(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": small / "run", "training.steps": 50, "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0,
                                                "lr_scheduler.total_steps": 50}, expect=3)
-            self.assertRegex(log, "disk full|[Nn]o space")
+            self.assertRegex(log, "no inodes left .* bytes free")
             steps = harness.published_steps(small / "run")
             self.assertGreaterEqual(len(steps), 1)
             self.assertLessEqual(len(harness.leftovers(small / "run")), 1)

@@ -69,6 +69,10 @@ bool set(Synthetic& options, const std::string& name, const std::string& value) 
 }
 
 int main_of(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-' || argv[1][0] == '\0') {
+    std::fprintf(stderr, "usage: titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]\n");
+    return 2;
+  }
   Synthetic options;
   bool newer = false;
   for (int i = 2; i < argc; ++i) {
@@ -88,7 +92,6 @@ int main_of(int argc, char** argv) {
       return 2;
     }
   }
-  if (argc < 2) return 2;
   const Result<Published> published = make_checkpoint(posix_fs(), argv[1], options);
   if (!published.ok()) {
     std::fprintf(stderr, "%s\n", published.status().to_string().c_str());

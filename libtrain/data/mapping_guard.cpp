@@ -1,0 +1,77 @@
+#include "libtrain/data/mapping_guard.h"
+
+#include <csignal>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "ckpt/base/printable.h"
+
+namespace titan::train {
+namespace {
+
+constexpr int kFailed = 3;
+
+// Read by the handler, which may interrupt anything: entries are never freed, and one with `begin` 0 is free for another mapping.
+struct Watched {
+  std::atomic<std::uintptr_t> begin = 0;
+  std::size_t size = 0;
+  std::string text;
+  Watched* next = nullptr;
+};
+
+std::mutex g_mutex;
+std::atomic<Watched*> g_first = nullptr;
+struct sigaction g_before;
+
+void say(const char* text, std::size_t size) { (void)!::write(STDERR_FILENO, text, size); }
+
+extern "C" void on_bus_error(int, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (const Watched* entry = g_first.load(); entry != nullptr; entry = entry->next) {
+    const std::uintptr_t begin = entry->begin.load();
+    if (begin == 0 || at < begin || at - begin >= entry->size) continue;
+    say(entry->text.data(), entry->text.size());
+    _exit(kFailed);
+  }
+  // Not ours: the instruction is run again and meets the disposition of before.
+  ::sigaction(SIGBUS, &g_before, nullptr);
+}
+
+void install() {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, &g_before);
+}
+
+}  // namespace
+
+void watch_mapping(const void* data, std::size_t size, const std::string& path) {
+  const std::lock_guard guard(g_mutex);
+  static std::once_flag installed;
+  std::call_once(installed, install);
+  Watched* entry = g_first.load();
+  while (entry != nullptr && entry->begin.load() != 0) entry = entry->next;
+  const bool fresh = entry == nullptr;
+  if (fresh) entry = new Watched;
+  entry->size = size;
+  entry->text = "error: data file '" + ckpt::printable(path) + "' cannot be read any more: it was cut short, or its disk failed, while it was in use\n" +
+                "  hint: put the whole file back and start again; data files must not change under a run\n";
+  entry->begin.store(reinterpret_cast<std::uintptr_t>(data));
+  if (fresh) {
+    entry->next = g_first.load();
+    g_first.store(entry);
+  }
+}
+
+void unwatch_mapping(const void* data) {
+  const std::lock_guard guard(g_mutex);
+  for (Watched* entry = g_first.load(); entry != nullptr; entry = entry->next)
+    if (data != nullptr && entry->begin.load() == reinterpret_cast<std::uintptr_t>(data)) entry->begin.store(0);
+}
+
+}  // namespace titan::train
