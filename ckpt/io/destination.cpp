@@ -33,4 +33,14 @@ Status check_outside_checkpoints(Fs& fs, const std::string& path) {
   }
 }
 
+Status check_output_file(Fs& fs, const std::string& out) {
+  if (out.ends_with('/')) return invalid(out + " names a folder, expected the name of a file to write");
+  if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
+    return invalid(out + " is a folder, expected the name of a file to write");
+  } else if (there.ok() && there->type != FileType::kFile) {
+    return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
+  }
+  return check_outside_checkpoints(fs, out);
+}
+
 }  // namespace titan::ckpt

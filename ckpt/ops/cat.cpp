@@ -134,33 +134,23 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
   return offset;
 }
 
-/// A published checkpoint gets not even a file more; and a rename would put a file where a device or link was.
-Status check_out(Fs& fs, const std::string& out) {
-  if (out.ends_with('/')) return invalid(out + " names a folder, expected the name of a file to write");
-  if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
-    return invalid(out + " is a folder, expected the name of a file to write");
-  } else if (there.ok() && there->type != FileType::kFile) {
-    return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
-  }
-  return check_outside_checkpoints(fs, out);
-}
-
 /// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
                                 const CancelToken& cancel) {
-  TITAN_RETURN_IF_ERROR(check_out(fs, out));
+  TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
   TITAN_ASSIGN_OR_RETURN(RunGuard runs, RunGuard::take(fs, parent_path(out), false));
   const auto pulse = [&]() -> Status {
     TITAN_RETURN_IF_ERROR(cancel.check());
     return runs.pulse();
   };
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
-  TITAN_RETURN_IF_ERROR(check_out(fs, out));  // again: a checkpoint may have been put back there
+  TITAN_RETURN_IF_ERROR(check_output_file(fs, out));  // again: a checkpoint may have been put back there
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, cursor, selection, out_dtype, pulse));
   TITAN_RETURN_IF_ERROR(runs.still_ours());
   TITAN_RETURN_IF_ERROR(temporary->still_ours());
   TITAN_RETURN_IF_ERROR(fs.rename(temporary->fresh(), out));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(parent_path(out)));
   return written;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "ckpt/io/destination.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/ops/cat.h"
 #include "cli/titan_train/verbs.h"
@@ -52,8 +53,7 @@ Result<std::uint32_t> raw_bytes(const ui::Command& command, std::int64_t vocab_s
 class LogitsFile {
  public:
   static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out, const std::vector<std::uint64_t>& shape) {
-    if (const auto there = fs.stat(out); there.ok() && there->type == ckpt::FileType::kDirectory)
-      return ckpt::invalid(out + " is a folder, expected the name of a file to write");
+    TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
     std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
     TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
     const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
@@ -73,7 +73,7 @@ class LogitsFile {
     TITAN_RETURN_IF_ERROR(file_->close());
     TITAN_RETURN_IF_ERROR(fs_.rename(temporary_, out_));
     done_ = true;
-    return ckpt::ok_status();
+    return fs_.sync_dir(ckpt::parent_path(out_));
   }
 
  private:

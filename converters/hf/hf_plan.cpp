@@ -164,9 +164,11 @@ const char* why_left_behind(const std::string& name) {
 // A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside <model>/blobs): what
 // travels is shown to others later, so it must not be any file of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
-  for (const std::string& home : {folder, join_path(folder, "../../blobs")})
-    if (const auto place = fs.real_path(home); place.ok() && real.starts_with(*place + "/")) return true;
-  return false;
+  const auto home = fs.real_path(folder);
+  if (!home.ok()) return false;
+  const std::string blobs = join_path(ckpt::parent_path(ckpt::parent_path(*home)), "blobs");
+  const auto info = fs.stat(blobs);  // a link in its place may lead anywhere
+  return real.starts_with(*home + "/") || (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
 }
 
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {

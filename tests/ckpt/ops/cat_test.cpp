@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_lock.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -190,6 +192,18 @@ TEST(CatTensor, ATemporaryIsItsWritersUntilThatDies) {
   EXPECT_EQ(cat_tensor(fs, {"/run@10", "norm.weight", "/y.npy"}).status().code, Code::kInvalid);
   EXPECT_EQ(get_text(fs, "/y.npy/manifest.json"), "a checkpoint");
   EXPECT_EQ(fs.stat("/y.npy.tmp-rewrite").status().code, Code::kNotFound);
+}
+
+TEST(CatTensor, MakesTheNameOfItsFileDurable) {
+  MemFs memory;
+  ASSERT_TRUE(make_checkpoint(memory, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(memory.make_dir("/out").ok());
+  testing::FailingFs fs(memory);
+  ASSERT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/out/x.npy"}).ok());
+  const std::vector<testing::Call> calls = fs.calls();
+  const auto renamed = std::ranges::find(calls, testing::Call{testing::Op::kRename, "/out/x.npy.tmp-rewrite/new"});
+  const auto synced = std::find(renamed, calls.end(), testing::Call{testing::Op::kSyncDir, "/out"});
+  EXPECT_TRUE(renamed != calls.end() && synced != calls.end());
 }
 
 TEST(CatTensor, SuggestsNamesForAnUnknownTensor) {
