@@ -71,6 +71,8 @@ struct Config {
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
     std::string compression = "none";
+    bool verify_compression = true;
+    std::string on_save_error = "stop";  ///< stop, continue
     std::string on_drift = "error";
     std::int64_t load_step = -1;
     std::optional<std::string> initial_load_path;  ///< a checkpoint of another run

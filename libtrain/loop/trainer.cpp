@@ -43,7 +43,9 @@ class Trainer {
  private:
   int loop();
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
-  void save(std::uint64_t step);
+  /// `last_chance`: there is no later save.
+  void save(std::uint64_t step, bool last_chance);
+  Status try_save(std::uint64_t step);
   void validate(std::uint64_t step);
   ckpt::Snapshot snapshot(std::uint64_t step) const;
 
@@ -66,6 +68,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.mesh = run_.plan.mesh;
   snap.stage_cuts = run_.plan.stage_cuts;
   snap.codec = run_.config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
+  snap.prove = run_.config.checkpoint.verify_compression;
   snap.optimizer_step = run_.optimizer_step;
   snap.lr = run_.lr;
   snap.data = run_.data;
@@ -79,7 +82,25 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   return snap;
 }
 
-void Trainer::save(std::uint64_t step) {
+void Trainer::save(std::uint64_t step, bool last_chance) {
+  Status status = try_save(step);
+  // All ranks have the same status here, and go the same way.
+  if (!status.ok() && run_.config.checkpoint.on_save_error == "continue" && status.store_refused()) {
+    if (run_.root()) {
+      log_error(log_text(status));
+      log_warn(last_chance ? "trying step " + std::to_string(step) + " once more: there is no later save"
+                           : "training goes on without step " + std::to_string(step) + " (checkpoint.on_save_error = \"continue\")");
+      const Status noted = run_.files->metrics->event(step, "save_failed", {{"error", log_text(status)}});
+      if (!noted.ok()) log_warn("metrics: " + noted.message);
+    }
+    if (!last_chance) return;
+    status = try_save(step);
+  }
+  check(status);
+}
+
+/// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
+Status Trainer::try_save(std::uint64_t step) {
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     log_info("save begin step=" + std::to_string(step));
@@ -88,18 +109,19 @@ void Trainer::save(std::uint64_t step) {
     return run_.files->metrics->sync();
   });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
-  if (!report.ok()) throw StatusError(report.status().wrapped("step " + std::to_string(step) + " could not be saved"));
+  if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
                                                      {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
     return run_.files->metrics->sync();
   });
-  if (!run_.root()) return;
+  if (!run_.root()) return ckpt::ok_status();
   log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
            " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
   if (!report->damaged_aside.empty()) log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; `titan-ckpt prune --damaged` frees it");
   for (const std::string& warning : report->warnings) log_warn(warning);
   run_.retention->saved(step);
+  return ckpt::ok_status();
 }
 
 void Trainer::validate(std::uint64_t step) {
@@ -187,7 +209,7 @@ int Trainer::loop() {
     const bool halt = !last && (stop || step == stop_at);
     const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 || (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
     if (halt && run_.root() && run_.config.checkpoint.enable) log_info("saving step " + std::to_string(step) + " then exiting" + (stop ? " (stop requested)" : " (debug.stop_at_step)"));
-    if (run_.config.checkpoint.enable && (due || last || halt)) save(step);
+    if (run_.config.checkpoint.enable && (due || last || halt)) save(step, last || halt);
     if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0)) validate(step);
     if (halt && !run_.config.checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
@@ -245,7 +267,7 @@ TrainOutcome train(const TrainOptions& options) {
     outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
     outcome.exit_code = 3;
   }
-  if (!outcome.status.ok()) log_debug("ends with: " + outcome.status.to_string());
+  if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
   flush_log();
   return outcome;
 }
@@ -260,9 +282,7 @@ int choose_threads(const Config& config, const std::string& resume, int local_ra
     const auto reader = ckpt::CheckpointReader::open(fs, start->path);
     const auto state = reader.ok() ? reader->train_state() : Result<ckpt::TrainState>(reader.status());
     if (state.ok()) {
-      for (const auto& [key, value] : state->environment) {
-        if (key == "threads_per_rank") return std::max(1, std::stoi(value));
-      }
+      if (const int stored = stored_threads(state->environment); stored > 0) return stored;
     }
   }
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

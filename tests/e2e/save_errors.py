@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""checkpoint.on_save_error: what a run does when the store refuses a save."""
+
+import errno
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+SHIM = harness.BIN / "titan-fail-calls.so"
+RANKS = 2
+
+
+class SaveErrors(unittest.TestCase):
+    def setUp(self):
+        self.work = harness.scratch("save-errors")
+        harness.write_text(self.work / "text.txt", 4_000)
+        self.run_folder = self.work / "run"
+
+    def tearDown(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def train(self, expect, overrides, error=errno.ENOSPC, call="pwrite", match="/optimizer/", k=1, sticky=False, rank="1"):
+        """Two ranks; a call on a file of a save fails on one of them. Returns the log and the lines of the shim that say so."""
+        plan = {"UNDER": self.run_folder, "LOG": self.work / "shim.log", "RANK": rank, "CALL": call, "MATCH": match, "K": k, "DO": error, "STICKY": int(sticky)}
+        environment = dict(os.environ, LD_PRELOAD=str(SHIM), **{"TITAN_SHIM_" + key: str(value) for key, value in plan.items()})
+        settings = {"training.dataset_path": self.work / "text.txt", "job.dump_folder": self.run_folder, "training.steps": 6, "checkpoint.interval": 2, "checkpoint.keep_latest_k": 1}
+        done = subprocess.run(harness.command(CONFIG, RANKS, {**settings, **overrides}), capture_output=True, text=True, timeout=300, env=environment)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        log = self.work / "shim.log"
+        self.assertIn("FIRED", log.read_text() if log.exists() else "", "nothing failed: the test proves nothing")
+        return done.stderr
+
+    def failed_events(self):
+        return [event["step"] for event in harness.events(self.run_folder) if event["event"] == "save_failed"]
+
+    def whole_steps(self):
+        steps = harness.published_steps(self.run_folder)
+        self.assertTrue(all(harness.ckpt("verify", f"{self.run_folder}@{step}")["ok"] for step in steps))
+        return steps
+
+    def test_stop_is_what_happens_without_the_key(self):
+        log = self.train(3, {})
+        self.assertRegex(log, r"error: step 2 could not be saved")
+        self.assertIn("disk full", log)
+        self.assertEqual(self.whole_steps(), [])
+        self.assertEqual(self.failed_events(), [])
+
+    def test_continue_goes_on_without_the_step_and_saves_the_next(self):
+        for error in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            with self.subTest(error=errno.errorcode[error]):
+                shutil.rmtree(self.run_folder, ignore_errors=True)
+                (self.work / "shim.log").unlink(missing_ok=True)
+                log = self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, error)
+                self.assertRegex(log, r" E r0 step 2 could not be saved; caused by: .*/optimizer/")
+                self.assertIn("training goes on without step 2", log)
+                self.assertEqual(self.whole_steps(), [4, 6])
+                self.assertEqual(self.failed_events(), [2])
+                self.assertEqual(sorted(harness.step_lines(self.run_folder)), [1, 2, 3, 4, 5, 6])
+                self.assertEqual(harness.leftovers(self.run_folder), [])
+
+    def test_a_rank_0_that_cannot_publish_goes_on_too(self):
+        self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, errno.EIO, "fsync", "step-00000002.tmp-", rank="0")
+        self.assertEqual(self.whole_steps(), [4, 6])
+
+    def test_nothing_is_deleted_after_a_save_that_failed(self):
+        # The newest step is 2 when the save of 4 fails; it must be there until 6 is.
+        log = self.train(0, {"checkpoint.on_save_error": "continue"}, match="step-00000004.tmp-")
+        self.assertLess(log.index("training goes on without step 4"), log.index("retention removed step-00000002"))
+        self.assertLess(log.index("step 6 saved"), log.index("retention removed step-00000002"))
+        self.assertEqual(self.whole_steps(), [6])
+
+    def test_the_last_save_and_the_one_of_a_stop_are_tried_once_more(self):
+        log = self.train(0, {"checkpoint.on_save_error": "continue"}, match="step-00000006.tmp-")
+        self.assertIn("trying step 6 once more", log)
+        self.assertEqual(self.whole_steps(), [6])
+        shutil.rmtree(self.run_folder)
+        self.train(75, {"checkpoint.on_save_error": "continue", "debug.stop_at_step": 3}, match="step-00000003.tmp-")
+        self.assertEqual(self.whole_steps(), [3])
+
+    def test_a_last_save_that_fails_twice_ends_with_3(self):
+        log = self.train(3, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, match="step-00000006.tmp-", sticky=True)
+        self.assertRegex(log, "error: step 6 could not be saved")
+        self.assertEqual(self.whole_steps(), [2, 4])
+        self.assertEqual(self.failed_events(), [6])
+        shutil.rmtree(self.run_folder)
+        self.train(3, {"checkpoint.on_save_error": "continue", "debug.stop_at_step": 3}, match="step-00000003.tmp-", sticky=True)
+        self.assertEqual(self.whole_steps(), [2])
+
+    def test_an_error_that_no_later_save_mends_stops_all_the_same(self):
+        log = self.train(3, {"checkpoint.on_save_error": "continue"}, errno.EACCES)
+        self.assertIn("Permission denied", log)
+        self.assertEqual(self.whole_steps(), [])
+
+    def test_what_failed_beside_a_save_is_said(self):
+        log = self.train(0, {"checkpoint.keep_latest_k": 0}, errno.EIO, "fdatasync", "/latest.tmp", rank="0")
+        self.assertRegex(log, r" W r0 .*latest\.tmp: fdatasync")
+        self.assertEqual(self.whole_steps(), [2, 4, 6])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
