@@ -38,6 +38,7 @@ struct CheckpointReader::Impl {
   Fs* fs = nullptr;
   std::string path;
   Manifest manifest;
+  std::map<std::string, std::string> json_texts;  // by component; not from the folder
   std::optional<ForeignView> foreign;  // its path and manifest are moved up here
 
   std::mutex mutex;
@@ -159,9 +160,15 @@ Result<std::string> CheckpointReader::Impl::json(const char* component) const {
   const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(), [&](const FileEntry& file) { return file.path == member; });
   if (!manifest.component(component) || entry == manifest.files.end())
     return not_found("component '" + std::string(component) + "' is not in " + path);
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(*fs, join_path(path, member), entry->bytes));
-  if (bytes.size() != entry->bytes || digest_of(bytes) != entry->whole) return corrupt(join_path(path, member) + " does not match its digest");
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string text;
+  if (const auto given = json_texts.find(component); given != json_texts.end()) {
+    text = given->second;
+  } else {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(*fs, join_path(path, member), entry->bytes));
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  if (text.size() != entry->bytes || digest_of(text) != entry->whole) return corrupt(join_path(path, member) + " does not match its digest");
+  return text;
 }
 
 CheckpointReader::CheckpointReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -183,6 +190,22 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs, manifest_path, kMaxManifestBytes));
   TITAN_ASSIGN_OR_RETURN(impl->manifest, decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   for (const FileEntry& file : impl->manifest.files) TITAN_RETURN_IF_ERROR(check_member(fs, path, file));
+  return CheckpointReader(std::move(impl));
+}
+
+Result<Manifest> read_manifest(Fs& fs, const std::string& path) {
+  const std::string manifest_path = join_path(path, kManifestFile);
+  const auto bytes = read_file(fs, manifest_path, kMaxManifestBytes);
+  if (!bytes.ok()) return bytes.status().code == Code::kNotFound ? not_found("no checkpoint at " + path + ": it has no " + kManifestFile) : bytes.status();
+  return decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+}
+
+CheckpointReader CheckpointReader::known(Fs& fs, std::string path, Manifest manifest, std::map<std::string, std::string> json) {
+  auto impl = std::make_unique<Impl>();
+  impl->fs = &fs;
+  impl->path = std::move(path);
+  impl->manifest = std::move(manifest);
+  impl->json_texts = std::move(json);
   return CheckpointReader(std::move(impl));
 }
 
@@ -210,6 +233,8 @@ Result<T> present(const std::optional<T>& value, const char* component, const st
 }
 
 }  // namespace
+
+Result<std::string> CheckpointReader::json_text(const char* component) const { return impl_->json(component); }
 
 Result<LrSchedule> CheckpointReader::lr_schedule() const {
   if (foreign()) return present(impl_->foreign->lr, kLrScheduler, path());

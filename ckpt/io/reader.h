@@ -1,6 +1,7 @@
 #pragma once
 // Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Never calls libhdf5.
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,11 +31,17 @@ struct ForeignView {
   std::vector<std::string> left_out;    ///< names of what the checkpoint holds and the view cannot show
 };
 
+/// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as CheckpointReader::open
+Result<Manifest> read_manifest(Fs& fs, const std::string& path);
+
 class CheckpointReader {
  public:
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest there), kCorrupt, kIncompatible (newer format).
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
+  /// A checkpoint that somebody else opened, perhaps on another machine: nothing is looked at here before it is read, and digests are
+  /// checked as ever. `json`: texts of JSON components that came with the manifest; the others are read from the folder.
+  static CheckpointReader known(Fs& fs, std::string path, Manifest manifest, std::map<std::string, std::string> json = {});
   /// Makes a checkpoint of another format readable as if it were one of ours. Nothing is checked against digests.
   static CheckpointReader view(ForeignView foreign);
   ~CheckpointReader();
@@ -48,6 +55,8 @@ class CheckpointReader {
   bool foreign() const;  ///< a view: id and digests are zeros
   std::vector<std::string> left_out() const;  ///< ForeignView::left_out; empty for ours
 
+  /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent
+  Result<std::string> json_text(const char* component) const;
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
   Result<LrSchedule> lr_schedule() const;
   Result<DataPosition> data_position() const;

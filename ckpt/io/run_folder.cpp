@@ -18,32 +18,27 @@ bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
 }
 
-StepEntry check_step(Fs& fs, std::uint64_t step, std::string path, bool linked, const StepCheck& check) {
-  StepEntry entry;
-  entry.step = step;
-  entry.path = std::move(path);
-  if (linked) {
-    const Result<std::string> real = follow_step(fs, entry.path);
-    if (!real.ok()) {
-      entry.validity = real.status();
-      return entry;
+/// select_resume over a list of steps, each judged before it is looked at.
+template <typename Steps, typename Judge>
+ResumeChoice choose(Steps& steps, const Judge& judge) {
+  ResumeChoice choice;
+  for (auto& entry : steps) {
+    judge(entry);
+    if (entry.validity.ok() && entry.full) {
+      choice.entry = &entry;
+      break;
     }
-    entry.link = *real;
+    if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
+      choice.blocked = entry.validity;
+      break;
+    }
+    std::string why = one_line(entry.validity);
+    if (entry.validity.ok())
+      why = "not enough for a resume" + (entry.manifest ? ": it has no " + missing_components(*entry.manifest) : "");
+    choice.skipped.push_back(step_name(entry.step) + ": " + why);
   }
-  entry.pinned = is_pinned(fs, entry.path);
-  Result<Manifest> manifest = check(entry.path);
-  if (!manifest.ok()) {
-    entry.validity = manifest.status();
-  } else if (manifest->step != step) {
-    entry.validity = corrupt(entry.path + ": the manifest is of step " + std::to_string(manifest->step) + ", expected " +
-                             std::to_string(step) + " as the folder's name says");
-  } else {
-    entry.full = missing_components(*manifest).empty();
-    entry.manifest = std::move(*manifest);
-  }
-  return entry;
+  return choice;
 }
-
 }  // namespace
 
 std::optional<std::uint64_t> step_of(const DirEntry& entry) {
@@ -106,7 +101,31 @@ std::string missing_components(const Manifest& manifest) {
   return missing;
 }
 
-Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check) {
+void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
+  if (entry.judged) return;
+  entry.judged = true;
+  if (entry.linked) {
+    const Result<std::string> real = follow_step(fs, entry.path);
+    if (!real.ok()) {
+      entry.validity = real.status();
+      return;
+    }
+    entry.link = *real;
+  }
+  if (look == Look::kMembers) entry.pinned = is_pinned(fs, entry.path);
+  Result<Manifest> manifest = check(entry.path);
+  if (!manifest.ok()) {
+    entry.validity = manifest.status();
+  } else if (manifest->step != entry.step) {
+    entry.validity = corrupt(entry.path + ": the manifest is of step " + std::to_string(manifest->step) + ", expected " +
+                             std::to_string(entry.step) + " as the folder's name says");
+  } else {
+    entry.full = missing_components(*manifest).empty();
+    entry.manifest = std::move(*manifest);
+  }
+}
+
+Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
   RunScan scan;
   Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
   if (!entries.ok()) {
@@ -115,7 +134,10 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
   }
   for (const DirEntry& entry : *entries) {
     if (const std::optional<std::uint64_t> step = step_of(entry)) {
-      scan.steps.push_back(check_step(fs, *step, join_path(checkpoint_dir, entry.name), entry.type == FileType::kLink, check));
+      StepEntry& found = scan.steps.emplace_back();
+      found.step = *step;
+      found.path = join_path(checkpoint_dir, entry.name);
+      found.linked = entry.type == FileType::kLink;
     } else if (is_damaged_name(entry.name)) {
       scan.damaged.push_back(entry.name);
     } else if (!is_ours(entry)) {
@@ -126,24 +148,17 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
   return scan;
 }
 
-ResumeChoice select_resume(const RunScan& scan) {
-  ResumeChoice choice;
-  for (const StepEntry& entry : scan.steps) {
-    if (entry.validity.ok() && entry.full) {
-      choice.entry = &entry;
-      break;
-    }
-    if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
-      choice.blocked = entry.validity;
-      break;
-    }
-    std::string why = one_line(entry.validity);
-    if (entry.validity.ok())
-      why = "not enough for a resume" + (entry.manifest ? ": it has no " + missing_components(*entry.manifest) : "");
-    choice.skipped.push_back(step_name(entry.step) + ": " + why);
-  }
-  return choice;
+Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check) {
+  TITAN_ASSIGN_OR_RETURN(RunScan scan, list_steps(fs, checkpoint_dir));
+  for (StepEntry& entry : scan.steps) judge_step(fs, entry, check);
+  return scan;
 }
+
+ResumeChoice select_resume(const RunScan& scan) {
+  return choose(scan.steps, [](const StepEntry&) {});
+}
+
+ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge) { return choose(scan.steps, judge); }
 
 bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
 

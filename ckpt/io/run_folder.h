@@ -9,12 +9,15 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
 
 struct StepEntry {
   std::uint64_t step = 0;
   std::string path;
+  bool judged = false;         ///< what follows is known; otherwise only the name has been seen
+  bool linked = false;         ///< the step is a symbolic link (known by the name already)
   std::string link;            ///< the folder that it leads to, where the step is a symbolic link; it is followed, never deleted
   bool pinned = false;         ///< a file ".keep" lies in it
   Status validity;             ///< ok = manifest, self-digest, version and member sizes hold
@@ -36,10 +39,25 @@ using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 /// not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
+/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. \error kFailed
+Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
+/// How closely a step is looked at.
+enum class Look {
+  kMembers,   ///< its pin, and that every member file is there with its size: one call per file
+  kManifest,  ///< its manifest and JSON components alone, for a question that nobody loads anything after
+};
+/// Looks at a step of list_steps, once. Manifest and JSON components are checked in any case.
+void judge_step(Fs& fs, StepEntry& entry, Look look = Look::kMembers);
+/// The same with another check.
+void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look = Look::kMembers);
+
 /// Lists `checkpoint_dir`, each step checked by look_at_step; a missing folder is an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 /// The same with another check.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);
+
+/// Opens a checkpoint after a look like that. \error as CheckpointReader::open
+Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look);
 
 struct ResumeChoice {
   const StepEntry* entry = nullptr;      ///< nullptr: nothing to resume from
@@ -54,6 +72,8 @@ std::string missing_components(const Manifest& manifest);
 
 /// Picks the newest valid full step; only proven damage (kCorrupt, kNotFound) is passed over. Pure.
 ResumeChoice select_resume(const RunScan& scan);
+/// The same for a list of names: `judge` is called for each step that the choice depends on, newest first, and for no other.
+ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge);
 
 /// True when the newest step is invalid and older ones exist: then nothing may be deleted before one save has succeeded.
 bool retention_must_wait(const RunScan& scan);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/plan/partition.h"
 
 namespace titan::ckpt {
 namespace {
@@ -60,11 +59,10 @@ Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest) {
 std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot) {
   std::vector<VirtualTensor> tensors;
   for (const ParameterMeta& meta : snapshot.parameters) tensors.push_back({meta.name, snapshot.dtype, meta.shape, snapshot.leaf_elements, {}});
-  const std::uint32_t dp = snapshot.mesh.dp;
+  const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
     const std::string file = shard_path(kModel, rank).substr(kFolder.size());
-    for (const OwnedPiece& piece : owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp))
-      if (piece.leaves.count > 0) tensors[piece.parameter].pieces.push_back({file, piece.leaves});
+    for (const OwnedPiece& piece : ownership->of(rank)) tensors[piece.parameter].pieces.push_back({file, piece.leaves});
   }
   return tensors;  // ranks of a stage own ascending leaves, so the pieces ascend
 }

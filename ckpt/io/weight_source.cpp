@@ -39,6 +39,8 @@ class CheckpointWeights final : public WeightSource {
   std::string id() const override { return id_; }
   std::uint64_t step() const override { return reader_.manifest().step; }
 
+  const Manifest* manifest() const override { return reader_.foreign() ? nullptr : &reader_.manifest(); }
+
   Settings model_config() const override {
     Settings rows;
     for (const auto& row : reader_.manifest().config)

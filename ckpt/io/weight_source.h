@@ -32,6 +32,8 @@ class WeightSource {
   virtual std::string id() const = 0;
   /// Step at which they were saved; 0 where the format does not say.
   virtual std::uint64_t step() const = 0;
+  /// Of a checkpoint of this toolkit, null for other formats: who has it may read the weights through CheckpointReader::known.
+  virtual const Manifest* manifest() const { return nullptr; }
   /// The rows "model.*" of the configuration that the checkpoint knows (key -> TOML text), sorted.
   virtual Settings model_config() const = 0;
   /// Elements [first, first + count) of tensor `index`, row-major, into `out` (count x element size bytes). Thread-safe.

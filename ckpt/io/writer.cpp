@@ -14,7 +14,6 @@
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/io/virtual_model.h"
-#include "ckpt/plan/partition.h"
 
 namespace titan::ckpt {
 namespace {
@@ -80,11 +79,10 @@ struct PlannedPiece {
   ShardPiece piece;
 };
 
-std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, const std::vector<OwnedPiece>& owned, const std::vector<std::string>& slots) {
+std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, std::span<const OwnedPiece> owned, const std::vector<std::string>& slots) {
   std::vector<PlannedPiece> plan;
   for (const std::string& slot : slots) {
     for (const OwnedPiece& piece : owned) {
-      if (piece.leaves.count == 0) continue;
       const ParameterMeta& meta = snapshot.parameters[piece.parameter];
       const std::string name = slot.empty() ? meta.name : meta.name + "." + slot;
       plan.push_back({{piece.parameter, slot}, {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves, snapshot.codec}});
@@ -125,6 +123,11 @@ Status make_own_dir(Fs& fs, const std::string& path) {
 
 }  // namespace
 
+std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot) {
+  if (snapshot.ownership) return snapshot.ownership;
+  return std::make_shared<const Ownership>(snapshot.parameters, snapshot.leaf_elements, snapshot.mesh);
+}
+
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot) {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(checkpoint_dir));
   const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
@@ -155,8 +158,8 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   if (rank >= snapshot.mesh.world()) return invalid("rank " + std::to_string(rank) + " is outside the mesh of " + std::to_string(snapshot.mesh.world()));
   RankReceipt receipt;
   receipt.rank = rank;
-  const std::uint32_t dp = snapshot.mesh.dp;
-  const std::vector<OwnedPiece> owned = owned_pieces(snapshot.parameters, snapshot.leaf_elements, dp, rank / dp, rank % dp);
+  const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
+  const std::span<const OwnedPiece> owned = ownership->of(rank);
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
   TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, {threads, snapshot.prove}, receipt));

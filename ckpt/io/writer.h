@@ -4,6 +4,7 @@
 // "Commit protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/tensor_stream.h"
 #include "ckpt/model/schedule.h"
+#include "ckpt/plan/ownership.h"
 
 namespace titan::ckpt {
 
@@ -32,7 +34,12 @@ struct Snapshot {
   Settings config;
   std::string writer;                         ///< program, version, git hash
   std::string created;                        ///< RFC 3339 UTC
+  /// Who writes which leaves, of `parameters` on `mesh`. A run that saves often works it out once; null: where it is needed.
+  std::shared_ptr<const Ownership> ownership;
 };
+
+/// The snapshot's ownership, worked out where it is null.
+std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot);
 
 /// What one rank wrote. Sent to rank 0 as bytes.
 struct RankReceipt {

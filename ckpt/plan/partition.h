@@ -1,6 +1,6 @@
 #pragma once
-// Who holds what: pipeline stages over layers, and leaf ranges over data-parallel ranks. Pure integer arithmetic,
-// so that every rank and every tool gets the same answer.
+// Pipeline stages over layers. Pure integer arithmetic, so that every rank and every tool gets the same answer.
+// Leaves over the ranks of a stage: ownership.h.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,25 +27,5 @@ Result<ModelGroups> group_parameters(const std::vector<ParameterMeta>& parameter
 
 /// Sets ParameterMeta::stage for `pp` stages by the exact partition. \error kInvalid with the largest feasible pp.
 Status assign_stages(std::vector<ParameterMeta>& parameters, std::uint32_t pp);
-
-/// Cuts a row of leaf sizes into `parts` contiguous ranges (possibly empty) minimising the largest sum; ranges are
-/// filled greedily from the left up to that bound. Returns `parts` ranges that cover all leaves.
-std::vector<LeafRange> partition_leaves(const std::vector<std::uint64_t>& sizes, std::uint32_t parts);
-
-/// Leaves of one parameter.
-struct OwnedPiece {
-  std::uint32_t parameter = 0;
-  LeafRange leaves;
-  bool operator==(const OwnedPiece&) const = default;
-};
-
-/// What data-parallel rank `dp_rank` of stage `stage` owns: one contiguous range of the stage's leaves in parameter
-/// order, as pieces in that order.
-std::vector<OwnedPiece> owned_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
-                                     std::uint32_t dp, std::uint32_t stage, std::uint32_t dp_rank);
-
-/// The same for all ranks of the stage at once: by dp_rank.
-std::vector<std::vector<OwnedPiece>> stage_pieces(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements,
-                                                  std::uint32_t dp, std::uint32_t stage);
 
 }  // namespace titan::ckpt

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/plan/stage_layout.h"
 
@@ -88,21 +89,18 @@ class Planner {
   }
 
   void run(const std::vector<ParameterMeta>& parameters) {
-    std::vector<std::vector<OwnedPiece>> ranks;
-    for (std::uint32_t stage = 0; stage < plan_.mesh.pp; ++stage) {
-      for (std::vector<OwnedPiece>& pieces : stage_pieces(parameters, source_.leaf_elements, plan_.mesh.dp, stage)) ranks.push_back(std::move(pieces));
-    }
-    if (source_.component(kModel)) component(kModel, ranks, {""});
-    if (source_.component(kOptimizer)) component(kOptimizer, ranks, slots_);
+    const Ownership ownership(parameters, source_.leaf_elements, plan_.mesh);
+    if (source_.component(kModel)) component(kModel, ownership, {""});
+    if (source_.component(kOptimizer)) component(kOptimizer, ownership, slots_);
   }
 
  private:
-  void component(const char* name, const std::vector<std::vector<OwnedPiece>>& ranks, const std::vector<std::string>& slots) {
-    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+  void component(const char* name, const Ownership& ownership, const std::vector<std::string>& slots) {
+    for (std::uint32_t rank = 0; rank < plan_.mesh.pp * plan_.mesh.dp; ++rank) {
       ReshardFile file;
       file.path = shard_path(name, rank);
       for (const std::string& slot : slots) {
-        for (const OwnedPiece& owned : ranks[rank]) add({owned.parameter, slot}, owned.leaves, file);
+        for (const OwnedPiece& owned : ownership.of(rank)) add({owned.parameter, slot}, owned.leaves, file);
       }
       if (file.pieces.empty()) continue;
       plan_.leaves += file.leaves;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "converters/import.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
+#include "libtrain/dist/rendezvous.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/launcher.h"
 #include "libtrain/launch/process_limits.h"
@@ -20,6 +22,7 @@
 #include "libtrain/launch/signals.h"
 #include "libtrain/loop/trainer.h"
 #include "libtrain/start/preview.h"
+#include "libtrain/start/threads.h"
 
 namespace titan::train_cli {
 namespace {
@@ -30,6 +33,16 @@ using ckpt::Status;
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for all, where torchrun's
+// agent carries its word.
+int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, const std::string& resume) {
+  if (env.threads > 0) return env.threads;
+  if (const int threads = train::threads_of_restart(); threads > 0) return threads;
+  const auto look = [&] { return std::to_string(train::choose_threads(ckpt::posix_fs(), config, resume, env.local_world)); };
+  const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(config.comm.init_timeout_seconds * 1000));
+  return std::max(1, std::atoi(train::word_of_rank_0(env, timeout, look).c_str()));
 }
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
@@ -48,7 +61,7 @@ std::optional<std::string> environment(const char* name) {
   options.resume = arguments.command.value("resume").value_or("auto");
   options.allow = allow_words(arguments.command);
   options.open_weights = weight_opener();
-  options.threads = train::choose_threads(loaded->config, options.resume, env.local_world, options.open_weights);
+  options.threads = threads_of_rank(loaded->config, env, options.resume);
   train::ensure_thread_env(options.threads);
   train::install_stop_handlers();
   options.loaded = std::move(*loaded);
@@ -145,7 +158,8 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   train::LaunchOptions options;
   options.nproc = *nproc;
   options.argv = words;
-  options.threads_per_rank = train::choose_threads(loaded->config, resume, *nproc, weight_opener());
+  options.threads_per_rank = train::threads_per_rank(
+      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt, *nproc);
   options.run_dir = loaded->config.job.dump_folder;
   train::LaunchEvents events;
   events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };

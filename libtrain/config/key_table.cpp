@@ -165,6 +165,13 @@ const Key* find_key(std::string_view name) {
   return section;
 }
 
+bool same_on_all_ranks(const std::string& name) {
+  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" || name == "validation.dataset_path") return false;
+  const Key* key = find_key(name);
+  return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout || key->cls == KeyClass::kSaving || name.starts_with("validation.") ||
+         name.starts_with("lr_scheduler.");
+}
+
 std::string canonical_name(std::string_view name) {
   for (const Alias& alias : key_aliases())
     if (alias.name == name) return alias.key;

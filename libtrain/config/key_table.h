@@ -71,6 +71,10 @@ std::string canonical_name(std::string_view name);
 /// Returns the known name nearest to a mistyped one, else "".
 std::string suggest_key(std::string_view name);
 
+/// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads and deadlines are
+/// a machine's own.
+bool same_on_all_ranks(const std::string& name);
+
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);

@@ -1,5 +1,6 @@
 #include "libtrain/dist/canonical.h"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -21,25 +22,26 @@ struct Span {
   std::int64_t begin = 0, length = 0;
 };
 
-// What each DP rank of a stage owns. A rank's leaves are one contiguous range, so it has one piece per parameter at most.
-class Ownership {
+// What each DP rank of a stage owns.
+class StageSpans {
  public:
-  Ownership(const RunPlan& plan, std::uint64_t leaf_elements, std::uint32_t stage) : spans_(plan.mesh.dp) {
-    for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) {
-      for (const ckpt::OwnedPiece& piece : ckpt::owned_pieces(plan.parameters, leaf_elements, plan.mesh.dp, stage, r)) {
-        const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements);
-        const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
-        spans_[r][piece.parameter] = {begin, static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin};
-      }
-    }
-  }
-  Span span(std::uint32_t rank, std::uint32_t parameter) const {
-    const auto found = spans_[rank].find(parameter);
-    return found == spans_[rank].end() ? Span{} : found->second;
+  StageSpans(const World& world, const RunPlan& plan, const ckpt::Ownership& ownership)
+      : plan_(plan), ownership_(ownership), first_(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp) {}
+
+  std::span<const ckpt::OwnedPiece> pieces(std::uint32_t dp_rank) const { return ownership_.of(first_ + dp_rank); }
+  Span span(std::uint32_t dp_rank, std::uint32_t parameter) const {
+    const auto owned = pieces(dp_rank);
+    const auto found = std::ranges::lower_bound(owned, parameter, {}, &ckpt::OwnedPiece::parameter);
+    if (found == owned.end() || found->parameter != parameter) return {};
+    const ckpt::LeafGrid grid = plan_.parameters[parameter].grid(ownership_.leaf_elements());
+    const auto begin = static_cast<std::int64_t>(grid.begin(found->leaves.first));
+    return {begin, static_cast<std::int64_t>(grid.begin(found->leaves.end())) - begin};
   }
 
  private:
-  std::vector<std::map<std::uint32_t, Span>> spans_;
+  const RunPlan& plan_;
+  const ckpt::Ownership& ownership_;
+  std::uint32_t first_;
 };
 
 struct Slot {
@@ -80,7 +82,7 @@ at::Tensor combine_root(const std::map<Node, at::Tensor>& sent, Node root) {
   return at::add(combine(sent, root.left()), combine(sent, root.right()));
 }
 
-void reduce_bucket(World& world, const RunPlan& plan, const Ownership& ownership, std::span<Slot> slots) {
+void reduce_bucket(World& world, const RunPlan& plan, const StageSpans& ownership, std::span<Slot> slots) {
   const std::uint32_t ranks = plan.mesh.dp;
   const auto me = static_cast<std::uint32_t>(world.dp_rank);
   const auto owned = [&](std::uint32_t rank) {
@@ -188,7 +190,7 @@ std::vector<at::Tensor> TreeSum::finish() {
   return partials;
 }
 
-std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, std::uint64_t leaf_elements, Stage& stage,
+std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
                                             std::vector<TreeSum>& sums) {
   if (sums.size() != stage.parameters().size()) throw std::logic_error("reduce_gradients needs one sum per parameter of the stage");
   std::vector<Slot> slots;
@@ -198,7 +200,7 @@ std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, s
   }
   const TiedSend send = move_tied_slot(world, plan, stage, slots);
 
-  const Ownership ownership(plan, leaf_elements, world.stage);
+  const StageSpans ownership(world, plan, owners);
   if (plan.mesh.dp == 1) {
     for (Slot& slot : slots) {
       slot.root = std::move(slot.partials.front());
@@ -224,19 +226,19 @@ std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, s
     if (!fresh) root->second.add_(slot.root);
   }
   std::vector<OwnedGradient> gradients;
-  for (const ckpt::OwnedPiece& piece : ckpt::owned_pieces(plan.parameters, leaf_elements, plan.mesh.dp, world.stage, world.dp_rank))
+  for (const ckpt::OwnedPiece& piece : ownership.pieces(static_cast<std::uint32_t>(world.dp_rank)))
     gradients.push_back({piece, roots.at(piece.parameter)});
   return gradients;
 }
 
-void share_weights(World& world, const RunPlan& plan, std::uint64_t leaf_elements, Stage& stage) {
+void share_weights(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage) {
   const at::NoGradGuard no_grad;
   std::vector<StageParameter*> owned;
   for (StageParameter& p : stage.parameters())
     if (!p.tied_head) owned.push_back(&p);
 
   if (plan.mesh.dp > 1) {
-    const Ownership ownership(plan, leaf_elements, world.stage);
+    const StageSpans ownership(world, plan, owners);
     for_buckets(owned.size(), [&](std::size_t i) { return owned[i]->master.numel(); }, [&](std::size_t first, std::size_t end) {
       std::vector<at::Tensor> mine;
       std::vector<std::int64_t> out_splits(plan.mesh.dp);

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "ckpt/plan/partition.h"
+#include "ckpt/plan/ownership.h"
 #include "libtrain/dist/communicator.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/pipeline/tree.h"
@@ -49,11 +49,11 @@ struct OwnedGradient {
 /// `sums` has one TreeSum per entry of stage.parameters(), all complete; with a tied head on the same stage its slot is
 /// among them. With the head on another stage, that stage's ranks first send its partial nodes to stage 0's rank of the
 /// same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
-std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, std::uint64_t leaf_elements, Stage& stage,
+std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
                                             std::vector<TreeSum>& sums);
 
 /// Sends every rank's updated pieces of the stage's masters to all DP ranks of the stage, then the tied embedding to the
 /// last stage, then renews the compute copies.
-void share_weights(World& world, const RunPlan& plan, std::uint64_t leaf_elements, Stage& stage);
+void share_weights(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage);
 
 }  // namespace titan::train

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace at { class Tensor; }
@@ -44,6 +46,12 @@ class Communicator {
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
   virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
 
+  /// Sends `bytes` to another rank, which knows their number; returns when they have left. Heartbeats are watched meanwhile.
+  virtual void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) = 0;
+  /// Receives as many bytes from another rank as `bytes` holds; in the same way.
+  virtual void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) = 0;
+  /// Element-wise sum over ranks, on every rank.
+  virtual void sum(std::span<std::int64_t> values) = 0;
   /// Every rank's bytes, in rank order, on every rank.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;
   /// Rank `root`'s bytes on every rank.

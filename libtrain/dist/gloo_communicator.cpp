@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <limits>
+#include <system_error>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -100,6 +103,39 @@ struct GlooCommunicator::Group {
       if (!work.isCompleted()) return false;
     }
     return work.wait();
+  }
+
+  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile. The wait has a thread of its own, for at the end of
+  /// a wait Gloo closes the connections: it cannot be cut into slices. Given up, the thread keeps the tensor until the process ends.
+  template <typename Start>
+  void run_transfer(const char* operation, at::Tensor tensor, Start start) {
+    std::vector<at::Tensor> tensors{std::move(tensor)};
+    c10::intrusive_ptr<c10d::Work> work;
+    try {
+      work = start(open(operation), tensors);
+    } catch (const CommError&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail(operation, error.what(), options.timeout);
+    }
+    const auto wait = std::make_shared<std::packaged_task<void()>>([work, tensors, timeout = options.timeout] { work->wait(timeout); });
+    std::future<void> done = wait->get_future();
+    try {
+      std::thread([wait] { (*wait)(); }).detach();
+    } catch (const std::system_error&) {
+      (*wait)();  // no thread is to be had: a silent peer is then noticed at the deadline
+    }
+    while (done.wait_for(kSlice) != std::future_status::ready) {
+      if (const auto overdue = silent_ranks(); !overdue.empty()) {
+        failed = true;
+        throw CommError(options.heartbeat->explain(where(operation), overdue));
+      }
+    }
+    try {
+      done.get();
+    } catch (const std::exception& error) {
+      fail(operation, error.what(), options.timeout);
+    }
   }
 
   std::vector<SilentRank> silent_ranks() const {
@@ -208,6 +244,27 @@ std::unique_ptr<Transfer> GlooCommunicator::recv(at::Tensor& tensor, int src, st
   } catch (const std::exception& error) {
     group_->fail("recv", error.what(), group_->options.timeout);
   }
+}
+
+void GlooCommunicator::send_bytes(std::string_view bytes, int dst, std::uint64_t tag) {
+  group_->check_peer("send", dst, tag);
+  if (bytes.empty()) return;
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  group_->run_transfer("send", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) { return group.send(tensors, dst, static_cast<int>(tag)); });
+}
+
+void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) {
+  group_->check_peer("recv", src, tag);
+  if (bytes.empty()) return;
+  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  group_->run_transfer("recv", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) { return group.recv(tensors, src, static_cast<int>(tag)); });
+  std::memcpy(bytes.data(), tensor.const_data_ptr(), bytes.size());
+}
+
+void GlooCommunicator::sum(std::span<std::int64_t> values) {
+  at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);
+  all_reduce_sum(tensor);
 }
 
 std::vector<std::string> GlooCommunicator::all_gather(const std::string& bytes) {

@@ -47,6 +47,9 @@ class GlooCommunicator : public Communicator {
   void all_reduce_sum(at::Tensor& tensor) override;
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
+  void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override;
+  void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override;
+  void sum(std::span<std::int64_t> values) override;
   std::vector<std::string> all_gather(const std::string& bytes) override;
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;

@@ -9,12 +9,17 @@ void LocalCommunicator::all_to_all(at::Tensor& out, const std::vector<std::int64
   out.copy_(in);
 }
 
-std::unique_ptr<Transfer> LocalCommunicator::send(const at::Tensor&, int dst, std::uint64_t) {
-  throw std::invalid_argument("send to rank " + std::to_string(dst) + " in a group of one rank");
+namespace {
+
+[[noreturn]] void no_peer(const char* what, int rank) {
+  throw std::invalid_argument(std::string(what) + " rank " + std::to_string(rank) + " in a group of one rank");
 }
 
-std::unique_ptr<Transfer> LocalCommunicator::recv(at::Tensor&, int src, std::uint64_t) {
-  throw std::invalid_argument("receive from rank " + std::to_string(src) + " in a group of one rank");
-}
+}  // namespace
+
+std::unique_ptr<Transfer> LocalCommunicator::send(const at::Tensor&, int dst, std::uint64_t) { no_peer("send to", dst); }
+std::unique_ptr<Transfer> LocalCommunicator::recv(at::Tensor&, int src, std::uint64_t) { no_peer("receive from", src); }
+void LocalCommunicator::send_bytes(std::string_view, int dst, std::uint64_t) { no_peer("send to", dst); }
+void LocalCommunicator::recv_bytes(std::span<char>, int src, std::uint64_t) { no_peer("receive from", src); }
 
 }  // namespace titan::train

@@ -59,6 +59,14 @@ StorePtr open_store(const LaunchEnv& env, bool serve, milliseconds timeout) {
   }
 }
 
+std::string prefix_of(const LaunchEnv& env) { return "titan/" + env.run_id + "/" + std::to_string(env.restart_count); }
+
+// c10d's own warnings about lost peers would bury the one message that names them. C++ programs must ask for the level.
+void quieten_c10d() {
+  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  c10::initLogging();
+}
+
 std::vector<int> missing_ranks(c10d::Store& store, int world) {
   std::vector<int> missing;
   for (int rank = 0; rank < world; ++rank) {
@@ -170,7 +178,7 @@ class Connector {
     const LaunchEnv& env = options_.env;
     const bool serve = env.rank == 0 && !env.agent_store;
     const StorePtr tcp = open_store(env, serve, options_.init_timeout);
-    const std::string prefix = "titan/" + env.run_id + "/" + std::to_string(env.restart_count);
+    const std::string prefix = prefix_of(env);
     store_ = c10::make_intrusive<c10d::PrefixStore>(prefix, tcp);
     const StorePtr own_line = c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout));
     store_->set(key("beat", env.rank), std::string("0"));
@@ -221,9 +229,7 @@ World connect(const ConnectOptions& options) {
   if (env.world == 1) return Connector(options).connect();
   // Gloo writes to a dead peer's socket with writev: that must become a CommError, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
-  // c10d's own warnings about lost peers would bury the one message that names them. C++ programs must ask for the level.
-  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
-  c10::initLogging();
+  quieten_c10d();
   // c10d's calls to a store that accepts but does not answer block for ever, so they run in a thread that can be left.
   std::promise<World> promise;
   std::future<World> world = promise.get_future();
@@ -241,6 +247,32 @@ World connect(const ConnectOptions& options) {
                     (env.agent_store ? "torchrun's agent" : "rank 0") + " is silent)");
   }
   return world.get();
+}
+
+std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std::function<std::string()>& ask) {
+  if (!env.agent_store || env.world == 1) return ask();
+  const std::string mine = env.rank == 0 ? ask() : "";
+  quieten_c10d();
+  // In a thread that can be left, as in connect().
+  std::promise<std::string> promise;
+  std::future<std::string> word = promise.get_future();
+  std::thread([env, timeout, mine, promise = std::move(promise)]() mutable {
+    try {
+      c10d::PrefixStore store(prefix_of(env), open_store(env, false, timeout));
+      if (env.rank == 0) store.set("word", mine);
+      else store.wait({"word"}, timeout);
+      const auto bytes = store.get("word");
+      promise.set_value({bytes.begin(), bytes.end()});
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }).detach();
+  try {
+    if (word.wait_for(timeout + kLeast) == std::future_status::ready) return word.get();
+  } catch (const std::exception&) {
+    // connect() will say what is wrong with the rendezvous.
+  }
+  return env.rank == 0 ? mine : ask();
 }
 
 }  // namespace titan::train

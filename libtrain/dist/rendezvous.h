@@ -1,6 +1,7 @@
 #pragma once
 // How a rank finds its peers.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,5 +25,9 @@ struct ConnectOptions {
 /// World::shutdown ends within the I/O deadline plus a few seconds. \error CommError naming the ranks that did not arrive
 /// within init_timeout; std::invalid_argument for a mesh that does not fit the world.
 World connect(const ConnectOptions& options);
+
+/// The answer of rank 0 to a question that every rank has before it connects. Where torchrun's agent keeps a store, rank 0 alone asks, and
+/// the others find the answer there; elsewhere, and when the store does not answer within `timeout`, each rank asks for itself.
+std::string word_of_rank_0(const LaunchEnv& env, std::chrono::milliseconds timeout, const std::function<std::string()>& ask);
 
 }  // namespace titan::train

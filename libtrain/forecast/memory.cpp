@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "ckpt/plan/partition.h"
+#include "ckpt/plan/ownership.h"
 
 namespace titan::train {
 namespace {
@@ -16,16 +16,14 @@ std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value
 
 /// Elements of the data-parallel rank that owns most of the stage.
 std::uint64_t largest_share(const RunPlan& plan, std::uint32_t stage) {
-  std::vector<std::uint64_t> sizes;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
-    if (parameter.stage != stage) continue;
-    const ckpt::LeafGrid grid = parameter.grid(ckpt::kDefaultLeafElements);
-    for (std::uint64_t leaf = 0; leaf < grid.count(); ++leaf) sizes.push_back(grid.length(leaf));
-  }
+  const ckpt::Ownership ownership(plan.parameters, ckpt::kDefaultLeafElements, plan.mesh);
   std::uint64_t most = 0;
-  for (const ckpt::LeafRange& range : ckpt::partition_leaves(sizes, plan.mesh.dp)) {
+  for (std::uint32_t rank = stage * plan.mesh.dp; rank < (stage + 1) * plan.mesh.dp; ++rank) {
     std::uint64_t owned = 0;
-    for (std::uint64_t leaf = range.first; leaf < range.end(); ++leaf) owned += sizes[leaf];
+    for (const ckpt::OwnedPiece& piece : ownership.of(rank)) {
+      const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(ckpt::kDefaultLeafElements);
+      owned += grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
+    }
     most = std::max(most, owned);
   }
   return most;

@@ -113,6 +113,7 @@ Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get) {
   if (value_of(get, "TITAN_LAUNCHER_PID")) {
     env.source = "titan";
     env.run_id = value_of(get, "TITAN_RUN_ID").value_or("");
+    TITAN_RETURN_IF_ERROR(read(get, "TITAN_THREADS_PER_RANK", 1, 1 << 16, env.threads));
     TITAN_RETURN_IF_ERROR(read(get, "TITAN_MASTER_FD", 0, 1 << 20, env.master_fd));
     if (env.rank != 0) env.master_fd = -1;
   } else {

@@ -16,6 +16,7 @@ struct LaunchEnv {
   std::uint32_t restart_count = 0;
   std::string run_id;                  ///< scopes store keys: unique per job and restart where the launcher gives one
   std::string source = "none";         ///< "titan", "torchrun", "none"
+  int threads = 0;                     ///< per rank, decided by our launcher for all of its ranks; 0: each rank asks for itself
   int master_fd = -1;                  ///< rank 0 of our launcher: the listening socket behind master_port, inherited
   bool agent_store = false;            ///< torchrun's agent already serves a store on master_port: every rank is a client
 };

@@ -139,6 +139,7 @@ class Job {
     environment["MASTER_PORT"] = std::to_string(rendezvous.port);
     environment["TITAN_LAUNCHER_PID"] = std::to_string(getpid());
     environment["TITAN_RUN_ID"] = random_id();
+    environment["TITAN_THREADS_PER_RANK"] = threads;
     environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = threads;
     environment.emplace("MKL_CBWR", "AUTO");
     for (int rank = 0; rank < options_.nproc; ++rank) {

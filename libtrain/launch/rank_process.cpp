@@ -41,6 +41,11 @@ void bind_to_launcher() {
   if (std::to_string(getppid()) != launcher) _exit(3);
 }
 
+int threads_of_restart() {
+  const char* guard = std::getenv(kGuard);
+  return guard ? std::atoi(guard) : 0;
+}
+
 void ensure_thread_env(int threads) {
   const std::string count = std::to_string(threads);
   const bool right = is_set("OMP_NUM_THREADS", count) && is_set("MKL_NUM_THREADS", count) && std::getenv("MKL_CBWR");
@@ -51,7 +56,7 @@ void ensure_thread_env(int threads) {
   setenv("OMP_NUM_THREADS", count.c_str(), 1);
   setenv("MKL_NUM_THREADS", count.c_str(), 1);
   setenv("MKL_CBWR", "AUTO", 0);
-  setenv(kGuard, "1", 1);
+  setenv(kGuard, count.c_str(), 1);
   std::vector<std::string> arguments = own_arguments();
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

@@ -10,5 +10,7 @@ void bind_to_launcher();
 /// read them once, at load time): executes the program again, once, with the same arguments where they were not.
 /// Call it from main before any thread or socket exists; open files marked close-on-exec are lost.
 void ensure_thread_env(int threads);
+/// The threads with which ensure_thread_env executed the program again; 0 in a process that has not come to that yet.
+int threads_of_restart();
 
 }  // namespace titan::train

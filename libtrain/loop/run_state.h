@@ -10,6 +10,7 @@
 #include "ckpt/io/retention.h"
 #include "ckpt/io/run_folder.h"
 #include "libtrain/data/dataset.h"
+#include "libtrain/dist/agree.h"
 #include "libtrain/dist/communicator.h"
 #include "libtrain/loop/executor.h"
 #include "libtrain/loop/run_files.h"
@@ -35,6 +36,7 @@ struct RunState {
   ckpt::Fs& fs;
   std::string checkpoint_dir;
   RunPlan plan;
+  std::shared_ptr<const ckpt::Ownership> owners;   ///< of the parameters in `plan`, worked out once
   Config resolved;                                 ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;                 ///< rank 0 only

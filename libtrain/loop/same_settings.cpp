@@ -6,6 +6,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/key_table.h"
 #include "libtrain/config/writer.h"
+#include "libtrain/dist/agree.h"
 
 namespace titan::train {
 namespace {
@@ -26,30 +27,22 @@ ckpt::Settings rows_of(const std::string& text) {
   return rows;
 }
 
-bool matters(const std::string& name) {
-  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" || name == "validation.dataset_path") return false;
-  const Key* key = find_key(name);
-  return key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout || key->cls == KeyClass::kSaving || name.starts_with("validation.") ||
-         name.starts_with("lr_scheduler.");
-}
-
 }  // namespace
 
 ckpt::Settings shared_settings(const ckpt::Settings& accepted, const Config& resolved) {
   ckpt::Settings more;
   for (const auto& row : resolved_settings(resolved))
-    if (matters(row.first) && !ckpt::has_setting(accepted, row.first)) more.push_back(row);
+    if (same_on_all_ranks(row.first) && !ckpt::has_setting(accepted, row.first)) more.push_back(row);
   return ckpt::with_rows(accepted, more);
 }
 
 ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine) {
   const std::string text = text_of(mine);
-  const std::vector<std::string> digests = all.all_gather(ckpt::digest_of(text).hex());
-  const auto other = std::ranges::find_if(digests, [&](const std::string& digest) { return digest != digests.front(); });
-  if (other == digests.end()) return ckpt::ok_status();
-  const int rank = static_cast<int>(other - digests.begin());
-  const ckpt::Settings first = rows_of(all.broadcast(text, 0)), second = rows_of(all.broadcast(text, rank));
-  const std::string who = "rank " + std::to_string(rank);
+  const std::string digest = ckpt::digest_of(text).hex();
+  const std::optional<int> other = first_rank(all, all.broadcast(digest, 0) != digest);
+  if (!other) return ckpt::ok_status();
+  const ckpt::Settings first = rows_of(all.broadcast(text, 0)), second = rows_of(all.broadcast(text, *other));
+  const std::string who = "rank " + std::to_string(*other);
   ckpt::Status status = ckpt::incompatible(who + " has other settings than rank 0")
                             .with_hint("give every rank the same configuration, command line, and copy of the weights");
   for (const auto& [key, value] : first)

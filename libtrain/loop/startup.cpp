@@ -7,7 +7,9 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/config/writer.h"
+#include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
 #include "libtrain/loop/same_settings.h"
@@ -45,7 +47,28 @@ void open_run_folder(RunState& run) {
   });
 }
 
-// Rank 0 decides; everybody opens what it decided on.
+Status open_start(RunState& run, StartWord& word) {
+  const std::string& path = run.start.path;
+  if (run.start.mode == StartMode::kTransfer) {
+    if (run.start.manifest) {
+      TITAN_ASSIGN_OR_RETURN(run.weights, ckpt::weights_of(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest))));
+    } else {
+      TITAN_ASSIGN_OR_RETURN(run.weights, run.options.open_weights ? run.options.open_weights(path) : ckpt::open_weights(run.fs, path));
+    }
+    TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
+  } else if (run.start.mode == StartMode::kResume) {
+    run.source = std::make_unique<ckpt::CheckpointReader>(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest), std::move(word.json)));
+    TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
+    TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
+    run.stored.elsewhere = !run.start.origin.empty();
+    run.state = run.stored.state;
+    run.start.step = run.state.step;
+  }
+  run.start.manifest.reset();
+  return ckpt::ok_status();
+}
+
+// Rank 0 decides, and looks at files; the others take its word, the manifest included.
 void choose_start(RunState& run) {
   run.loaded = run.options.loaded;
   run.on_root([&]() -> Status {
@@ -55,35 +78,31 @@ void choose_start(RunState& run) {
     for (const std::string& note : run.start.notes) log_warn(note);
     return ckpt::ok_status();
   });
-  run.start.path = run.world.io->broadcast(run.start.path, 0);
-  run.start.origin = run.world.io->broadcast(run.start.origin, 0);
-  run.start.mode = static_cast<StartMode>(std::stoi(run.world.io->broadcast(std::to_string(static_cast<int>(run.start.mode)), 0)));
-  run.start.may_fall_back = run.world.io->broadcast(run.start.may_fall_back ? "1" : "0", 0) == "1";
+  StartWord word{run.start, {}};
+  Status status;
+  if (run.root() && run.start.mode == StartMode::kResume) {
+    auto texts = json_texts(ckpt::CheckpointReader::known(run.fs, run.start.path, *run.start.manifest));
+    status = texts.status();
+    if (texts.ok()) word.json = std::move(*texts);
+  }
+  const std::string bytes = run.world.io->broadcast(run.root() ? encode_start(word) : "", 0);
+  if (!run.root()) {
+    auto decoded = decode_start(bytes);
+    status = decoded.status();
+    if (decoded.ok()) {
+      word = std::move(*decoded);
+      run.start = std::move(word.decision);
+    }
+  }
+  if (!run.start.path.empty()) log_info("loading " + run.start.path);
+  if (status.ok()) status = open_start(run, word);
+  check(agree(*run.world.io, status));
 
   // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
   std::random_device device;
   std::uint64_t seed = ((std::uint64_t{device()} << 32) ^ device()) >> 1;
   if (run.config.debug.seed) seed = static_cast<std::uint64_t>(*run.config.debug.seed);
-  Status status;
-  if (!run.start.path.empty()) log_info("loading " + run.start.path);
-  const auto open = [&]() -> Status {
-    if (run.start.mode == StartMode::kTransfer) {
-      TITAN_ASSIGN_OR_RETURN(run.weights, run.options.open_weights ? run.options.open_weights(run.start.path) : ckpt::open_weights(run.fs, run.start.path));
-      TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
-    } else if (run.start.mode == StartMode::kResume) {
-      TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, run.start.path));
-      run.source = std::make_unique<ckpt::CheckpointReader>(std::move(reader));
-      TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
-      TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
-      run.stored.elsewhere = !run.start.origin.empty();
-      run.state = run.stored.state;
-      run.start.step = run.state.step;
-      seed = run.state.seed;
-    }
-    return ckpt::ok_status();
-  };
-  status = open();
-  check(agree(*run.world.io, status));
+  if (run.start.mode == StartMode::kResume) seed = run.stored.state.seed;
   if (!run.start.origin.empty()) run.state.origin = run.start.origin;
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
 }
@@ -130,8 +149,9 @@ void prepare_state(RunState& run) {
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan.batch.seq_len, run.dataset->validation_seq_len());
   run.stage = std::make_unique<Stage>(run.plan, static_cast<std::uint32_t>(run.world.stage), max_seq);
+  run.owners = std::make_shared<const ckpt::Ownership>(run.plan.parameters, ckpt::kDefaultLeafElements, run.plan.mesh);
   AdamWOptions adamw{run.config.optimizer.beta1, run.config.optimizer.beta2, run.config.optimizer.eps, run.config.optimizer.weight_decay};
-  run.optimizer = std::make_unique<ShardedAdamW>(run.plan, ckpt::kDefaultLeafElements, run.world, *run.stage, adamw);
+  run.optimizer = std::make_unique<ShardedAdamW>(run.plan, *run.owners, run.world, *run.stage, adamw);
   run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir, ckpt::kDefaultLeafElements);
 
   if (run.source == nullptr) {

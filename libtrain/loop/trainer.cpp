@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <thread>
 
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -67,6 +66,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.parameters = run_.plan.parameters;
   snap.mesh = run_.plan.mesh;
   snap.stage_cuts = run_.plan.stage_cuts;
+  snap.ownership = run_.owners;
   snap.codec = run_.config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   snap.prove = run_.config.checkpoint.verify_compression;
   snap.optimizer_step = run_.optimizer_step;
@@ -159,7 +159,7 @@ int Trainer::loop() {
           return micro;
         },
         tokens_per_step);
-    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, ckpt::kDefaultLeafElements, *run_.stage, out.sums);
+    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, *run_.owners, *run_.stage, out.sums);
 
     // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it lost the run's lock.
     at::Tensor shared = at::zeros({run_.plan.batch.count + 2}, at::kDouble);
@@ -186,7 +186,7 @@ int Trainer::loop() {
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.lr.phases, step)) throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
-    share_weights(run_.world, run_.plan, ckpt::kDefaultLeafElements, *run_.stage);
+    share_weights(run_.world, run_.plan, *run_.owners, *run_.stage);
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan.batch.global);
     run_.state.tokens += tokens_per_step;
@@ -270,23 +270,6 @@ TrainOutcome train(const TrainOptions& options) {
   if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
   flush_log();
   return outcome;
-}
-
-int choose_threads(const Config& config, const std::string& resume, int local_ranks, const ckpt::WeightOpener& open_weights) {
-  if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
-  ckpt::Fs& fs = ckpt::posix_fs();
-  auto request = start_request(config, resume);
-  if (request.ok()) request->open_weights = open_weights;
-  const auto start = request.ok() ? decide_start(fs, *request, {}) : Result<StartDecision>(request.status());
-  if (start.ok() && start->mode == StartMode::kResume) {
-    const auto reader = ckpt::CheckpointReader::open(fs, start->path);
-    const auto state = reader.ok() ? reader->train_state() : Result<ckpt::TrainState>(reader.status());
-    if (state.ok()) {
-      if (const int stored = stored_threads(state->environment); stored > 0) return stored;
-    }
-  }
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::max(1, cores / std::max(1, local_ranks));
 }
 
 }  // namespace titan::train

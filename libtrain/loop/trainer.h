@@ -32,8 +32,4 @@ struct TrainOutcome {
 /// Trains until training.steps, a stop, or an error; all ranks return the same exit code unless a peer died.
 TrainOutcome train(const TrainOptions& options);
 
-/// Threads per rank: job.threads_per_rank, else what the checkpoint that a resume would take says, else cores / local ranks.
-/// `open_weights` opens those of --init-from.
-int choose_threads(const Config& config, const std::string& resume, int local_ranks, const ckpt::WeightOpener& open_weights);
-
 }  // namespace titan::train

@@ -10,11 +10,11 @@
 
 namespace titan::train {
 
-ShardedAdamW::ShardedAdamW(const RunPlan& plan, std::uint64_t leaf_elements, const World& world, Stage& stage, AdamWOptions options)
+ShardedAdamW::ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage, AdamWOptions options)
     : options_(options) {
+  const std::uint64_t leaf_elements = owners.leaf_elements();
   if (leaf_elements % 16 != 0) throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
-  for (const ckpt::OwnedPiece& piece :
-       ckpt::owned_pieces(plan.parameters, leaf_elements, plan.mesh.dp, world.stage, world.dp_rank)) {
+  for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp + static_cast<std::uint32_t>(world.dp_rank))) {
     const auto parameter = std::find_if(stage.parameters().begin(), stage.parameters().end(),
                                         [&](const StageParameter& p) { return p.index == piece.parameter && !p.tied_head; });
     if (parameter == stage.parameters().end()) throw std::logic_error("the stage lacks a parameter that this rank owns");

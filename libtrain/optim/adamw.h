@@ -21,9 +21,9 @@ class ShardedAdamW {
     at::Tensor param;              ///< 1-D view into the stage parameter's master
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
   };
-  /// `leaf_elements` must be a multiple of 16, so that vector tails lie where the tensor ends on every layout
+  /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on every layout
   /// (else std::invalid_argument).
-  ShardedAdamW(const RunPlan& plan, std::uint64_t leaf_elements, const World& world, Stage& stage, AdamWOptions options);
+  ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage, AdamWOptions options);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else

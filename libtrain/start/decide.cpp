@@ -11,22 +11,6 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-std::string known_steps(const ckpt::RunScan& scan) {
-  std::string text;
-  for (const ckpt::StepEntry& entry : scan.steps) {
-    if (!text.empty()) text += ", ";
-    text += std::to_string(entry.step) + (entry.validity.ok() ? "" : " (invalid)");
-  }
-  return text.empty() ? "none" : text;
-}
-
-// By identity, not by spelling: the same folder may be named in many ways.
-bool is_step_of(const ckpt::RunScan& own, const ckpt::Manifest& manifest) {
-  return std::any_of(own.steps.begin(), own.steps.end(), [&](const ckpt::StepEntry& entry) {
-    return entry.step == manifest.step && entry.manifest && entry.manifest->id == manifest.id;
-  });
-}
-
 /// The components that a resume needs and the checkpoint lacks, "a, b".
 std::string missing_components(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude) {
   std::string missing;
@@ -37,12 +21,70 @@ std::string missing_components(const ckpt::Manifest& manifest, const std::vector
   return missing;
 }
 
+/// The steps of the run's own folder. Each is judged when the decision needs it and not before: that takes a call per member file.
+class OwnSteps {
+ public:
+  OwnSteps(ckpt::Fs& fs, ckpt::RunScan scan, const StartRequest& request, const std::set<std::uint64_t>& damaged)
+      : fs_(fs), scan_(std::move(scan)), request_(request), damaged_(damaged) {}
+
+  /// By name alone, unless all() was called.
+  const ckpt::RunScan& names() const { return scan_; }
+  const ckpt::RunScan& all() {
+    for (ckpt::StepEntry& entry : scan_.steps) judge(entry);
+    return scan_;
+  }
+  ckpt::ResumeChoice newest() {
+    return ckpt::select_resume(scan_, [this](ckpt::StepEntry& entry) { judge(entry); });
+  }
+  /// The steps after `step`, judged.
+  std::vector<const ckpt::StepEntry*> newer_than(std::uint64_t step) {
+    std::vector<const ckpt::StepEntry*> newer;
+    for (ckpt::StepEntry& entry : scan_.steps) {
+      if (entry.step <= step) continue;
+      judge(entry);
+      newer.push_back(&entry);
+    }
+    return newer;
+  }
+  /// By identity, not by spelling: the same folder may be named in many ways.
+  bool hold(const ckpt::Manifest& manifest) {
+    return std::ranges::any_of(scan_.steps, [&](ckpt::StepEntry& entry) {
+      if (entry.step != manifest.step) return false;
+      judge(entry);
+      return entry.manifest && entry.manifest->id == manifest.id;
+    });
+  }
+  /// For messages.
+  std::string list() {
+    std::string text;
+    for (const ckpt::StepEntry& entry : all().steps) {
+      if (!text.empty()) text += ", ";
+      text += std::to_string(entry.step) + (entry.validity.ok() ? "" : " (invalid)");
+    }
+    return text.empty() ? "none" : text;
+  }
+
+ private:
+  void judge(ckpt::StepEntry& entry) {
+    if (entry.judged) return;
+    ckpt::judge_step(fs_, entry, request_.look);
+    if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
+    // What need not be there does not make a step incomplete.
+    if (entry.validity.ok() && entry.manifest) entry.full = missing_components(*entry.manifest, request_.exclude).empty();
+  }
+
+  ckpt::Fs& fs_;
+  ckpt::RunScan scan_;
+  const StartRequest& request_;
+  const std::set<std::uint64_t>& damaged_;
+};
+
 Status no_data_position(const std::string& path) {
   return ckpt::incompatible(path + " has no dataloader: it was imported, and where its run was in the data is not known")
       .with_hint("--allow training.dataset begins the data at sample 0");
 }
 
-Status check_components(const ckpt::Manifest& manifest, const std::string& path, const std::vector<std::string>& exclude, const ckpt::RunScan& own) {
+Status check_components(const ckpt::Manifest& manifest, const std::string& path, const std::vector<std::string>& exclude, OwnSteps& own) {
   const std::string missing = missing_components(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
   if (missing == "dataloader") return no_data_position(path);
@@ -52,7 +94,7 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
         .with_hint("it was converted without a configuration: convert it again with `titan-ckpt convert SRC DST --to titan --config torchtitan.toml`; or "
                    "start a new run from its weights: --init-from " + path);
   }
-  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  const ckpt::ResumeChoice newest = own.newest();
   std::string full = "a full checkpoint of the run";
   if (newest.entry != nullptr) full = newest.entry->path + ", the newest full step";
   else if (manifest.derived_from) full = manifest.derived_from->path + ", which it was made from";
@@ -65,32 +107,33 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
   if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
+  decision.manifest = choice.entry->manifest;
   decision.may_fall_back = true;
   return decision;
 }
 
-Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(const ckpt::TrainState state, reader.train_state());
+/// Of a checkpoint whose members were looked at.
+Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest& manifest) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::TrainState state, ckpt::CheckpointReader::known(fs, path, manifest).train_state());
   return state.origin;
 }
 
 /// A step of the run itself is taken if the run began where the command line says that it begins (`given`, of id `id`).
-Status check_origin(ckpt::Fs& fs, const std::string& path, std::uint64_t step, const std::string& id, const std::string& given) {
-  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, path));
+Status check_origin(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest& manifest, const std::string& id, const std::string& given) {
+  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, path, manifest));
   if (origin == id && !id.empty()) return ckpt::ok_status();
-  return ckpt::incompatible("the run folder already has step " + std::to_string(step) + ", which did not begin from " + given)
+  return ckpt::incompatible("the run folder already has step " + std::to_string(manifest.step) + ", which did not begin from " + given)
       .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
 }
 
 Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& id, const std::string& given) {
-  TITAN_RETURN_IF_ERROR(check_origin(fs, newest.entry->path, newest.entry->step, id, given));
+  TITAN_RETURN_IF_ERROR(check_origin(fs, newest.entry->path, *newest.entry->manifest, id, given));
   return own_step(newest, "newest valid step of the run that began from " + given);
 }
 
 /// What the command line starts from (`given`) does not open, wholly or in part: a run that began from something needs it no longer.
 Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given, const Status& why) {
-  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path));
+  TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path, *newest.entry->manifest));
   if (origin.empty()) return why;
   StartDecision decision = own_step(newest, "newest valid step of the run, which began from id " + origin);
   decision.notes.push_back(given + " cannot be compared with what the run began from, id " + origin + ": " + why.message);
@@ -111,14 +154,14 @@ bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& ch
 }
 
 // A step that is there is taken or refused, never replaced by another.
-Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, const ckpt::RunScan& own, const std::vector<std::string>& exclude) {
-  TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
+Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnSteps& own, const StartRequest& request) {
+  TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::open_checkpoint(fs, path, request.look));
   const ckpt::Manifest& manifest = reader.manifest();
-  const bool inside = is_step_of(own, manifest);
-  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  const bool inside = own.hold(manifest);
+  const ckpt::ResumeChoice newest = own.newest();
   if (!inside && !newest.blocked.ok()) return newest.blocked;
   if (!inside && newest.entry != nullptr) return go_on_if_from(fs, newest, manifest.id.hex(), path);
-  TITAN_RETURN_IF_ERROR(check_components(manifest, path, exclude, own));
+  TITAN_RETURN_IF_ERROR(check_components(manifest, path, request.exclude, own));
   if (newest.entry != nullptr && newest.entry->step > manifest.step)
     return ckpt::incompatible("step " + std::to_string(manifest.step) + " is older than step " + std::to_string(newest.entry->step) +
                               ", the newest of this run folder")
@@ -127,19 +170,20 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, cons
   decision.reason = inside ? "asked for by name" : "this run starts from another run's checkpoint";
   if (!inside) decision.origin = manifest.id.hex();
   if (!inside) decision.skipped = newest.skipped;
+  decision.manifest = std::move(reader).take_manifest();
   return decision;
 }
 
-Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
+Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const auto path = ckpt::resolve_checkpoint(fs, request.resume);
-  if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok()) return explicit_start(fs, *path, own, request.exclude);
+  if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok()) return explicit_start(fs, *path, own, request);
   const Status absent = !path.ok() ? path.status()
                                    : ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
                                          .with_hint("a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they are");
   // Another folder than a checkpoint is a slip, and so is a step of the run's own that is not there.
   const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
   if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;
-  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+  const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
   if (newest.entry == nullptr) return absent;
   return go_on_without(fs, newest, request.resume, absent);
@@ -156,9 +200,11 @@ Status nothing_to_resume(const StartRequest& request) {
       .with_hint("is its file system mounted? Leave out --resume required for the first start of a run");
 }
 
-Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
-  const ckpt::ResumeChoice newest = ckpt::select_resume(own);
+Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
+  const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
+  // Weights are loaded or compared with; who only asks which step it would be needs none.
+  if (request.look == ckpt::Look::kManifest) return newest.entry != nullptr ? own_step(newest, "") : StartDecision{StartMode::kTransfer};
   const auto source = open_source(fs, request);
   if (newest.entry != nullptr) {
     if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
@@ -170,27 +216,31 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, const 
   decision.origin = (*source)->id();
   decision.reason = "a new run from the weights of " + (*source)->path() + ((*source)->step() > 0 ? " (step " + std::to_string((*source)->step()) + ")" : "");
   decision.skipped = newest.skipped;
+  if (const ckpt::Manifest* manifest = (*source)->manifest()) decision.manifest = *manifest;
   return decision;
 }
 
 /// checkpoint.load_step: a step of this run.
-Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& own) {
+Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const auto step = static_cast<std::uint64_t>(request.load_step);
   const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
   if (!fs.stat(path).ok())
-    return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " + request.checkpoint_dir + " (there are: " + known_steps(own) + ")");
+    return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " + request.checkpoint_dir + " (there are: " + own.list() + ")");
   if (!request.init_from.empty()) {
     // Weights that are gone by now are no longer needed.
-    if (const auto source = open_source(fs, request); source.ok())
-      TITAN_RETURN_IF_ERROR(check_origin(fs, path, step, (*source)->id(), "--init-from " + request.init_from));
+    if (const auto source = open_source(fs, request); source.ok()) {
+      TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
+      TITAN_RETURN_IF_ERROR(check_origin(fs, path, reader.manifest(), (*source)->id(), "--init-from " + request.init_from));
+    }
   }
-  return explicit_start(fs, path, own, request.exclude);
+  return explicit_start(fs, path, own, request);
 }
 
 // What is valid is never replaced: a run that will reach such a step would end there, at every restart.
-Status check_way(const ckpt::RunScan& scan, const SavePlan& saves, StartDecision& decision) {
-  for (const ckpt::StepEntry& entry : scan.steps) {
-    if (entry.step <= decision.step || !entry.validity.ok()) continue;
+Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePlan& saves, StartDecision& decision) {
+  for (const ckpt::StepEntry* step : newer) {
+    const ckpt::StepEntry& entry = *step;
+    if (!entry.validity.ok()) continue;
     const std::string what = entry.path + (entry.pinned ? ", pinned by .keep," : "") + " is valid, and no resume can start from it";
     if (saves.publishes(entry.step))
       return ckpt::incompatible(what + ": this run goes on after step " + std::to_string(decision.step) + " and will save a step " +
@@ -212,25 +262,26 @@ Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::R
   return ckpt::ok_status();
 }
 
-Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, const ckpt::RunScan& scan) {
-  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, scan);
+Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
+  if (!request.init_from.empty() && request.load_step < 0) return transfer(fs, request, own);
   if (request.resume == "never") return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: asked for by --resume never"};
-  if (request.resume != "auto") return start_from_path(fs, request, scan);
-  if (request.load_step >= 0) return start_from_step(fs, request, scan);
-  if (scan.steps.empty()) {
+  if (request.resume != "auto") return start_from_path(fs, request, own);
+  if (request.load_step >= 0) return start_from_step(fs, request, own);
+  if (own.names().steps.empty()) {
     if (request.required) return nothing_to_resume(request);
-    TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, scan));
+    TITAN_RETURN_IF_ERROR(check_nobody_elses(fs, request.checkpoint_dir, own.names()));
     return StartDecision{StartMode::kFresh, "", 0, "", "fresh start: no checkpoint in " + request.checkpoint_dir};
   }
 
-  const ckpt::ResumeChoice choice = ckpt::select_resume(scan);
+  const ckpt::ResumeChoice choice = own.newest();
   if (!choice.blocked.ok()) return choice.blocked;
   if (choice.entry == nullptr) {
+    const ckpt::RunScan& scan = own.all();
     for (const ckpt::StepEntry& entry : scan.steps)
       if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader") return no_data_position(entry.path);
     if (std::ranges::all_of(scan.steps, [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {
       const ckpt::StepEntry& newest = scan.steps.front();
-      return check_components(*newest.manifest, newest.path, request.exclude, scan);
+      return check_components(*newest.manifest, newest.path, request.exclude, own);
     }
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir + " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;
@@ -285,20 +336,14 @@ bool SavePlan::publishes(std::uint64_t step) const {
 }
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
-  auto scanned = ckpt::scan_run(fs, request.checkpoint_dir);
-  if (!scanned.ok()) return scanned.status();
-  ckpt::RunScan& scan = *scanned;
-  for (ckpt::StepEntry& entry : scan.steps) {
-    if (damaged.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
-    // What need not be there does not make a step incomplete.
-    if (entry.validity.ok() && entry.manifest) entry.full = missing_components(*entry.manifest, request.exclude).empty();
-  }
+  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, ckpt::list_steps(fs, request.checkpoint_dir));
+  OwnSteps own(fs, std::move(names), request, damaged);
 
-  if (request.only_new && !scan.steps.empty())
-    return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + known_steps(scan))
+  if (request.only_new && !own.names().steps.empty())
+    return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + own.list())
         .with_hint("choose a new job.dump_folder, or leave out --resume to go on");
-  TITAN_ASSIGN_OR_RETURN(StartDecision decision, choose(fs, request, scan));
-  TITAN_RETURN_IF_ERROR(check_way(scan, request.saves, decision));
+  TITAN_ASSIGN_OR_RETURN(StartDecision decision, choose(fs, request, own));
+  TITAN_RETURN_IF_ERROR(check_way(own.newer_than(decision.step), request.saves, decision));
   return decision;
 }
 

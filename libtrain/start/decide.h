@@ -2,6 +2,7 @@
 // Where a start begins: fresh, from which checkpoint of the run, or from another run. Reads folders; decides by the rules of
 // the contract; writes nothing.
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct StartRequest {
   std::int64_t load_step = -1;      ///< checkpoint.load_step; -1 = newest
   std::string checkpoint_dir;       ///< `<dump_folder>/<folder>`
   std::string init_from;            ///< checkpoint whose weights a new run takes; empty: none
+  ckpt::Look look = ckpt::Look::kMembers;  ///< kManifest: only to know which checkpoint it would be, not to load it
   std::vector<std::string> exclude; ///< components that the checkpoint need not have
   SavePlan saves;                   ///< what the run will publish
   ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
@@ -54,6 +56,8 @@ struct StartDecision {
   std::string reason;               ///< for the banner
   std::vector<std::string> skipped; ///< newer steps that were not taken, and why
   std::vector<std::string> notes;   ///< what else is worth a warning
+  /// Of the checkpoint to load, one of this toolkit's: its member files were all looked at, so that nobody need do it again.
+  std::optional<ckpt::Manifest> manifest;
   bool may_fall_back = false;       ///< damage found while loading may lead to the next older step
 };
 

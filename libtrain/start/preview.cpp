@@ -100,11 +100,6 @@ std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
   return stored_number<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
 }
 
-int stored_threads(const ckpt::Settings& environment) {
-  const int threads = stored_number<int>(ckpt::setting(environment, "threads_per_rank")).value_or(0);
-  return threads >= 1 && threads <= kMostThreads ? threads : 0;
-}
-
 Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source) {
   const ckpt::Settings rows = known_model(source.model_config(), source.tensors(), loaded.config.model.n_heads);
   TITAN_RETURN_IF_ERROR(check_model_known(loaded, rows, source.path()));
@@ -123,8 +118,7 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
   switch (decision.mode) {
     case StartMode::kFresh: break;
     case StartMode::kResume: {
-      TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, decision.path));
-      return model_of_run(loaded, reader);
+      return model_of_run(loaded, ckpt::CheckpointReader::known(fs, decision.path, *decision.manifest));
     }
     case StartMode::kTransfer: {
       TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, opener ? opener(request.init_from) : ckpt::open_weights(fs, decision.path));
@@ -183,7 +177,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   for (std::set<std::uint64_t> damaged;;) {
     TITAN_ASSIGN_OR_RETURN(preview.decision, decide_start(fs, request, damaged));
     if (preview.decision.mode != StartMode::kResume) break;
-    TITAN_ASSIGN_OR_RETURN(const ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, preview.decision.path));
+    const auto reader = ckpt::CheckpointReader::known(fs, preview.decision.path, *preview.decision.manifest);
     const Status status = read_resume(reader, inputs, preview);
     if (status.ok()) break;
     if (status.code != ckpt::Code::kCorrupt || !preview.decision.may_fall_back) return status;

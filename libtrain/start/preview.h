@@ -52,9 +52,6 @@ Status check_steps(const Config& config, std::uint64_t checkpoint_step);
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);
 
-/// threads_per_rank of the environment that a checkpoint was written in; 0: not known, or not a number of threads.
-int stored_threads(const ckpt::Settings& environment);
-
 /// `loaded` with the model of the weights that a new run takes, where it leaves keys of the model open (model_source.h).
 /// \error kIncompatible: neither says what a key is
 Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source);

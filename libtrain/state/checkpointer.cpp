@@ -4,50 +4,20 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <random>
 
+#include "ckpt/format/state_codec.h"
 #include "ckpt/io/run_folder.h"
+#include "libtrain/config/key_table.h"
+#include "libtrain/dist/agree.h"
+#include "libtrain/dist/gather.h"
 
 namespace titan::train {
 namespace {
 
 using ckpt::Result;
 using ckpt::Status;
-
-// Status as bytes: code, then length-prefixed texts. Carried between ranks of one program only.
-std::string pack(const Status& status) {
-  std::string out(1, static_cast<char>(status.code));
-  const auto text = [&out](const std::string& value) {
-    const std::uint64_t size = value.size();
-    out.append(reinterpret_cast<const char*>(&size), sizeof size).append(value);
-  };
-  text(status.message);
-  text(status.hint);
-  text(std::to_string(status.error));
-  for (const std::string& cause : status.causes) text(cause);
-  return out;
-}
-
-Status unpack(const std::string& bytes) {
-  Status status;
-  status.code = static_cast<ckpt::Code>(bytes.at(0));
-  std::size_t at = 1;
-  const auto text = [&] {
-    std::uint64_t size = 0;
-    std::memcpy(&size, bytes.data() + at, sizeof size);
-    at += sizeof size;
-    std::string value = bytes.substr(at, size);
-    at += size;
-    return value;
-  };
-  status.message = text();
-  status.hint = text();
-  status.error = std::stoi(text());
-  while (at < bytes.size()) status.causes.push_back(text());
-  return status;
-}
 
 std::span<const std::byte> bytes_of(const at::Tensor& flat, std::uint64_t begin, std::uint64_t count) {
   return {reinterpret_cast<const std::byte*>(flat.const_data_ptr<float>() + begin), count * sizeof(float)};
@@ -81,7 +51,16 @@ std::string random_id() {
   return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
 }
 
-// Everything that must be equal on all ranks before bytes are written.
+void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows, const std::function<bool(const std::string&)>& counts) {
+  for (const auto& [key, value] : rows) {
+    if (!counts(key)) continue;
+    encoder.str(key);
+    encoder.str(value);
+  }
+  encoder.absent();
+}
+
+// Everything that must be equal on all ranks before bytes are written. What is a machine's own (times, environment, places) is not.
 ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   ckpt::IdentityEncoder encoder;
   encoder.u64(snapshot.train.step);
@@ -91,6 +70,15 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   encoder.u64(snapshot.mesh.dp);
   encoder.u64(snapshot.leaf_elements);
   encoder.u64(static_cast<std::uint64_t>(snapshot.codec));
+  encoder.str(ckpt::dtype_name(snapshot.dtype));
+  encoder.u64(snapshot.optimizer_step);
+  encoder.u64(snapshot.train.seed);
+  encoder.str(snapshot.train.origin);
+  encoder.str(ckpt::encode_lr_schedule(snapshot.lr));
+  encode_rows(encoder, snapshot.train.accepted, [](const std::string&) { return true; });
+  encode_rows(encoder, snapshot.config, same_on_all_ranks);
+  encoder.list(snapshot.slots.size());
+  for (const std::string& slot : snapshot.slots) encoder.str(slot);
   encoder.list(snapshot.parameters.size());
   for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
     encoder.str(parameter.name);
@@ -106,17 +94,6 @@ Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& re
 }
 
 }  // namespace
-
-Status agree(Communicator& all, const Status& mine) {
-  const std::vector<std::string> statuses = all.all_gather(pack(mine));
-  for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
-    Status status = unpack(statuses[rank]);
-    if (status.ok()) continue;
-    if (static_cast<int>(rank) != all.rank()) status.message += " (rank " + std::to_string(rank) + ")";
-    return status;
-  }
-  return ckpt::ok_status();
-}
 
 Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements)
     : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)), leaf_elements_(leaf_elements) {}
@@ -145,32 +122,30 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  tmp = io.broadcast(tmp, 0);
+  // One word from rank 0: what it plans, and where to write. Who plans another save says so in the agreement on what was written.
+  const std::string plan = plan_digest(snapshot).hex();
+  const std::string word = io.broadcast(plan + tmp, 0);
+  tmp = word.substr(plan.size());
+  if (word.substr(0, plan.size()) != plan)
+    status = ckpt::failed("rank " + std::to_string(world_.rank) + " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
 
   // Every rank writes what it owns; nothing but receipts travels.
   OwnedSource source(optimizer, snapshot);
   // While ranks save they do not compute, so that the threads of computing are free.
   const auto threads = static_cast<unsigned>(at::get_num_threads());
-  const auto receipt = ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads);
+  const auto receipt = status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
+                                   : Result<ckpt::RankReceipt>(status);
   status = agree(io, receipt.status());
   if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
-  const std::vector<std::string> packed = io.all_gather(plan_digest(snapshot).hex() + ckpt::encode_receipt(*receipt));
+  std::vector<ckpt::RankReceipt> receipts;  // on rank 0 only
+  gather_to_root(io, ckpt::encode_receipt(*receipt), [&](int rank, std::string_view bytes) {
+    auto decoded = ckpt::decode_receipt(bytes);
+    if (decoded.ok()) receipts.push_back(std::move(*decoded));
+    else if (status.ok()) status = decoded.status().wrapped("rank " + std::to_string(rank));
+  });
 
   SaveReport report;
   if (world_.rank == 0) {
-    std::vector<ckpt::RankReceipt> receipts;
-    for (std::size_t rank = 0; rank < packed.size() && status.ok(); ++rank) {
-      if (packed[rank].substr(0, 32) != packed[0].substr(0, 32)) {
-        status = ckpt::failed("rank " + std::to_string(rank) + " plans another save than rank 0 (step, position, mesh or tensors differ)");
-        break;
-      }
-      auto decoded = ckpt::decode_receipt(std::string_view(packed[rank]).substr(32));
-      if (!decoded.ok()) {
-        status = decoded.status();
-        break;
-      }
-      receipts.push_back(std::move(*decoded));
-    }
     if (status.ok()) {
       auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts, {damaged_.count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {

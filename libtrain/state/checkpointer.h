@@ -14,10 +14,6 @@
 
 namespace titan::train {
 
-/// All ranks learn the first failure of any of them: returns ok on every rank, or on every rank the status of the lowest
-/// rank that failed (its message names that rank when it is another one).
-ckpt::Status agree(Communicator& all, const ckpt::Status& mine);
-
 struct SaveReport {
   std::string path;
   ckpt::Digest id;

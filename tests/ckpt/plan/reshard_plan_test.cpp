@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "ckpt/plan/partition.h"
+#include "ckpt/plan/ownership.h"
 #include "tests/support/make_checkpoint.h"
 
 namespace titan::ckpt {
@@ -51,12 +51,13 @@ void expect_complete(const Manifest& manifest, const ReshardPlan& plan) {
     parameters.push_back(manifest.parameters[i].meta);
     parameters.back().stage = plan.stages[i];
   }
+  const Ownership ownership(parameters, manifest.leaf_elements, plan.mesh);
   for (const ReshardFile& file : plan.files) {
     EXPECT_TRUE(paths.insert(file.path).second) << file.path;
     EXPECT_FALSE(file.pieces.empty()) << file.path;
     const std::string digits = file.path.substr(file.path.find("shard-") + 6);
     const auto rank = static_cast<std::uint32_t>(std::stoul(digits));
-    std::vector<OwnedPiece> owned = owned_pieces(parameters, manifest.leaf_elements, plan.mesh.dp, rank / plan.mesh.dp, rank % plan.mesh.dp);
+    const auto owned = ownership.of(rank);
     std::uint64_t row = 0;
     for (const ReshardPiece& piece : file.pieces) {
       EXPECT_EQ(piece.row, row);

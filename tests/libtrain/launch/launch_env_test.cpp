@@ -61,12 +61,14 @@ TEST(LaunchEnv, ReadsTorchrunsVariables) {
 
 TEST(LaunchEnv, ReadsOurOwnLaunchersVariables) {
   Variables variables{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"},
-                      {"MASTER_PORT", "4001"}, {"TITAN_LAUNCHER_PID", "77"}, {"TITAN_RUN_ID", "ab"}, {"TITAN_MASTER_FD", "5"}};
+                      {"MASTER_PORT", "4001"}, {"TITAN_LAUNCHER_PID", "77"}, {"TITAN_RUN_ID", "ab"}, {"TITAN_MASTER_FD", "5"}, {"TITAN_THREADS_PER_RANK", "3"}};
   const auto first = read(variables);
   ASSERT_TRUE(first.ok() && first->has_value());
   EXPECT_EQ((*first)->source, "titan");
   EXPECT_EQ((*first)->run_id, "ab");
   EXPECT_EQ((*first)->master_fd, 5);
+  EXPECT_EQ((*first)->threads, 3);
+  EXPECT_EQ((*read(without(variables, "TITAN_LAUNCHER_PID")))->threads, 0) << "only our launcher decides for its ranks";
   const auto second = read(with(with(variables, "RANK", "1"), "LOCAL_RANK", "1"));
   ASSERT_TRUE(second.ok() && second->has_value());
   EXPECT_EQ((*second)->master_fd, -1) << "only rank 0 inherits the socket";

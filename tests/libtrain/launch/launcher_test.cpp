@@ -93,12 +93,12 @@ int count_of(const std::string& text, const std::string& part) {
 const std::string kForever = "exec sleep 600";
 
 TEST(Launcher, GivesEveryRankItsContract) {
-  Job job(2, "echo contract $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS $MKL_NUM_THREADS "
+  Job job(2, "echo contract $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS $MKL_NUM_THREADS $TITAN_THREADS_PER_RANK "
              "${MKL_CBWR:+cbwr} ${TITAN_RUN_ID:+id} fd=${TITAN_MASTER_FD:+set} same=$(test $PPID = $TITAN_LAUNCHER_PID && echo yes); "
              "test $MASTER_PORT -gt 0");
   EXPECT_EQ(job.wait(), 0) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("contract 0 2 0 2 127.0.0.1 3 3 cbwr id fd=set same=yes"));
-  EXPECT_THAT(job.output(), HasSubstr("contract 1 2 1 2 127.0.0.1 3 3 cbwr id fd= same=yes"));
+  EXPECT_THAT(job.output(), HasSubstr("contract 0 2 0 2 127.0.0.1 3 3 3 cbwr id fd=set same=yes"));
+  EXPECT_THAT(job.output(), HasSubstr("contract 1 2 1 2 127.0.0.1 3 3 3 cbwr id fd= same=yes"));
 }
 
 TEST(Launcher, HandsTheListeningSocketToRankZeroOnly) {

@@ -5,6 +5,7 @@
 #include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -383,6 +384,56 @@ TEST(DecideStart, ATorchRunIsNotAbandonedSilently) {
   EXPECT_TRUE(f.decide("never").ok());
   f.save(kOwn, 50);
   EXPECT_EQ(f.decide("auto")->step, 50u) << "a step of its own goes on";
+}
+
+/// Calls of Fs::stat that a decision makes in a folder of `steps` steps; those below the older ones are counted apart.
+struct Looks {
+  std::uint64_t all = 0, older = 0;
+};
+Looks looks_of(int steps, const std::string& resume) {
+  Folders f;
+  for (int step = 1; step <= steps; ++step) f.save(kOwn, static_cast<std::uint64_t>(step) * 10, "", static_cast<std::uint64_t>(step));
+  const std::string newest = kOwn + std::string("/") + ckpt::step_name(static_cast<std::uint64_t>(steps) * 10);
+  ckpt::testing::FailingFs counted(f.fs);
+  StartRequest request;
+  request.resume = resume;
+  request.checkpoint_dir = kOwn;
+  const auto start = decide_start(counted, request, {});
+  EXPECT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->path, newest);
+  EXPECT_TRUE(start->manifest && start->manifest->step == start->step) << "whoever loads it need not look again";
+  Looks looks;
+  for (const ckpt::testing::Call& call : counted.calls()) {
+    if (call.op != ckpt::testing::Op::kStat) continue;
+    ++looks.all;
+    if (call.path.find("/step-") != std::string::npos && call.path.find(newest) == std::string::npos) ++looks.older;
+  }
+  return looks;
+}
+
+TEST(DecideStart, OnlyTheStepThatIsTakenIsLookedAt) {
+  Folders f;
+  f.save(kOwn, 10);
+  const std::uint64_t files = ckpt::CheckpointReader::open(f.fs, std::string(kOwn) + "/step-00000010")->manifest().files.size();
+  const Looks one = looks_of(1, "auto"), many = looks_of(20, "auto");
+  EXPECT_EQ(many.older, 0u);
+  EXPECT_EQ(many.all, one.all) << "however many steps there are";
+  EXPECT_LE(one.all, files + 2) << "its members, its manifest, its pin";
+  EXPECT_EQ(looks_of(20, std::string(kOwn) + "/step-00000200").older, 0u) << "by name, too";
+}
+
+TEST(DecideStart, OlderStepsAreLookedAtAsFarAsNewerOnesAreDamaged) {
+  Folders f;
+  for (const std::uint64_t step : {10, 20, 30, 40}) f.save(kOwn, step, "", step);
+  for (const char* name : {"/step-00000040/manifest.json", "/step-00000030/train_state.json"}) ASSERT_TRUE(f.fs.remove_file(kOwn + std::string(name)).ok());
+  ckpt::testing::FailingFs counted(f.fs);
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  const auto start = decide_start(counted, request, {});
+  ASSERT_TRUE(start.ok()) << start.status().to_string();
+  EXPECT_EQ(start->step, 20u);
+  EXPECT_THAT(start->skipped, testing::ElementsAre(HasSubstr("step-00000040: "), HasSubstr("step-00000030: ")));
+  for (const ckpt::testing::Call& call : counted.calls()) EXPECT_EQ(call.path.find("step-00000010"), std::string::npos) << call.path;
 }
 
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {

@@ -63,9 +63,6 @@ Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>&
 }
 
 TEST(StoredSettings, WhatIsNoNumberIsNotKnown) {
-  EXPECT_EQ(stored_threads({{"isa", "x"}, {"threads_per_rank", "3"}}), 3);
-  for (const char* wrong : {"", "many", "3 ", "0", "-1", "4097", "99999999999999999999"}) EXPECT_EQ(stored_threads({{"threads_per_rank", wrong}}), 0) << wrong;
-  EXPECT_EQ(stored_threads({}), 0);
   EXPECT_EQ(stored_global_batch({{"training.global_batch_size", "16"}}), 16);
   EXPECT_EQ(stored_global_batch({{"training.global_batch_size", "many"}}), 0);
   EXPECT_EQ(stored_global_batch({}), 0);

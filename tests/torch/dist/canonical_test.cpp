@@ -102,7 +102,7 @@ Reduced reduce(const RunPlan& plan) {
       for (std::uint32_t m = block.hi; m-- > block.lo;)
         sums[i].insert(m, synthetic_gradient(p.name + (p.tied_head ? "/head" : ""), m, p.master.sizes()));
     }
-    const std::vector<OwnedGradient> owned = reduce_gradients(world, plan, kLeaf, stage, sums);
+    const std::vector<OwnedGradient> owned = reduce_gradients(world, plan, owners_of(plan), stage, sums);
     const double norm = global_grad_norm(world, plan, kLeaf, owned);
     const std::lock_guard lock(mutex);
     if (world.rank == 0) result.norm = norm;
@@ -172,9 +172,9 @@ TEST(ShareWeights, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         expected.init_weights(5);
         for (StageParameter& p : stage.parameters()) p.master.zero_();
         stage.refresh();
-        ShardedAdamW pieces(plan, kLeaf, world, stage, {}), values(plan, kLeaf, world, expected, {});
+        ShardedAdamW pieces(plan, owners_of(plan), world, stage, {}), values(plan, owners_of(plan), world, expected, {});
         for (std::size_t i = 0; i < pieces.states().size(); ++i) pieces.states()[i].param.copy_(values.states()[i].param);
-        share_weights(world, plan, kLeaf, stage);
+        share_weights(world, plan, owners_of(plan), stage);
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
           const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.master), floats(want.master))) << got.name << " on rank " << world.rank;

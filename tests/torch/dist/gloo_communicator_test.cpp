@@ -5,6 +5,8 @@
 #include <iostream>
 #include <numeric>
 
+#include "libtrain/dist/agree.h"
+#include "libtrain/dist/gather.h"
 #include "libtrain/dist/local_communicator.h"
 #include "tests/torch/dist/rank_group.h"
 
@@ -57,6 +59,41 @@ void check_point_to_point(Communicator& group, at::ScalarType type, std::int64_t
   for (int tag = 0; tag < 3; ++tag) REQUIRE(at::equal(incoming[tag], at::full({count}, left * 10 + tag, type)));
 }
 
+/// Bytes between two ranks, sums of integers, agreement and the gather to rank 0.
+void check_bytes(Communicator& group) {
+  const int size = group.size(), me = group.rank();
+  std::vector<std::int64_t> values{std::int64_t{1} << 60, me, 0};
+  group.sum(values);
+  REQUIRE(values == (std::vector<std::int64_t>{size * (std::int64_t{1} << 60), size * (size - 1) / 2, 0}));
+  const std::string large(3'000'000, 'x');
+  if (me == 0)
+    for (int peer = 1; peer < size; ++peer) group.send_bytes(large, peer, 3);
+  if (me != 0) {
+    std::string got(large.size(), '-');
+    group.recv_bytes(got, 0, 3);
+    REQUIRE(got == large);
+  }
+
+  REQUIRE(agree(group, ckpt::ok_status()).ok());
+  for (int bad = 0; bad < size; ++bad) {
+    ckpt::Status mine = me >= bad ? ckpt::incompatible("of rank " + std::to_string(me)).with_hint("h") : ckpt::ok_status();
+    mine.causes = {"one", ""};
+    if (mine.ok()) mine.causes.clear();
+    const ckpt::Status all = agree(group, mine);
+    REQUIRE(all.code == ckpt::Code::kIncompatible && all.hint == "h" && all.causes == (std::vector<std::string>{"one", ""}));
+    REQUIRE(all.message == "of rank " + std::to_string(bad) + (me == bad ? "" : " (rank " + std::to_string(bad) + ")"));
+  }
+
+  std::vector<std::string> gathered;
+  const auto of = [](int rank) { return std::string(rank == 1 ? 5'000'000 : rank * 10, static_cast<char>('a' + rank)); };
+  gather_to_root(group, of(me), [&](int rank, std::string_view bytes) {
+    REQUIRE(rank == static_cast<int>(gathered.size()));
+    gathered.emplace_back(bytes);
+  });
+  REQUIRE(gathered.size() == (me == 0 ? static_cast<std::size_t>(size) : 0));
+  for (std::size_t rank = 0; rank < gathered.size(); ++rank) REQUIRE(gathered[rank] == of(static_cast<int>(rank)));
+}
+
 void check_group(Communicator& group) {
   const int size = group.size(), me = group.rank();
   for (at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble, at::kLong}) {
@@ -86,6 +123,7 @@ void check_group(Communicator& group) {
     REQUIRE(group.broadcast(me == root ? "" : "ignored", root).empty());
   }
   group.barrier();
+  check_bytes(group);
   if (size > 1) {
     check_point_to_point(group, at::kFloat, 1000);
     check_point_to_point(group, at::kBFloat16, 33);
@@ -193,6 +231,14 @@ TEST(LocalCommunicator, CopiesAndReturnsItsOwn) {
   at::Tensor tensor = at::ones({2});
   EXPECT_THROW(local.send(tensor, 0, 1), std::invalid_argument);
   EXPECT_THROW(local.recv(tensor, 0, 1), std::invalid_argument);
+  EXPECT_THROW(local.send_bytes("x", 0, 1), std::invalid_argument);
+  std::string bytes(1, '-');
+  EXPECT_THROW(local.recv_bytes(bytes, 0, 1), std::invalid_argument);
+  std::vector<std::int64_t> values{7};
+  local.sum(values);
+  EXPECT_EQ(values.front(), 7);
+  EXPECT_EQ(agree(local, ckpt::failed("alone")).message, "alone");
+  gather_to_root(local, "z", [](int rank, std::string_view mine) { EXPECT_TRUE(rank == 0 && mine == "z"); });
 }
 
 }  // namespace

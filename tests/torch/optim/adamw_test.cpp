@@ -28,7 +28,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
   run_ranks(plan.mesh, [&](World& world) {
     Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(3);
-    ShardedAdamW optimizer(plan, kLeaf, world, stage, {});
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     for (std::uint64_t step = 1; step <= 3; ++step) {
       std::vector<OwnedGradient> grads;
       for (const auto& state : optimizer.states()) {
@@ -39,7 +39,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
       }
       optimizer.step(grads, 1e-2, scale, step);
     }
-    share_weights(world, plan, kLeaf, stage);
+    share_weights(world, plan, owners_of(plan), stage);
     const std::lock_guard lock(mutex);
     for (const StageParameter& p : stage.parameters()) result[p.name] = floats(p.master);
   });
@@ -85,10 +85,10 @@ TEST(AdamW, RefusesGradientsOfOtherPieces) {
   run_ranks(plan.mesh, [&](World& world) {
     Stage stage(plan, 0, kSeqLen);
     stage.init_weights(1);
-    ShardedAdamW optimizer(plan, kLeaf, world, stage, {});
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     std::vector<OwnedGradient> none;
     EXPECT_THROW(optimizer.step(none, 1e-3, 1, 1), std::logic_error);
-    EXPECT_THROW(ShardedAdamW(plan, 1000, world, stage, {}), std::invalid_argument) << "1000 is no multiple of 16";
+    EXPECT_THROW(ShardedAdamW(plan, owners_of(plan, 1000), world, stage, {}), std::invalid_argument) << "1000 is no multiple of 16";
   });
 }
 
@@ -114,7 +114,8 @@ TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
     const RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
     run_ranks(plan.mesh, [&](World& world) {
       std::vector<OwnedGradient> grads;
-      for (const ckpt::OwnedPiece& piece : ckpt::owned_pieces(plan.parameters, kLeaf, plan.mesh.dp, world.stage, world.dp_rank)) {
+      const ckpt::Ownership owners = owners_of(plan);
+      for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
         const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
         grads.push_back({piece, at::zeros({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))})});
       }

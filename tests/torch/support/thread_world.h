@@ -1,5 +1,6 @@
 #pragma once
 // Ranks as threads of one process: a Communicator over shared memory, to test layouts without sockets.
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -113,6 +114,25 @@ class ThreadCommunicator final : public train::Communicator {
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
     return std::make_unique<Receive>(*group_, tensor, src, rank_, tag);
   }
+  void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override {
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+    std::copy(bytes.begin(), bytes.end(), static_cast<char*>(tensor.data_ptr()));
+    group_->post(rank_, dst, tag, std::move(tensor));
+  }
+  void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override {
+    const at::Tensor value = group_->take(src, rank_, tag);
+    if (value.numel() != static_cast<std::int64_t>(bytes.size())) throw train::CommError("recv_bytes: sizes disagree");
+    const char* from = static_cast<const char*>(value.const_data_ptr());
+    std::copy(from, from + bytes.size(), bytes.begin());
+  }
+  void sum(std::span<std::int64_t> values) override {
+    const std::vector<std::int64_t> mine(values.begin(), values.end());
+    group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
+      std::ranges::fill(values, 0);
+      for (const void* other : all)
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] += (*static_cast<const std::vector<std::int64_t>*>(other))[i];
+    });
+  }
   std::vector<std::string> all_gather(const std::string& bytes) override {
     std::vector<std::string> result;
     group_->exchange(rank_, &bytes, [&](const std::vector<const void*>& all) {
@@ -154,7 +174,8 @@ class ThreadCommunicator final : public train::Communicator {
 inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::World&)>& body) {
   const int dp = static_cast<int>(mesh.dp), pp = static_cast<int>(mesh.pp), size = dp * pp;
   const auto all = std::make_shared<ThreadGroup>(size);
-  std::vector<std::shared_ptr<ThreadGroup>> groups{all}, by_stage, by_dp;
+  const auto io = std::make_shared<ThreadGroup>(size);
+  std::vector<std::shared_ptr<ThreadGroup>> groups{all, io}, by_stage, by_dp;
   for (int s = 0; s < pp; ++s) groups.push_back(by_stage.emplace_back(std::make_shared<ThreadGroup>(dp)));
   for (int r = 0; r < dp; ++r) groups.push_back(by_dp.emplace_back(std::make_shared<ThreadGroup>(pp)));
 
@@ -169,6 +190,7 @@ inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::Wo
         world.all = std::make_unique<ThreadCommunicator>(all, rank);
         world.dp = std::make_unique<ThreadCommunicator>(by_stage[world.stage], world.dp_rank);
         world.pp = std::make_unique<ThreadCommunicator>(by_dp[world.dp_rank], world.stage);
+        world.io = std::make_unique<ThreadCommunicator>(io, rank);
         body(world);
       } catch (...) {
         {

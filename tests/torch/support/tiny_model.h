@@ -12,6 +12,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "libtrain/dist/canonical.h"
 #include "libtrain/model/runtime.h"
@@ -57,6 +58,8 @@ inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layo
 }
 
 /// Exact equality of two lists of numbers, NaN included.
+inline ckpt::Ownership owners_of(const train::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) { return {plan.parameters, leaf_elements, plan.mesh}; }
+
 template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
@@ -125,7 +128,8 @@ inline Trace train_model(const train::RunPlan& plan, std::uint64_t steps, double
     const train::Node block = train::dp_block(count, plan.mesh.dp, world.dp_rank);
     train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
-    train::ShardedAdamW optimizer(plan, kLeaf, world, stage, {});
+    const ckpt::Ownership owners = owners_of(plan);
+    train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       std::vector<train::TreeSum> sums = make_sums(world, plan, stage);
@@ -137,10 +141,10 @@ inline Trace train_model(const train::RunPlan& plan, std::uint64_t steps, double
         const at::Tensor loss = run_micro_batch(world, plan, stage, step, micro_batch, sums);
         if (loss.defined()) loss_row[micro_batch] = train::ordered_sum(loss);
       }
-      auto grads = train::reduce_gradients(world, plan, kLeaf, stage, sums);
+      auto grads = train::reduce_gradients(world, plan, owners, stage, sums);
       norms.push_back(train::global_grad_norm(world, plan, kLeaf, grads));
       optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
-      train::share_weights(world, plan, kLeaf, stage);
+      train::share_weights(world, plan, owners, stage);
       world.all->all_reduce_sum(loss_row);
       losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
                        static_cast<double>(plan.batch.tokens_per_step()));

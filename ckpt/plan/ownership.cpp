@@ -1,0 +1,110 @@
+#include "ckpt/plan/ownership.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace titan::ckpt {
+namespace {
+
+std::atomic<std::uint64_t> work{0};
+
+/// Fills `parts` ranges from the left, each up to `bound` elements (not less than any leaf), and calls take(part, run, first, count)
+/// for the leaves of each run that a range gets. False when the ranges do not suffice.
+template <typename Take>
+bool deal(std::span<const LeafRun> runs, std::uint64_t bound, std::uint32_t parts, const Take& take) {
+  std::uint32_t part = 0;
+  std::uint64_t sum = 0, steps = 0;
+  bool enough = parts > 0 || runs.empty();
+  for (std::size_t run = 0; run < runs.size() && enough; ++run) {
+    for (std::uint64_t done = 0; done < runs[run].count && enough; ++steps) {
+      const std::uint64_t fit = std::min(runs[run].count - done, (bound - sum) / runs[run].size);
+      if (fit == 0) {
+        enough = ++part < parts;
+        sum = 0;
+        continue;
+      }
+      take(part, run, done, fit);
+      done += fit;
+      sum += fit * runs[run].size;
+    }
+  }
+  work += steps + runs.size();
+  return enough;
+}
+
+/// The least bound with which `parts` ranges suffice.
+std::uint64_t smallest_bound(std::span<const LeafRun> runs, std::uint32_t parts) {
+  std::uint64_t largest = 0, total = 0;
+  for (const LeafRun& run : runs) {
+    std::uint64_t elements = 0;
+    if (run.count > 0) largest = std::max(largest, run.size);
+    if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total)) total = ~std::uint64_t{0};
+  }
+  // The answer lies between a fair share, or the largest leaf, and everything in one range.
+  std::uint64_t low = std::max(largest, total / parts), high = total;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (deal(runs, middle, parts, [](auto...) {})) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts) {
+  if (parts == 0) return {};
+  std::vector<LeafRange> ranges(parts);
+  deal(runs, smallest_bound(runs, parts), parts, [&](std::uint32_t part, std::size_t, std::uint64_t, std::uint64_t count) { ranges[part].count += count; });
+  for (std::uint32_t part = 1; part < parts; ++part) ranges[part].first = ranges[part - 1].end();
+  return ranges;
+}
+
+Ownership::Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh)
+    : leaf_elements_(leaf_elements), mesh_(mesh), first_(1, 0) {
+  struct Place {
+    std::uint32_t parameter;
+    std::uint64_t first;  // leaf of the run
+  };
+  std::vector<std::vector<LeafRun>> runs(mesh.pp);
+  std::vector<std::vector<Place>> places(mesh.pp);
+  for (std::uint32_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].stage >= mesh.pp) continue;
+    const auto add = [&](std::uint64_t first, LeafRun run) {
+      if (run.count == 0) return;
+      runs[parameters[i].stage].push_back(run);
+      places[parameters[i].stage].push_back({i, first});
+    };
+    const LeafGrid grid = parameters[i].grid(leaf_elements);
+    const std::uint64_t full = grid.elements / leaf_elements;
+    add(0, {full, leaf_elements});
+    add(full, {grid.count() - full, grid.elements % leaf_elements});
+  }
+  for (std::uint32_t stage = 0; stage < mesh.pp; ++stage) {
+    std::uint32_t rank = 0;
+    const auto take = [&](std::uint32_t part, std::size_t run, std::uint64_t first, std::uint64_t count) {
+      for (; rank < part; ++rank) first_.push_back(pieces_.size());
+      const Place& place = places[stage][run];
+      OwnedPiece* last = pieces_.size() > first_.back() ? &pieces_.back() : nullptr;
+      if (last && last->parameter == place.parameter) {
+        last->leaves.count += count;  // the short leaf behind the full ones
+      } else {
+        pieces_.push_back({place.parameter, {place.first + first, count}});
+      }
+    };
+    if (mesh.dp > 0) deal(runs[stage], smallest_bound(runs[stage], mesh.dp), mesh.dp, take);
+    for (; rank < mesh.dp; ++rank) first_.push_back(pieces_.size());
+  }
+}
+
+std::span<const OwnedPiece> Ownership::of(std::uint32_t rank) const {
+  if (rank + std::size_t{1} >= first_.size()) return {};
+  return std::span(pieces_).subspan(first_[rank], first_[rank + 1] - first_[rank]);
+}
+
+std::uint64_t partition_work() { return work; }
+
+}  // namespace titan::ckpt

@@ -1,0 +1,49 @@
+#pragma once
+// Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per data-parallel rank.
+// Pure arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large model has millions.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ckpt/model/tensor_meta.h"
+
+namespace titan::ckpt {
+
+/// `count` leaves of `size` elements, one behind the other.
+struct LeafRun {
+  std::uint64_t count = 0;
+  std::uint64_t size = 0;  ///< not 0
+};
+
+/// Cuts a row of leaves into `parts` contiguous ranges (possibly empty) minimising the largest sum of sizes; ranges are filled
+/// greedily from the left up to that bound. Returns `parts` ranges that cover all leaves.
+std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts);
+
+/// Leaves of one parameter.
+struct OwnedPiece {
+  std::uint32_t parameter = 0;
+  LeafRange leaves;
+  bool operator==(const OwnedPiece&) const = default;
+};
+
+/// What every rank of a mesh owns. It is worked out once per process, for all stages and ranks together, and kept.
+class Ownership {
+ public:
+  Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh);
+
+  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a rank beyond the mesh.
+  std::span<const OwnedPiece> of(std::uint32_t rank) const;
+  std::uint64_t leaf_elements() const { return leaf_elements_; }
+  const Mesh& mesh() const { return mesh_; }
+
+ private:
+  std::uint64_t leaf_elements_;
+  Mesh mesh_;
+  std::vector<OwnedPiece> pieces_;   // by rank
+  std::vector<std::size_t> first_;   // of each rank's pieces, and the end
+};
+
+/// Runs and ranges that partitions of this process have looked at so far: what the bench of scale bounds.
+std::uint64_t partition_work();
+
+}  // namespace titan::ckpt

@@ -1,0 +1,41 @@
+#include "libtrain/start/threads.h"
+
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+namespace titan::train {
+
+std::optional<int> stored_threads(const ckpt::Settings& environment) {
+  constexpr int kMost = 1 << 16;
+  for (const auto& [key, value] : environment) {
+    if (key != "threads_per_rank") continue;
+    int count = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+    if (error == std::errc{} && end == value.data() + value.size() && count >= 1 && count <= kMost) return count;
+  }
+  return std::nullopt;
+}
+
+int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks) {
+  if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
+  if (stored) return *stored;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::max(1, cores / std::max(1, local_ranks));
+}
+
+int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks) {
+  std::optional<int> stored;
+  auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for")) : start_request(config, resume);
+  if (request.ok()) {
+    request->look = ckpt::Look::kManifest;
+    const auto start = decide_start(fs, *request, {});
+    if (start.ok() && start->mode == StartMode::kResume) {
+      const auto state = ckpt::CheckpointReader::known(fs, start->path, *start->manifest).train_state();
+      if (state.ok()) stored = stored_threads(state->environment);
+    }
+  }
+  return threads_per_rank(config, stored, local_ranks);
+}
+
+}  // namespace titan::train

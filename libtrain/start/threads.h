@@ -1,0 +1,19 @@
+#pragma once
+// How many threads a rank computes with. It is decided before the rank's libraries are loaded for good, so before ranks can talk.
+#include <optional>
+#include <string>
+
+#include "libtrain/start/decide.h"
+
+namespace titan::train {
+
+/// What the environment of a checkpoint says; nothing where it says nothing, or no number from 1 to 65536.
+std::optional<int> stored_threads(const ckpt::Settings& environment);
+
+/// job.threads_per_rank, else `stored`, else cores / local ranks.
+int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks);
+
+/// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at: every rank may ask.
+int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks);
+
+}  // namespace titan::train

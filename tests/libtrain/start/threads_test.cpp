@@ -1,0 +1,59 @@
+#include "libtrain/start/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::testing::MemFs;
+
+ckpt::Settings says(const std::string& value) { return {{"isa", "avx2"}, {"threads_per_rank", value}}; }
+
+TEST(Threads, WhatACheckpointSaysIsANumberOrNothing) {
+  EXPECT_EQ(stored_threads(says("3")), 3);
+  EXPECT_EQ(stored_threads({{"isa", "avx2"}}), std::nullopt);
+  for (const char* nonsense : {"", "many", "3x", "0", "-1", "99999999999999999999", "65537"}) EXPECT_EQ(stored_threads(says(nonsense)), std::nullopt) << nonsense;
+}
+
+TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
+  Config config;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1), cores);
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1000), 1);
+  EXPECT_EQ(threads_per_rank(config, 3, 1000), 3);
+  config.job.threads_per_rank = 2;
+  EXPECT_EQ(threads_per_rank(config, 3, 1000), 2);
+}
+
+TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {
+  MemFs memory;
+  for (const std::uint64_t step : {10, 20}) {
+    ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(ckpt::testing::small_model(), {1, 2, 1}, 64, step);
+    snapshot.train.environment = says(std::to_string(step));
+    ASSERT_TRUE(ckpt::testing::save(memory, "/run/checkpoint", snapshot, step).ok());
+  }
+  Config config;
+  config.job.dump_folder = "/run";
+  ckpt::testing::FailingFs fs(memory);
+  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);
+  EXPECT_EQ(fs.count(ckpt::testing::Op::kStat), 0u);
+  for (const ckpt::testing::Call& call : fs.calls()) EXPECT_EQ(call.path.find("shard-"), std::string::npos) << call.path;
+  EXPECT_EQ(choose_threads(fs, config, "never", 1000), 1);
+  EXPECT_EQ(choose_threads(fs, config, "/run/checkpoint/step-00000020", 1000), 20);
+  // With weights to begin from, a step of the run is still what it goes on with.
+  config.checkpoint.initial_load_path = "/gone";
+  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);
+  config.job.threads_per_rank = 5;
+  fs.clear_calls();
+  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 5);
+  EXPECT_TRUE(fs.calls().empty());
+}
+
+}  // namespace
+}  // namespace titan::train
