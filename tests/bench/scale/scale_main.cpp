@@ -1,0 +1,98 @@
+// titan-bench-scale: what rank 0 (one core) and a plain rank spend on the plan, the commit and the start of jobs that this machine could
+// never run. Holes stand for tensor bytes and memory for the file system, so that what is timed is this program's own work.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
+#include "ckpt/io/virtual_model.h"
+#include "libtrain/start/preview.h"
+#include "libtrain/start/start_word.h"
+#include "tests/bench/scale/simulation.h"
+#include "tests/support/failing_fs.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kDir = "/run/checkpoint";
+
+template <typename T>
+T take(ckpt::Result<T> result) {
+  if (result.ok()) return std::move(*result);
+  std::fprintf(stderr, "error: %s\n", result.status().to_string().c_str());
+  std::exit(1);
+}
+
+/// Runs `body` and adds the seconds that it took.
+template <typename Body>
+auto timed(double& seconds, const Body& body) {
+  struct Stop {
+    double& seconds;
+    Clock::time_point start = Clock::now();
+    ~Stop() { seconds += std::chrono::duration<double>(Clock::now() - start).count(); }
+  } stop{seconds};
+  return body();
+}
+
+void measure(const Scale& scale) {
+  ckpt::testing::MemFs memory(std::uint64_t{1} << 50);
+  ckpt::Snapshot snapshot = make_snapshot(scale, 1000);
+  const int ranks = static_cast<int>(snapshot.mesh.world());
+  double plan = 0, model = 0, gather = 0, commit = 0, decide = 0, word_seconds = 0, other = 0;
+
+  timed(plan, [&] { snapshot.ownership = ckpt::ownership_of(snapshot); });
+  const std::string tmp = timed(plan, [&] { return take(ckpt::begin_save(memory, kDir, snapshot, "a")); });
+  // As a run does: model.h5 is built beside the first shard of the first save, and its bytes are kept.
+  timed(model, [&] { take(ckpt::make_virtual_file(ckpt::virtual_tensors(snapshot))); });
+  Post post(ranks);
+  std::vector<ckpt::RankReceipt> receipts;
+  play_gather(post, [&](int rank) { return ckpt::encode_receipt(take(play_write(memory, tmp, snapshot, static_cast<std::uint32_t>(rank)))); },
+              [&](int, std::string_view bytes) { timed(gather, [&] { receipts.push_back(take(ckpt::decode_receipt(bytes))); }); });
+  const ckpt::Published published = timed(commit, [&] { return take(ckpt::commit_save(memory, kDir, tmp, snapshot, receipts)); });
+  receipts.clear();
+
+  train::Config config;
+  config.job.dump_folder = "/run";
+  ckpt::testing::FailingFs counted(memory);
+  const train::StartRequest request = take(train::start_request(config, "auto"));
+  train::StartDecision decision = timed(decide, [&] { return take(train::decide_start(memory, request, {})); });
+  (void)take(train::decide_start(counted, request, {}));
+  const std::string word = timed(word_seconds, [&] {
+    const auto texts = take(train::json_texts(ckpt::CheckpointReader::known(memory, decision.path, *decision.manifest)));
+    return train::encode_start({decision, texts});
+  });
+  timed(other, [&] {
+    train::StartWord heard = take(train::decode_start(word));
+    take(train::read_stored(ckpt::CheckpointReader::known(memory, heard.decision.path, std::move(*heard.decision.manifest), std::move(heard.json))));
+  });
+
+  double pass = 0;
+  {
+    // The step before, as long as the one just saved; then a pass that deletes it.
+    take(play_save(memory, kDir, make_snapshot(scale, 500)));
+    ckpt::Retention retention(memory, {kDir, 1, {}, [](const std::string&) {}, [](const std::string& problem) { std::fprintf(stderr, "%s\n", problem.c_str()); }});
+    for (const std::uint64_t step : {500, 1000}) retention.judge(step, ckpt::Verdict::kProved);
+    timed(pass, [&] { retention.pass(); });
+  }
+  const Traffic &root = post.traffic(0), &plain = post.traffic(1);
+  std::printf("| %-16s | %6d | %7.3f | %7.3f | %7.3f | %8.3f | %7.3f | %7.3f | %7.3f | %7.3f | %6zu | %6llu | %8.2f | %9.4f |\n", scale.name().c_str(), ranks, plan, model, gather, commit,
+              decide, word_seconds, other, pass, decision.manifest->files.size(), static_cast<unsigned long long>(counted.count(ckpt::testing::Op::kStat)),
+              static_cast<double>(root.bytes_in) / 1e6, static_cast<double>(plain.bytes_out) / 1e6);
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace titan::bench
+
+int main(int argc, char** argv) {
+  std::printf("Seconds on one core; rank 0 unless said otherwise.\n\n");
+  std::printf("| layout           |  ranks |    plan | model.h5 | receipts |  commit | decide |    word | a rank | retain | files |  stats | MB to 0 | MB of one |\n");
+  std::printf("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const titan::bench::Scale& scale : titan::bench::scales())
+    if (argc < 2 || scale.name().find(argv[1]) != std::string::npos) titan::bench::measure(scale);
+  return 0;
+}

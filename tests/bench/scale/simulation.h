@@ -1,0 +1,58 @@
+#pragma once
+// A job of up to 10,000 ranks played by one process on the memory file system: who owns what, receipts without tensor bytes, messages
+// between ranks. Real are the plan, the commit, the start and the retention: the code that runs on rank 0 and in between.
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ckpt/io/writer.h"
+#include "libtrain/dist/communicator.h"
+
+namespace titan::bench {
+
+struct Scale {
+  const char* model;  ///< "8B", "70B", "405B": Llama 3
+  std::uint32_t pp, dp;
+  std::string name() const { return std::string(model) + ", " + std::to_string(pp) + " x " + std::to_string(dp); }
+};
+/// The layouts that the bench measures, smallest first.
+std::vector<Scale> scales();
+
+/// A whole model with its stages assigned, at `step`.
+ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step);
+
+/// What write_rank() returns for `rank`, with files that are holes and digests that are made up.
+ckpt::Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, std::uint32_t rank);
+
+/// Plays all ranks through begin, write and commit. Returns the step's folder.
+ckpt::Result<std::string> play_save(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot);
+
+/// What one rank sent and received.
+struct Traffic {
+  std::uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0, largest = 0;
+};
+
+/// Ranks that talk in one direction only: each is played to its end before the next, senders first.
+class Post {
+ public:
+  explicit Post(int size) : traffic_(static_cast<std::size_t>(size)) {}
+  int size() const { return static_cast<int>(traffic_.size()); }
+  std::unique_ptr<train::Communicator> rank(int rank);
+  const Traffic& traffic(int rank) const { return traffic_[static_cast<std::size_t>(rank)]; }
+  bool all_delivered() const { return mail_.empty(); }
+
+ private:
+  friend class PostRank;
+  std::vector<Traffic> traffic_;
+  std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::string>> mail_;
+};
+
+/// Gathers bytes_of(rank) of every rank of `post` on rank 0.
+void play_gather(Post& post, const std::function<std::string(int)>& bytes_of, const std::function<void(int, std::string_view)>& take);
+
+}  // namespace titan::bench
