@@ -14,11 +14,14 @@ const ComponentEntry* Manifest::component(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<std::uint32_t> Manifest::find(std::string_view name) const {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].meta.name == name) return static_cast<std::uint32_t>(i);
-  }
-  return std::nullopt;
+ParameterIndex::ParameterIndex(const Manifest& manifest) {
+  by_name_.reserve(manifest.parameters.size());
+  for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) by_name_.emplace(manifest.parameters[i].meta.name, i);
+}
+
+std::optional<std::uint32_t> ParameterIndex::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
 const StoredTensor* Manifest::stored(const TensorRef& ref) const {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ckpt/base/hash.h"
@@ -97,12 +99,21 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   const ComponentEntry* component(std::string_view name) const;
-  /// Index of the parameter called `name`, or nullopt.
-  std::optional<std::uint32_t> find(std::string_view name) const;
   /// The stored tensor of `ref`, or nullptr when it is absent.
   const StoredTensor* stored(const TensorRef& ref) const;
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
   bool uses(Codec codec) const;                         ///< whether any piece is stored so
+};
+
+/// Parameters by name: built once for many questions, of models with tens of thousands of tensors. The manifest must outlive it unchanged.
+class ParameterIndex {
+ public:
+  explicit ParameterIndex(const Manifest& manifest);
+  /// Index of the parameter called `name`, or nullopt.
+  std::optional<std::uint32_t> find(std::string_view name) const;
+
+ private:
+  std::unordered_map<std::string_view, std::uint32_t> by_name_;
 };
 
 /// Digest of a tensor from its leaf digests in order.

@@ -140,13 +140,18 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   std::vector<ckpt::RankReceipt> receipts;  // on rank 0 only
   gather_to_root(io, ckpt::encode_receipt(*receipt), [&](int rank, std::string_view bytes) {
     auto decoded = ckpt::decode_receipt(bytes);
-    if (decoded.ok()) receipts.push_back(std::move(*decoded));
-    else if (status.ok()) status = decoded.status().wrapped("rank " + std::to_string(rank));
+    if (decoded.ok()) {
+      receipts.push_back(std::move(*decoded));
+    } else if (status.ok()) {
+      status = ckpt::failed(decoded.status().message).wrapped("rank " + std::to_string(rank));
+    }
   });
 
   SaveReport report;
   if (world_.rank == 0) {
-    if (status.ok()) {
+    if (!status.ok()) {
+      status = give_up(std::move(status), snapshot, tmp);
+    } else {
       auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts, {damaged_.count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {
         report.path = published->path;
@@ -168,8 +173,9 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
 
 Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const {
   const ckpt::Manifest& manifest = reader.manifest();
+  const ckpt::ParameterIndex by_name(manifest);
   const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
-    const auto index = manifest.find(name);
+    const auto index = by_name.find(name);
     if (!index) return ckpt::incompatible("the checkpoint has no parameter " + name + "; the model of the config does");
     const ckpt::ParameterRecord& found = manifest.parameters[*index];
     const std::vector<std::uint64_t> want(tensor.sizes().begin(), tensor.sizes().end());

@@ -141,7 +141,7 @@ Loaded load(Fs& fs, const std::string& path, const Snapshot& snapshot) {
   if (!lr.ok() || !data.ok() || !train.ok()) return Loaded::kError;
   bool right = *lr == snapshot.lr && *data == snapshot.data && *train == snapshot.train && reader->manifest().step == snapshot.train.step;
   for (std::uint32_t i = 0; i < snapshot.parameters.size(); ++i) {
-    const auto found = reader->manifest().find(snapshot.parameters[i].name);
+    const auto found = ckpt::ParameterIndex(reader->manifest()).find(snapshot.parameters[i].name);
     if (!found) return Loaded::kError;
     for (const std::string slot : {"", kExpAvg, kExpAvgSq}) {
       const LeafRange all{0, snapshot.parameters[i].grid(snapshot.leaf_elements).count()};

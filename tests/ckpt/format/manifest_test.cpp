@@ -98,8 +98,9 @@ TEST(Manifest, TheIdCoversStateAndNothingElse) {
 
 TEST(Manifest, FindsTensorsByNameAndRef) {
   const Manifest manifest = testing::small_manifest();
-  EXPECT_EQ(manifest.find("norm.weight"), 1u);
-  EXPECT_EQ(manifest.find("norm"), std::nullopt);
+  const ParameterIndex index(manifest);
+  EXPECT_EQ(index.find("norm.weight"), 1u);
+  EXPECT_EQ(index.find("norm"), std::nullopt);
   EXPECT_EQ(manifest.stored({1, ""}), &*manifest.parameters[1].model);
   EXPECT_EQ(manifest.stored({1, kExpAvgSq}), &manifest.parameters[1].slots[1].tensor);
   EXPECT_EQ(manifest.stored({1, "momentum"}), nullptr);

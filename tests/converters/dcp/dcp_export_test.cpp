@@ -51,9 +51,10 @@ TEST_F(DcpExport, ReadsBackWithEveryByteAndAllThatAResumeNeeds) {
   const Result<ImportPlan> back = foreign.plan({});
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   const ckpt::Manifest& manifest = source_->manifest();
+  const ckpt::ParameterIndex by_name(manifest);
   std::size_t compared = 0;
   for (const TensorPlan& tensor : back->tensors) {
-    const auto index = manifest.find(back->parameters[tensor.ref.index].name);
+    const auto index = by_name.find(back->parameters[tensor.ref.index].name);
     ASSERT_TRUE(index);
     const ckpt::TensorRef ref{*index, tensor.ref.slot};
     const ckpt::LeafGrid grid = manifest.parameters[*index].meta.grid(manifest.leaf_elements);

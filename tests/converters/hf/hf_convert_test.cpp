@@ -39,7 +39,7 @@ void expect_same(const RawTensors& a, const RawTensors& b) {
 }
 
 float element(const CheckpointReader& checkpoint, const std::string& name, std::size_t index) {
-  const auto found = checkpoint.manifest().find(name);
+  const auto found = ckpt::ParameterIndex(checkpoint.manifest()).find(name);
   EXPECT_TRUE(found) << name;
   const auto& record = checkpoint.manifest().parameters[*found];
   std::vector<float> values(ckpt::element_count(record.meta.shape));
