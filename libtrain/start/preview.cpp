@@ -11,7 +11,6 @@
 namespace titan::train {
 namespace {
 
-constexpr int kMostThreads = 4096;  // as job.threads_per_rank
 
 Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inputs, StartPreview& preview) {
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));

@@ -1,20 +1,16 @@
 #include "libtrain/start/threads.h"
 
 #include <algorithm>
-#include <charconv>
 #include <thread>
+
+#include "libtrain/config/stored_number.h"
 
 namespace titan::train {
 
 std::optional<int> stored_threads(const ckpt::Settings& environment) {
-  constexpr int kMost = 1 << 16;
-  for (const auto& [key, value] : environment) {
-    if (key != "threads_per_rank") continue;
-    int count = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
-    if (error == std::errc{} && end == value.data() + value.size() && count >= 1 && count <= kMost) return count;
-  }
-  return std::nullopt;
+  constexpr int kMost = 4096;  // as job.threads_per_rank
+  const auto count = stored_number<int>(ckpt::setting(environment, "threads_per_rank"));
+  return count && *count >= 1 && *count <= kMost ? count : std::nullopt;
 }
 
 int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks) {
