@@ -1,5 +1,7 @@
 #include "ckpt/io/recover.h"
 
+#include <algorithm>
+
 #include "ckpt/io/note_lock.h"
 #include "ckpt/io/run_folder.h"
 
@@ -56,6 +58,12 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
   if (!entries.ok()) {
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
     return problems;
+  }
+  // Dead processes may have renamed without a sync: those names have to last before what they replaced or were deleting goes.
+  if (clean && std::any_of(entries->begin(), entries->end(), is_leftover)) {
+    const Status synced = fs.sync_dir(folder);
+    clean = synced.ok();
+    if (!clean) problems.push_back("cannot recover " + folder + ": " + one_line(synced));
   }
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(folder, entry.name);

@@ -129,9 +129,13 @@ std::vector<RetainedStep> Retention::look() {
     options_.problem(one_line(entries.status()));
     return steps;
   }
+  Status synced;
+  // The rename of an earlier deletion has to last before what it moved is taken apart.
+  if (std::any_of(entries->begin(), entries->end(), is_trash)) synced = fs_.sync_dir(options_.folder);
+  if (!synced.ok()) options_.problem("cannot remove what an earlier deletion left: " + one_line(synced));
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
-    if (is_trash(entry)) {
+    if (is_trash(entry) && synced.ok()) {
       if (const Status removed = remove_tree(fs_, path); !removed.ok()) options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);

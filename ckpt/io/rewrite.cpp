@@ -139,6 +139,8 @@ struct Rewrite::Impl {
   Status replace() {
     const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
+    // What takes the old one in must not vanish in a crash.
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
     const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
     const Status moved = move(fresh, temporary->fresh(), names.dst);

@@ -55,6 +55,10 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
 // What was moved aside is somebody's only copy until DST is seen.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
+  const bool empty = fs_.stat(aside_).status().code == Code::kNotFound && fs_.stat(fresh_).status().code == Code::kNotFound;
+  if (empty) return ok_status();
+  // The dead tool may have renamed or exchanged without a sync: DST has to last before what it replaced goes.
+  TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
   TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_));
   return remove_tree(fs_, fresh_);
 }
