@@ -1,0 +1,98 @@
+#pragma once
+// CrashFs: an Fs over a Disk that keeps a log of everything that a crash may undo.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "tests/crash/disk.h"
+
+namespace titan::crash {
+
+/// In folder `dir` the name `name` leads to `target` from now on; kNoInode: the name is gone.
+struct NameEffect {
+  Inode dir = kNoInode;
+  std::string name;
+  Inode target = kNoInode;
+};
+
+/// One call that changed something or made something durable.
+struct LoggedCall {
+  enum class Kind {
+    kWrite,     ///< `data` at `offset` of file `inode`
+    kTruncate,  ///< file `inode` has `offset` bytes now
+    kSyncFile,  ///< `synced` is durable
+    kName,      ///< `effects`, all or none
+    kSyncDir,   ///< the names in folder `inode` are durable
+    kMark,      ///< `text` was announced; promises begin here
+  };
+  Kind kind = Kind::kMark;
+  Inode inode = kNoInode;
+  std::uint64_t offset = 0;
+  std::uint32_t host = 0;  ///< whose memory the change lies in until that host syncs
+  std::shared_ptr<const std::string> data;
+  std::shared_ptr<Blob> synced;
+  std::vector<NameEffect> effects;
+  bool rename = false;  ///< of kName: a rename or an exchange
+  std::string text;     ///< for people
+};
+
+/// What a file system of the kind under test cannot do.
+struct FsLimits {
+  bool exchange = true;
+  bool link = true;
+};
+
+/// Not for several threads at once, but from one after the other. Locks die with the CrashFs.
+class CrashFs final : public ckpt::Fs {
+ public:
+  explicit CrashFs(Disk disk, FsLimits limits = {});
+  ~CrashFs() override;
+
+  /// The log begins; until then nothing is kept.
+  void record();
+  /// Notes that `text` was announced to a user.
+  void mark(const std::string& text);
+  const std::vector<LoggedCall>& log() const;
+  /// What everybody sees now.
+  const Disk& disk() const;
+  /// Calls from now on are those of another host: a sync of one host does not cover what another wrote (NFS, Lustre).
+  void act_as(std::uint32_t host);
+  /// Creations of files whose path ends in `suffix` fail from now on; empty: none.
+  void refuse_creation(std::string suffix);
+  bool refuses() const;
+  /// The process dies right after the first call whose text begins with `call`: nothing that it does any more has an effect. Others go on
+  /// after revive(), on what is in memory, which a crash of the machine may still take.
+  void kill_after(std::string call);
+  void revive();
+  bool killed() const;
+  /// Damages a file behind everybody's back: a byte more, or one of its bytes another.
+  void damage(const std::string& path, bool size);
+  /// Called before each call that would be logged, with its number from record() on. Calls made in there are not seen by it.
+  void before_call(std::function<void(std::size_t number)> hook);
+  /// Locks on paths that end in `suffix` are granted to everybody: a lock that was left out.
+  void grant_locks(std::string suffix);
+
+  ckpt::Result<std::unique_ptr<ckpt::File>> create(const std::string& path) override;
+  ckpt::Result<std::unique_ptr<ckpt::File>> open_read(const std::string& path) override;
+  ckpt::Status make_dir(const std::string& path) override;
+  ckpt::Status remove_file(const std::string& path) override;
+  ckpt::Status remove_dir(const std::string& path) override;
+  ckpt::Status rename(const std::string& from, const std::string& to) override;
+  ckpt::Status rename_noreplace(const std::string& from, const std::string& to) override;
+  ckpt::Status sync_dir(const std::string& path) override;
+  ckpt::Result<std::vector<ckpt::DirEntry>> list(const std::string& path) override;
+  ckpt::Result<ckpt::FileInfo> stat(const std::string& path) override;
+  ckpt::Result<std::uint64_t> free_bytes(const std::string& path) override;
+  ckpt::Result<std::unique_ptr<ckpt::FileLock>> lock(const std::string& path) override;
+  ckpt::Status link(const std::string& from, const std::string& to) override;
+  ckpt::Status exchange(const std::string& a, const std::string& b) override;
+
+  struct State;  ///< shared with open files and locks
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace titan::crash

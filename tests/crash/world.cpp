@@ -1,0 +1,133 @@
+#include "tests/crash/world.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "ckpt/io/open_run.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
+#include "ckpt/io/run_folder.h"
+#include "ckpt/io/verifier.h"
+#include "libtrain/start/decide.h"
+#include "tests/support/checkpoints.h"
+
+namespace titan::crash {
+
+using ckpt::Code;
+using ckpt::Result;
+using ckpt::Status;
+
+ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec) {
+  // Two leaves for each of two data-parallel ranks on either stage.
+  ckpt::Snapshot snapshot = ckpt::testing::make_snapshot({{"a", {300}}, {"b", {20, 10}}}, mesh, 100, step);
+  snapshot.codec = codec;
+  return snapshot;
+}
+
+ckpt::Digest id_of(std::uint64_t step) {
+  static std::map<std::uint64_t, ckpt::Digest> known;
+  const auto found = known.find(step);
+  if (found != known.end()) return found->second;
+  CrashFs fs{Disk()};
+  if (!save_step(fs, "/x", step, {1, 1, 1}, "id").ok()) std::abort();
+  return known[step] = look_at(fs, "/x/" + ckpt::step_name(step)).id;
+}
+
+std::string step_path(std::uint64_t step) { return ckpt::join_path(kSteps, ckpt::step_name(step)); }
+std::string source_path(std::uint64_t step) { return "/src/" + ckpt::step_name(step); }
+
+namespace {
+
+// Each rank is a host of its own, so that nobody syncs what another wrote.
+Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, const std::string& folder, const ckpt::Snapshot& snapshot,
+                                       const ckpt::CommitOptions& options = {}) {
+  ckpt::testing::PatternSource source(snapshot, snapshot.train.step);
+  std::vector<ckpt::RankReceipt> receipts;
+  for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
+    fs.act_as(rank);
+    auto receipt = ckpt::write_rank(fs, tmp, snapshot, rank, source);
+    fs.act_as(0);
+    if (!receipt.ok()) return receipt.status();
+    receipts.push_back(std::move(*receipt));
+  }
+  return ckpt::commit_save(fs, folder, tmp, snapshot, receipts, options);
+}
+
+}  // namespace
+
+Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh, const std::string& save_id, ckpt::Codec codec) {
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
+  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, folder));
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, folder, snapshot, save_id));
+  const auto published = save_all_ranks(fs, tmp, folder, snapshot);
+  if (!published.ok()) ckpt::abandon_save(fs, tmp);
+  return published.status();
+}
+
+Verdict look_at(CrashFs& fs, const std::string& path) {
+  static std::unordered_map<std::uint64_t, Verdict> known;
+  const Inode inode = fs.disk().find(path);
+  if (inode == kNoInode) return {false, {}, 0, path + " is not there"};
+  const std::uint64_t key = fs.disk().hash(inode);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  Verdict verdict;
+  const auto report = ckpt::verify_checkpoint(fs, path, {}, {}, 1);
+  if (!report.ok()) {
+    verdict.problem = report.status().message;
+  } else if (!report->damage.empty()) {
+    verdict.problem = path + ": damaged " + report->damage.front().unit + " of " + report->damage.front().file;
+  } else if (const auto reader = ckpt::CheckpointReader::open(fs, path); !reader.ok()) {
+    verdict.problem = reader.status().message;
+  } else {
+    verdict.whole = true;
+    verdict.id = reader->manifest().id;
+    verdict.step = reader->manifest().step;
+  }
+  return known[key] = verdict;
+}
+
+Result<LiveRun> start_run(CrashFs& fs) {
+  LiveRun run;
+  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun open, ckpt::open_run(fs, kRun, kSteps));
+  for (const std::string& warning : open.warnings) return ckpt::failed("warning: " + warning);
+  run.locks = std::move(open.locks);
+  while (true) {
+    train::StartRequest request;
+    request.checkpoint_dir = kSteps;
+    TITAN_ASSIGN_OR_RETURN(const train::StartDecision start, train::decide_start(fs, request, run.damaged));
+    run.fresh = start.mode == train::StartMode::kFresh;
+    if (run.fresh) return run;
+    const Verdict verdict = look_at(fs, start.path);
+    run.step = start.step;
+    run.id = verdict.id;
+    if (verdict.whole) return run;
+    if (!start.may_fall_back || !run.damaged.insert(start.step).second) return ckpt::corrupt(verdict.problem);
+  }
+}
+
+Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep, const std::function<void()>& announced, ckpt::Codec codec) {
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d" + std::to_string(mesh.world())));
+  const auto still_ours = [&run] { return run.locks.still_ours(); };
+  const auto published = save_all_ranks(fs, tmp, kSteps, snapshot, {run.damaged.count(step) != 0, still_ours});
+  if (!published.ok()) {
+    ckpt::abandon_save(fs, tmp);
+    return published.status();
+  }
+  // Nothing but a refused creation of ours may go wrong behind the commit.
+  if (!published->warnings.empty() && !fs.refuses()) return ckpt::failed("warning: " + published->warnings.front());
+  run.damaged.erase(step);
+  if (announced) announced();
+  if (keep == 0) return ckpt::ok_status();
+  Status failed;
+  ckpt::Retention retention(fs, {kSteps, keep, still_ours, [](const std::string&) {}, [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
+  for (const std::uint64_t damaged : run.damaged) retention.judge(damaged, ckpt::Verdict::kDamaged);
+  if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved);
+  retention.judge(step, ckpt::Verdict::kProved);
+  retention.pass();
+  return failed;
+}
+
+std::string saved_mark(std::uint64_t step) { return "saved step " + std::to_string(step); }
+
+}  // namespace titan::crash

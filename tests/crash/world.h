@@ -1,0 +1,59 @@
+#pragma once
+// The world of the explorer: a run folder, tiny checkpoints that are a function of their step, and what a run does in it.
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/manifest.h"
+#include "ckpt/io/run_guard.h"
+#include "ckpt/io/writer.h"
+#include "tests/crash/crash_fs.h"
+
+namespace titan::crash {
+
+inline constexpr const char* kRun = "/run";
+inline constexpr const char* kSteps = "/run/checkpoint";
+inline constexpr const char* kElsewhere = "/elsewhere/weights";
+
+/// The state of a run at `step`, the same on every mesh.
+ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec = ckpt::Codec::kRaw);
+ckpt::Digest id_of(std::uint64_t step);
+std::string step_path(std::uint64_t step);
+/// A checkpoint of `step` outside of every run: /src/step-N.
+std::string source_path(std::uint64_t step);
+
+/// Saves `step` as every rank in turn into `folder`.
+ckpt::Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh, const std::string& save_id, ckpt::Codec codec = ckpt::Codec::kRaw);
+
+/// What a full verify says of a checkpoint folder. Folders of equal names and bytes are read once.
+struct Verdict {
+  bool whole = false;
+  ckpt::Digest id;
+  std::uint64_t step = 0;
+  std::string problem;
+};
+Verdict look_at(CrashFs& fs, const std::string& path);
+
+/// A run that has its folder.
+struct LiveRun {
+  ckpt::RunGuard locks;
+  bool fresh = false;
+  std::uint64_t step = 0;           ///< that it goes on from; 0 when fresh
+  ckpt::Digest id;
+  std::set<std::uint64_t> damaged;  ///< found while loading
+};
+/// What titan-train does with its folder at a start: lock, probe, recover, decide, load every byte; the next older step where that fails.
+ckpt::Result<LiveRun> start_run(CrashFs& fs);
+/// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when "saved" is printed.
+ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep, const std::function<void()>& announced = {},
+                   ckpt::Codec codec = ckpt::Codec::kRaw);
+
+/// The words of CrashFs::mark(): from there on the promise holds.
+std::string saved_mark(std::uint64_t step);
+inline constexpr const char* kDstMark = "destination made";
+
+}  // namespace titan::crash
