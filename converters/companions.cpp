@@ -21,8 +21,6 @@ Result<ckpt::Digest> copy(ckpt::File& from, std::uint64_t bytes, ckpt::File& to)
     hasher.update(part);
     TITAN_RETURN_IF_ERROR(to.pwrite(at, part));
   }
-  TITAN_RETURN_IF_ERROR(to.datasync());
-  TITAN_RETURN_IF_ERROR(to.close());
   return hasher.digest();
 }
 
@@ -47,6 +45,7 @@ Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Compani
     TITAN_ASSIGN_OR_RETURN(entry.bytes, from->size());
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(checkpoint, entry.path)));
     TITAN_ASSIGN_OR_RETURN(entry.whole, copy(*from, entry.bytes, *to));
+    TITAN_RETURN_IF_ERROR(ckpt::finish_member(*to));
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -76,6 +75,8 @@ Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const s
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, companion.name)));
     TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, bytes, *to));
     if (companion.digest && digest != *companion.digest) return ckpt::corrupt(companion.path + " does not match its digest");
+    TITAN_RETURN_IF_ERROR(to->datasync());
+    TITAN_RETURN_IF_ERROR(to->close());
   }
   return ckpt::ok_status();
 }

@@ -8,7 +8,8 @@ namespace {
 // A folder of the same format with nothing else in it.
 ckpt::ReplaceCheck replaceable(const Format& format) {
   return [&format](Fs& fs, const std::string& dst) -> Status {
-    if (!format.probe(fs, dst)) {
+    TITAN_ASSIGN_OR_RETURN(const bool same, format.probe(fs, dst));
+    if (!same) {
       return ckpt::invalid(dst + " exists and is no checkpoint in the form of " + format.title() + ": it is never replaced")
           .with_hint("choose another name, or move it away");
     }

@@ -127,8 +127,8 @@ class Format {
   virtual ~Format() = default;
   virtual const char* name() const = 0;          ///< as in --from and --to: "hf", "dcp"
   virtual const char* title() const = 0;         ///< for people: "Hugging Face safetensors"
-  /// True when `path` looks like this format by the names of its files; nothing is parsed.
-  virtual bool probe(Fs& fs, const std::string& path) const = 0;
+  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error of looking: then nobody knows
+  virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
   /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error kNotFound
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
   /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name in it is
@@ -145,8 +145,11 @@ class Format {
 std::span<const Format* const> formats();
 /// By name. \error kInvalid naming the known ones.
 Result<const Format*> find_format(const std::string& name);
-/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest).
-const Format* detect_format(Fs& fs, const std::string& path);
+/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest). \error kMediaError, kFailed (it cannot be
+/// looked at)
+Result<const Format*> detect_format(Fs& fs, const std::string& path);
+/// True for a regular file, also behind a link; false where nothing is. \error kMediaError, kFailed
+Result<bool> is_file(Fs& fs, const std::string& path);
 /// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "ckpt/format/layout.h"
+#include "converters/companions.h"
 #include "converters/dcp/dcp_format.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
@@ -21,11 +22,23 @@ Result<const Format*> find_format(const std::string& name) {
   return ckpt::invalid("format `" + name + "` is not known, expected one of " + known);
 }
 
-const Format* detect_format(Fs& fs, const std::string& path) {
-  if (fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return nullptr;
-  for (const Format* format : formats())
-    if (format->probe(fs, path)) return format;
-  return nullptr;
+Result<const Format*> detect_format(Fs& fs, const std::string& path) {
+  const Format* none = nullptr;
+  const Status manifest = fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).status();
+  if (manifest.ok()) return none;
+  if (manifest.code != ckpt::Code::kNotFound) return manifest;
+  for (const Format* format : formats()) {
+    TITAN_ASSIGN_OR_RETURN(const bool known, format->probe(fs, path));
+    if (known) return format;
+  }
+  return none;
+}
+
+Result<bool> is_file(Fs& fs, const std::string& path) {
+  const auto info = fs.stat(through_link(fs, path));
+  if (info.ok()) return info->type == ckpt::FileType::kFile;  // a pipe would hang
+  if (info.status().code == ckpt::Code::kNotFound) return false;
+  return info.status();
 }
 
 Status explained(Fs& fs, const std::string& path, const Status& absent) {

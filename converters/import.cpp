@@ -125,7 +125,7 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
 
 // A checkpoint of another format is one, but none that is replaced by ours.
 Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const ImportTarget& target) {
-  const Format* there = detect_format(fs, target.destination);
+  TITAN_ASSIGN_OR_RETURN(const Format* there, detect_format(fs, target.destination));
   if (there == nullptr) return ckpt::ok_status();
   return ckpt::check_rewrite(fs, source.path(), target.destination, target.force, [&](Fs&, const std::string& dst) {
     return ckpt::invalid(dst + " exists and is a checkpoint in the form of " + there->title() + ": --force replaces only what has the form of the new one").with_hint("choose another name, or move it away");

@@ -41,10 +41,11 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
   for (const ckpt::DirEntry& entry : *entries) {
     if (entry.type != ckpt::FileType::kDirectory) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
-    if (const Format* format = detect_format(fs, path)) {
-      steps.push_back(listed(fs, *format, path));
-      steps.back().name = entry.name;
-    }
+    // One that cannot be looked at is listed by nobody here; list_run says of the folder what is wrong.
+    const auto format = detect_format(fs, path);
+    if (!format.ok() || *format == nullptr) continue;
+    steps.push_back(listed(fs, **format, path));
+    steps.back().name = entry.name;
   }
   std::ranges::sort(steps, {}, &ckpt::ListedStep::name);
   return steps;
@@ -67,7 +68,8 @@ std::string resolve_any(Fs& fs, const std::string& spec) {
 }
 
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
-  if (const Format* format = detect_format(fs, run)) {
+  TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, run));
+  if (format != nullptr) {
     ckpt::ListReport report;
     report.folder = run;
     report.steps.push_back(listed(fs, *format, run));

@@ -102,7 +102,7 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
 }
 
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
-  const Format* format = detect_format(fs, path);
+  TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, path));
   if (format == nullptr) {
     Result<CheckpointReader> ours = CheckpointReader::open(fs, path);
     if (!ours.ok()) return explained(fs, path, ours.status());
@@ -141,20 +141,14 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
   return step;
 }
 
-void add(ckpt::VerifySummary& summary, ckpt::VerifiedStep step) {
-  summary.leaves += step.report.leaves;
-  summary.bytes += step.report.bytes;
-  summary.damage += step.report.damage.size();
-  summary.steps.push_back(std::move(step));
-}
-
 }  // namespace
 
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
-  if (const Format* format = detect_format(fs, options.target)) {
-    TITAN_ASSIGN_OR_RETURN(ckpt::VerifiedStep step, verify_foreign(fs, *format, options.target, options));
+  TITAN_ASSIGN_OR_RETURN(const Format* const whole, detect_format(fs, options.target));
+  if (whole != nullptr) {
+    TITAN_ASSIGN_OR_RETURN(ckpt::VerifiedStep step, verify_foreign(fs, *whole, options.target, options));
     ckpt::VerifySummary summary;
-    add(summary, std::move(step));
+    summary.add(std::move(step));
     return summary;
   }
   Result<ckpt::VerifySummary> summary = ckpt::verify_target(fs, options);
@@ -164,7 +158,7 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   const Result<ckpt::ListReport> listed = list_any(fs, options.target);
   if (!listed.ok()) return summary.ok() ? summary : explained(fs, options.target, summary.status());
   for (const ckpt::ListedStep& listed_step : listed->steps) {
-    const Format* format = detect_format(fs, listed_step.path);
+    TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, listed_step.path));
     if (format == nullptr) continue;
     Result<ckpt::VerifiedStep> step = verify_foreign(fs, *format, listed_step.path, options);
     if (!step.ok() && step.status().code == ckpt::Code::kUnsupported) step = ckpt::VerifiedStep{listed_step.path, step.status(), {}};
@@ -172,7 +166,7 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
     if (!step.ok() && !deleted) return step.status();
     if (!summary.ok()) summary = ckpt::VerifySummary{.is_run = true};
     if (deleted) summary->deleted.push_back(listed_step.path);
-    else add(*summary, *std::move(step));
+    else summary->add(*std::move(step));
   }
   if (!summary.ok()) return explained(fs, options.target, summary.status());
   return summary;

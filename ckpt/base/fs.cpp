@@ -21,6 +21,16 @@ Status make_one_dir(Fs& fs, const std::string& path) {
   return fs.sync_dir(parent_path(path));
 }
 
+Result<std::vector<std::byte>> read_whole(File& file, const std::string& path, std::uint64_t limit) {
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
+  if (size > limit)
+    return corrupt(path + ": expected at most " + std::to_string(limit) + " bytes, found " + std::to_string(size));
+  std::vector<std::byte> data(size);
+  TITAN_RETURN_IF_ERROR(file.pread(0, data));
+  TITAN_RETURN_IF_ERROR(file.close());
+  return data;
+}
+
 }  // namespace
 
 Status File::set_read_only() { return unsupported("permissions are not offered by this file system"); }
@@ -78,14 +88,13 @@ Result<std::string> Fs::real_path(const std::string& path) {
 }
 
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit) {
-  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, fs.open_read(path));
-  TITAN_ASSIGN_OR_RETURN(std::uint64_t size, file->size());
-  if (size > limit)
-    return corrupt(path + ": expected at most " + std::to_string(limit) + " bytes, found " + std::to_string(size));
-  std::vector<std::byte> data(size);
-  TITAN_RETURN_IF_ERROR(file->pread(0, data));
-  TITAN_RETURN_IF_ERROR(file->close());
-  return data;
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_read(path));
+  return read_whole(*file, path, limit);
+}
+
+Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member, std::uint64_t limit) {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, member));
+  return read_whole(*file, join_path(folder, member), limit);
 }
 
 Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data) {
@@ -93,6 +102,18 @@ Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte
   if (!data.empty()) TITAN_RETURN_IF_ERROR(file->pwrite(0, data));
   TITAN_RETURN_IF_ERROR(file->datasync());
   return file->close();
+}
+
+Status finish_member(File& file) {
+  if (const Status sealed = file.set_read_only(); !sealed.ok() && sealed.code != Code::kUnsupported) return sealed;
+  TITAN_RETURN_IF_ERROR(file.datasync());
+  return file.close();
+}
+
+Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data) {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(path));
+  if (!data.empty()) TITAN_RETURN_IF_ERROR(file->pwrite(0, data));
+  return finish_member(*file);
 }
 
 Status make_dirs(Fs& fs, const std::string& path) {

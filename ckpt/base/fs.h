@@ -110,7 +110,7 @@ class Fs {
 
   /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);
-  /// Creates `to` as a file that shares the blocks of `from`, durable on return (its folder is not synced).
+  /// Creates `to` as a read-only file that shares the blocks of `from`, durable on return (its folder is not synced).
   /// \error kUnsupported, kNotFound, kFailed; after an error `to` is not there
   virtual Status reflink(const std::string& from, const std::string& to);
   /// Exchanges two existing names in one step. \error kUnsupported, kNotFound, kFailed
@@ -125,8 +125,14 @@ Fs& posix_fs();
 
 /// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
+/// Reads the whole of `member` of `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes, those of open_member.
+Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member, std::uint64_t limit);
 /// Creates `path` with `data`, datasync, close. The directory is not synced.
 Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
+/// Ends the writing of a checkpoint's member: takes write permission from it where the store can, makes it durable, closes it.
+Status finish_member(File& file);
+/// write_new_file of a checkpoint's member: read-only.
+Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
 /// Creates `path` and every missing parent, syncing each parent that got a new name.
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; missing is fine.

@@ -181,13 +181,10 @@ class PosixFs final : public Fs {
   }
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {
-    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
-    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, Access::kCached);
+    return open_by_path(path, Access::kCached);
   }
 
-  Result<std::unique_ptr<File>> open_scan(const std::string& path) override {
-    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, Access::kScan);
-  }
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_by_path(path, Access::kScan); }
 
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override {
     TITAN_ASSIGN_OR_RETURN(const int fd, open_member_file(folder, member, O_RDONLY | O_NONBLOCK, walk()));
@@ -324,8 +321,7 @@ class PosixFs final : public Fs {
     // EINVAL, ENOTTY, EBADF: file systems without clones differ in how they say so.
     if (retry([&] { return ::ioctl(fd, FICLONE, source); }) < 0)
       status = optional_error(errno, {EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY, EBADF}, from, "reflink to " + to);
-    if (status.ok()) status = target.datasync();
-    if (status.ok()) status = target.close();
+    if (status.ok()) status = finish_member(target);
     if (!status.ok()) ::unlink(to.c_str());
     return status;
   }
@@ -344,6 +340,11 @@ class PosixFs final : public Fs {
 
  private:
   Walk walk() const { return no_replace_ == NoReplace::kFallback ? Walk::kByName : Walk::kKernel; }
+
+  static Result<std::unique_ptr<File>> open_by_path(const std::string& path, Access access) {
+    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
+    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, access);
+  }
 
   /// Takes `fd`, or the errno of the open that gave none.
   static Result<std::unique_ptr<File>> for_reading(int fd, const std::string& path, Access access) {

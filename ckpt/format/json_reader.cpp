@@ -222,11 +222,15 @@ Digest JsonReader::digest() {
   return *digest;
 }
 
-std::vector<std::pair<std::string, std::string>> JsonReader::string_map() {
+std::vector<std::pair<std::string, std::string>> JsonReader::string_map() { return string_map([](std::size_t) {}); }
+
+std::vector<std::pair<std::string, std::string>> JsonReader::string_map(const std::function<void(std::size_t bytes)>& member) {
   std::vector<std::pair<std::string, std::string>> entries;
   object([&](std::string_view key) {
     if (!entries.empty() && key <= entries.back().first) fail("keys must ascend without repeats");
-    entries.emplace_back(key, text());
+    const std::string_view value = text();
+    member(key.size() + value.size());
+    entries.emplace_back(key, value);
   });
   return entries;
 }
@@ -238,8 +242,15 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
+  // Nobody has a view of what is skipped: it must not stay in memory.
+  const std::size_t before = decoded_.size();
   switch (peek()) {
-    case '{': object([&](std::string_view) { skip(); }); break;
+    case '{':
+      object([&](std::string_view) {
+        skip();
+        decoded_.resize(before);
+      });
+      break;
     case '[': array([&](std::size_t) { skip(); }); break;
     case '"': text(); break;
     case 't':
@@ -249,6 +260,7 @@ void JsonReader::skip() {
       break;
     default: real(); break;
   }
+  decoded_.resize(before);
 }
 
 void SeenKeys::twice(std::string_view name) { reader_.fail("key '" + std::string(name) + "' twice in " + object_); }

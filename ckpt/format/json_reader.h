@@ -9,6 +9,7 @@
 // and checks, and is packaged as a shared library only, which titan-ckpt must not load.
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,8 @@ class JsonReader {
   std::string_view text();     ///< valid as long as this reader and its text
   Digest digest();
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
+  /// The same; `member` is told the bytes of each key with its value, and may fail().
+  std::vector<std::pair<std::string, std::string>> string_map(const std::function<void(std::size_t bytes)>& member);
   std::vector<std::string> string_list();
   void skip();                 ///< any value
   char peek() {                ///< the first character of the next value; 0 at the end

@@ -7,6 +7,8 @@
 
 namespace titan::ckpt {
 
+std::uint64_t max_json_bytes(std::string_view path) { return std::uint64_t{path == json_path(kDataloader) ? 64U : 16U} << 20; }
+
 std::string shard_path(std::string_view component, std::uint32_t rank) {
   char name[32];
   std::snprintf(name, sizeof name, "/shard-%05u.h5", static_cast<unsigned>(rank));

@@ -12,7 +12,10 @@ inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kLrScheduler = "lr_scheduler";  ///< components; the member is "<component>.json"
 inline constexpr const char* kDataloader = "dataloader";
 inline constexpr const char* kTrainState = "train_state";
-inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMaxManifestMemory = std::uint64_t{96} << 20;  ///< \source FORMAT.md, "manifest.json"
+/// The largest JSON member `path` that a reader takes.
+std::uint64_t max_json_bytes(std::string_view path);
 
 /// "<component>/shard-%05u.h5".
 std::string shard_path(std::string_view component, std::uint32_t rank);

@@ -94,18 +94,16 @@ struct LeafDecoder::Impl {
 LeafDecoder::LeafDecoder() : impl_(std::make_unique<Impl>()) {}
 LeafDecoder::~LeafDecoder() = default;
 
-Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
-                           std::span<std::byte> raw) {
+// Checks the stored form and, where it is a frame, puts its content into `planes`.
+Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
+                                  std::size_t raw_bytes) {
   Impl& impl = *impl_;
-  if (!fits(raw.size(), element_size, chunk_bytes)) return does_not_fit(raw.size(), element_size, chunk_bytes);
+  if (!fits(raw_bytes, element_size, chunk_bytes)) return does_not_fit(raw_bytes, element_size, chunk_bytes);
   if (!stored_form_ok(stored.size(), filter_mask, chunk_bytes)) {
     return corrupt("a compressed leaf cannot have " + std::to_string(stored.size()) + " bytes with filter mask " + std::to_string(filter_mask) +
                    "; its chunk has " + std::to_string(chunk_bytes));
   }
-  if (filter_mask == kMaskRaw) {
-    if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
-    return ok_status();
-  }
+  if (filter_mask == kMaskRaw) return ok_status();
   if (!impl.ready) return failed("zstd could not be set up");
   // Nothing is allocated on a frame's word: what it claims must be what the shape says.
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
@@ -121,8 +119,33 @@ Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filt
   const std::size_t size = ZSTD_decompressDCtx(impl.context, impl.planes.data(), chunk_bytes, stored.data(), stored.size());
   if (ZSTD_isError(size)) return corrupt(std::string("a zstd frame cannot be decoded: ") + ZSTD_getErrorName(size));
   if (size != chunk_bytes) return corrupt("a zstd frame held " + std::to_string(size) + " bytes, expected " + std::to_string(chunk_bytes));
-  unshuffle_bytes(impl.planes.data(), element_size, chunk_bytes / element_size, raw);
   return ok_status();
+}
+
+Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
+                           std::span<std::byte> raw) {
+  TITAN_RETURN_IF_ERROR(decode_planes(stored, filter_mask, element_size, chunk_bytes, raw.size()));
+  if (filter_mask != kMaskRaw) {
+    unshuffle_bytes(impl_->planes.data(), element_size, chunk_bytes / element_size, raw);
+  } else if (!raw.empty()) {
+    std::memcpy(raw.data(), stored.data(), raw.size());
+  }
+  return ok_status();
+}
+
+Result<Digest> LeafDecoder::digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
+                                   std::size_t raw_bytes) {
+  TITAN_RETURN_IF_ERROR(decode_planes(stored, filter_mask, element_size, chunk_bytes, raw_bytes));
+  if (filter_mask == kMaskRaw) return digest_of(stored.first(raw_bytes));
+  constexpr std::size_t kElements = 8192;
+  std::vector<std::byte> part(std::min(raw_bytes, kElements * element_size));
+  Hasher hasher;
+  for (std::size_t first = 0; first * element_size < raw_bytes; first += kElements) {
+    const std::span<std::byte> out = std::span(part).first(std::min(part.size(), raw_bytes - first * element_size));
+    unshuffle_bytes(impl_->planes.data() + first, element_size, chunk_bytes / element_size, out);
+    hasher.update(out);
+  }
+  return hasher.digest();
 }
 
 }  // namespace titan::ckpt

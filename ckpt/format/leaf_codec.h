@@ -45,8 +45,11 @@ class LeafDecoder {
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
                 std::span<std::byte> raw);
+  /// The digest of the leaf of `raw_bytes` bytes that decode() would give, without a buffer for it. \error as decode
+  Result<Digest> digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes);
 
  private:
+  Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

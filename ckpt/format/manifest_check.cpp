@@ -72,6 +72,8 @@ class Checker {
       TITAN_RETURN_IF_ERROR(check_member_path(file.path));
       if (file.path == kManifestFile) return corrupt("the manifest lists itself");
       if (!paths.insert(file.path).second) return corrupt("member '" + file.path + "' is listed twice");
+      if (file.role == FileRole::kJson && file.bytes > max_json_bytes(file.path))
+        return corrupt("member '" + file.path + "' has " + std::to_string(file.bytes) + " bytes, at most " + std::to_string(max_json_bytes(file.path)) + " are allowed");
       if (file.role != FileRole::kShard) continue;
       if (file.table_offset > file.bytes || file.table_rows > (file.bytes - file.table_offset) / kLeafRowBytes)
         return corrupt("the leaf table of '" + file.path + "' does not fit in the file");

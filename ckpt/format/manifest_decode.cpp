@@ -1,9 +1,29 @@
 // Decoding of manifest.json. \source FORMAT.md, "manifest.json"
+#include <vector>
+
 #include "ckpt/format/json_reader.h"
+#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 
 namespace titan::ckpt {
 namespace {
+
+// What the decoded manifest may take in memory, whatever its text is made of. \source FORMAT.md, "manifest.json"
+class Budget {
+ public:
+  explicit Budget(JsonReader& in) : in_(in) {}
+  void spend(std::uint64_t bytes) {
+    spent_ += bytes;
+    if (spent_ > kMaxManifestMemory && in_.ok()) in_.fail("it has more members, parameters, pieces and settings than a reader takes (" + std::to_string(kMaxManifestMemory) + " bytes in memory)");
+  }
+
+ private:
+  JsonReader& in_;
+  std::uint64_t spent_ = 0;
+};
+
+constexpr std::size_t kMaxDimensions = 32, kMaxFeatures = 64;
+constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200, kSettingCost = 160, kSmallCost = 100;
 
 FileRole read_role(JsonReader& in) {
   const std::string_view text = in.text();
@@ -74,7 +94,8 @@ DType read_dtype(JsonReader& in) {
   return DType::kF32;
 }
 
-StoredTensor read_stored(JsonReader& in) {
+StoredTensor read_stored(JsonReader& in, Budget& budget) {
+  budget.spend(kTensorCost);
   StoredTensor tensor;
   SeenKeys seen(in, "a stored tensor");
   in.object([&](std::string_view key) {
@@ -82,7 +103,10 @@ StoredTensor read_stored(JsonReader& in) {
       tensor.dtype = read_dtype(in);
     } else if (seen.is(key, 1, "chunk")) tensor.chunk = in.u64();
     else if (seen.is(key, 2, "digest")) tensor.digest = in.digest();
-    else if (seen.is(key, 3, "pieces")) in.array([&](std::size_t) { tensor.pieces.push_back(read_piece(in)); });
+    else if (seen.is(key, 3, "pieces")) in.array([&](std::size_t) {
+      budget.spend(kPieceCost);
+      tensor.pieces.push_back(read_piece(in));
+    });
     else in.skip();
   });
   unsigned bit = 0;
@@ -96,17 +120,21 @@ void read_order(JsonReader& in) {
     in.fail(incompatible("order '" + std::string(order) + "' of elements is not known to this version (it knows row_major)"));
 }
 
-ParameterRecord read_parameter(JsonReader& in) {
+ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
+  budget.spend(kParameterCost);
   ParameterRecord record;
   SeenKeys seen(in, "a parameter");
   in.object([&](std::string_view key) {
     if (seen.is(key, 0, "name")) record.meta.name = in.text();
-    else if (seen.is(key, 1, "shape")) in.array([&](std::size_t) { record.meta.shape.push_back(in.u64()); });
+    else if (seen.is(key, 1, "shape")) in.array([&](std::size_t i) {
+      if (i == kMaxDimensions) in.fail("a parameter has more than 32 dimensions");
+      record.meta.shape.push_back(in.u64());
+    });
     else if (seen.is(key, 2, "stage")) record.meta.stage = in.u32();
-    else if (seen.is(key, 3, "model")) record.model = read_stored(in);
+    else if (seen.is(key, 3, "model")) record.model = read_stored(in, budget);
     else if (seen.is(key, 4, "slots")) {
       record.slots.reserve(2);  // Adam's
-      in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in)}); });
+      in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in, budget)}); });
     }
     else if (seen.is(key, 5, "optimizer_step")) record.optimizer_step = in.u64();
     else if (seen.is(key, 6, "order")) read_order(in);
@@ -114,6 +142,7 @@ ParameterRecord read_parameter(JsonReader& in) {
   });
   unsigned bit = 0;
   for (const char* name : {"name", "shape", "stage"}) seen.require(bit++, name);
+  budget.spend(record.meta.name.size());
   if (seen.has(4) && record.slots.empty()) in.fail("empty 'slots' of parameter '" + record.meta.name + "'");
   if (seen.has(4) != seen.has(5)) in.fail("'slots' and 'optimizer_step' of parameter '" + record.meta.name + "' must come together");
   return record;
@@ -186,7 +215,13 @@ void read_format(JsonReader& in, Manifest& manifest) {
 // Returns whether compressed pieces are announced.
 bool read_requires(JsonReader& in) {
   bool zstd = false;
-  for (const std::string& feature : in.string_list()) {
+  std::vector<std::string> features;
+  in.array([&](std::size_t i) {
+    if (i == kMaxFeatures) in.fail("'requires' names more than 64 features");
+    features.emplace_back(in.text());
+  });
+  if (!in.ok()) return false;
+  for (const std::string& feature : features) {
     if (feature == "zstd") zstd = true;
     else in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
   }
@@ -220,6 +255,13 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   }
   JsonReader in(what, text);
   Manifest manifest;
+  Budget budget(in);
+  const auto each = [&](std::uint64_t cost, auto&& read) {
+    in.array([&](std::size_t) {
+      budget.spend(cost);
+      read();
+    });
+  };
   bool zstd = false;
   SeenKeys seen(in, "the manifest");
   in.object([&](std::string_view key) {
@@ -231,16 +273,16 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     else if (seen.is(key, 5, "created")) manifest.created = in.text();
     else if (seen.is(key, 6, "writer")) manifest.writer = in.text();
     else if (seen.is(key, 7, "mesh")) manifest.mesh = read_mesh(in);
-    else if (seen.is(key, 8, "stage_cuts")) in.array([&](std::size_t) { manifest.stage_cuts.push_back(in.u32()); });
+    else if (seen.is(key, 8, "stage_cuts")) each(kSmallCost, [&] { manifest.stage_cuts.push_back(in.u32()); });
     else if (seen.is(key, 9, "leaf_elements")) manifest.leaf_elements = in.u64();
     else if (seen.is(key, 10, "order")) read_order(in);
-    else if (seen.is(key, 11, "components")) in.array([&](std::size_t) { manifest.components.push_back(read_component(in)); });
-    else if (seen.is(key, 12, "files")) in.array([&](std::size_t) { manifest.files.push_back(read_file_entry(in)); });
+    else if (seen.is(key, 11, "components")) each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); });
+    else if (seen.is(key, 12, "files")) each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); });
     else if (seen.is(key, 13, "parameters")) {
       manifest.parameters.reserve(text.size() / 400);  // one of a small Llama with Adam has 450 bytes
-      in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in)); });
+      in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in, budget)); });
     }
-    else if (seen.is(key, 14, "config")) manifest.config = in.string_map();
+    else if (seen.is(key, 14, "config")) manifest.config = in.string_map([&](std::size_t bytes) { budget.spend(kSettingCost + bytes); });
     else if (seen.is(key, 15, "derived_from")) manifest.derived_from = read_derived_from(in);
     else in.skip();
   });

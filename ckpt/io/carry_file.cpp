@@ -18,8 +18,7 @@ Status copy(File& source, Fs& fs, const std::string& to, const std::function<Sta
       TITAN_RETURN_IF_ERROR(source.pread(at, part));
       TITAN_RETURN_IF_ERROR(target->pwrite(at, part));
     }
-    TITAN_RETURN_IF_ERROR(target->datasync());
-    return target->close();
+    return finish_member(*target);
   };
   const Status status = fill();
   if (!status.ok()) (void)fs.remove_file(to);
@@ -37,8 +36,9 @@ const char* carry_name(CarryMethod method) {
   return "copy";
 }
 
-Result<Carried> carry_file(Fs& fs, const std::string& from, const std::string& to, const std::function<Status()>& pulse) {
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_read(from));
+Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string& member, const std::string& to, const std::function<Status()>& pulse) {
+  const std::string from = join_path(folder, member);
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_member(folder, member));
   // A link has to be as durable as a file that we wrote: whoever wrote this one may not have synced it.
   TITAN_RETURN_IF_ERROR(source->datasync());
   Carried carried;

@@ -96,7 +96,7 @@ Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const
   file.role = FileRole::kJson;
   file.bytes = text.size();
   file.whole = digest_of(std::string_view(text));
-  TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(tmp_dir, file.path), std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(write_member(fs, join_path(tmp_dir, file.path), std::as_bytes(std::span(text))));
   manifest.components.push_back({component, file.whole, file.bytes, file.bytes, 1});
   manifest.files.push_back(std::move(file));
   return ok_status();

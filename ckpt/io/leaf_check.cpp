@@ -22,11 +22,10 @@ Result<LeafRow> CompressedLeafReader::measure(File& file, const LeafRow& row, co
 }
 
 LeafRow CompressedLeafReader::measure(std::span<const std::byte> stored, const LeafRow& row, const CompressedLeaf& leaf) {
-  raw_.resize(leaf.raw_bytes);
   LeafRow found = row;
   found.stored = digest_of(stored);
-  const Status decoded = decoder_.decode(stored, row.filter_mask, leaf.element_size, leaf.chunk_bytes, raw_);
-  found.raw = decoded.ok() ? digest_of(raw_) : digest_of(std::string_view());
+  const Result<Digest> raw = decoder_.digest(stored, row.filter_mask, leaf.element_size, leaf.chunk_bytes, leaf.raw_bytes);
+  found.raw = raw.ok() ? *raw : digest_of(std::string_view());
   return found;
 }
 

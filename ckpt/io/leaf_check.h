@@ -34,7 +34,7 @@ class CompressedLeafReader {
 
  private:
   LeafDecoder decoder_;
-  std::vector<std::byte> stored_, raw_;
+  std::vector<std::byte> stored_;
 };
 
 }  // namespace titan::ckpt

@@ -1,5 +1,7 @@
 #include "ckpt/io/leaf_source.h"
 
+#include "ckpt/io/leaf_rows.h"
+
 namespace titan::ckpt {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::size_t kOpenFiles = 128;
 Result<std::shared_ptr<File>> LeafSource::open(std::uint32_t file) {
   const std::lock_guard lock(mutex_);
   if (const auto known = files_.find(file); known != files_.end()) return known->second;
-  TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs_.open_read(file_path(file)));
+  TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs_.open_member(folder_, manifest_.files[file].path));
   if (order_.size() >= kOpenFiles) {
     files_.erase(order_.front());  // one that is in use lives on in its user's pointer
     order_.pop_front();
@@ -23,13 +25,8 @@ Result<std::shared_ptr<File>> LeafSource::open(std::uint32_t file) {
 Result<std::vector<LeafRow>> LeafSource::table(std::uint32_t file) {
   const FileEntry& entry = manifest_.files[file];
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> handle, open(file));
-  std::vector<std::byte> bytes(entry.table_rows * kLeafRowBytes);
-  TITAN_RETURN_IF_ERROR(handle->pread(entry.table_offset, bytes));
-  if (digest_of(bytes) != entry.table) {
-    return corrupt("the leaf table of " + file_path(file) + " (offset " + std::to_string(entry.table_offset) + ", " + std::to_string(bytes.size()) +
-                   " bytes) does not match its digest");
-  }
-  return decode_leaf_table(bytes);
+  TITAN_RETURN_IF_ERROR(check_table(*handle, entry, file_path(file)));
+  return read_rows(*handle, entry, 0, entry.table_rows);
 }
 
 Status LeafSource::check_row(const LeafRow& row, const TensorRef& ref, std::uint64_t leaf, std::uint32_t file, Codec codec,

@@ -40,7 +40,8 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   auto present = look_at_step(fs, final_path);
   // A second look: one failed read is no proof.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
-  if (!present.ok() && !is_damage(present.status())) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
+  if (!present.ok() && !is_damage(present.status()) && !known_lost) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
   if (present.ok() && !known_damaged) {
     way.already_there = present->id == manifest.id;
     if (way.already_there) return way;
@@ -105,7 +106,7 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   read_back->minor = manifest.minor;  // the written one follows from the pieces
   if (*read_back != manifest) return failed("the new manifest would read back as another one");
   const std::string tmp = join_path(tmp_dir, std::string(kManifestFile) + ".tmp");
-  TITAN_RETURN_IF_ERROR(write_new_file(fs, tmp, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(write_member(fs, tmp, std::as_bytes(std::span(text))));
   const std::string path = join_path(tmp_dir, kManifestFile);
   if (Status named = fs.rename(tmp, path); !named.ok() && !holds_text(fs, path, text)) return named;
   return fs.sync_dir(tmp_dir);

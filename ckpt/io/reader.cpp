@@ -10,6 +10,7 @@
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/leaf_check.h"
+#include "ckpt/io/leaf_rows.h"
 
 namespace titan::ckpt {
 namespace {
@@ -17,11 +18,16 @@ namespace {
 constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
 
-using Table = std::vector<LeafRow>;
+constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;  // of one file; of a longer table parts are read when they are needed
+
+// A leaf table that matched its digest.
+struct Table {
+  std::vector<LeafRow> rows;  // all, or none when there are too many to hold
+};
 
 Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   const std::string path = join_path(folder, file.path);
-  const auto info = fs.stat(path);
+  const auto info = fs.stat_member(folder, file.path);
   if (!info.ok()) {
     if (info.status().code == Code::kNotFound) return corrupt("member " + path + " is missing");
     return info.status();
@@ -29,7 +35,7 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   if (info->type != FileType::kFile) return corrupt("member " + path + " is not a regular file");
   if (info->size != file.bytes)
     return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
-  return ok_status();
+  return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
 }
 
 }  // namespace
@@ -53,7 +59,7 @@ struct CheckpointReader::Impl {
   Result<std::shared_ptr<File>> open_file(std::uint32_t file) {
     const std::lock_guard lock(mutex);
     if (const auto known = open_files.find(file); known != open_files.end()) return known->second;
-    TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs->open_read(file_path(file)));
+    TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs->open_member(path, manifest.files[file].path));
     if (open_order.size() >= kOpenFiles) {
       open_files.erase(open_order.front());
       open_order.pop_front();
@@ -69,15 +75,21 @@ struct CheckpointReader::Impl {
       if (const auto known = tables.find(file); known != tables.end()) return known->second;
     }
     const FileEntry& entry = manifest.files[file];
-    std::vector<std::byte> bytes(entry.table_rows * kLeafRowBytes);
-    TITAN_RETURN_IF_ERROR(handle.pread(entry.table_offset, bytes));
-    if (digest_of(bytes) != entry.table) {
-      return corrupt("the leaf table of " + file_path(file) + " (offset " + std::to_string(entry.table_offset) + ", " +
-                     std::to_string(bytes.size()) + " bytes) does not match its digest");
+    TITAN_RETURN_IF_ERROR(check_table(handle, entry, file_path(file)));
+    const auto known = std::make_shared<Table>();
+    if (entry.table_rows <= kRowsHeld) {
+      TITAN_ASSIGN_OR_RETURN(known->rows, read_rows(handle, entry, 0, entry.table_rows));
     }
-    const auto rows = std::make_shared<const Table>(decode_leaf_table(bytes));
     const std::lock_guard lock(mutex);
-    return tables.emplace(file, rows).first->second;
+    return tables.emplace(file, known).first->second;
+  }
+
+  // Rows [first, first + count) of the table of `file`, which is checked before any is used.
+  Result<std::vector<LeafRow>> rows(std::uint32_t file, File& handle, std::uint64_t first, std::uint64_t count) {
+    TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Table> known, table(file, handle));
+    if (known->rows.empty()) return read_rows(handle, manifest.files[file], first, count);
+    const auto begin = known->rows.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<LeafRow>(begin, begin + static_cast<std::ptrdiff_t>(count));
   }
 
   std::unique_ptr<CompressedLeafReader> borrow_reader() {
@@ -93,19 +105,19 @@ struct CheckpointReader::Impl {
   }
 
   Status read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out,
-                         File& file, const Table& rows, CompressedLeafReader& reader);
+                         File& file, const std::vector<LeafRow>& rows, CompressedLeafReader& reader);
   Status read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out);
   Result<std::string> json(const char* component) const;
 };
 
-// Reads and checks `leaves`, all of them in `piece`.
+// Reads and checks `leaves`, all of them in `piece`, at most kRowsAtOnce.
 Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
                                           std::span<std::byte> out) {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, open_file(piece.file));
-  TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Table> rows, table(piece.file, *file));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<LeafRow> table_rows, rows(piece.file, *file, piece.row + (leaves.first - piece.first_leaf), leaves.count));
   if (piece.codec == Codec::kZstd) {
     std::unique_ptr<CompressedLeafReader> reader = borrow_reader();
-    Status status = read_compressed(ref, piece, grid, size, leaves, out, *file, *rows, *reader);
+    Status status = read_compressed(ref, piece, grid, size, leaves, out, *file, table_rows, *reader);
     give_back(std::move(reader));
     return status;
   }
@@ -123,7 +135,7 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
     TITAN_RETURN_IF_ERROR(file->pread(offset, run));
     std::uint64_t at = 0;
     for (std::uint64_t leaf = first; leaf < end; ++leaf) {
-      const LeafRow& row = (*rows)[piece.row + (leaf - piece.first_leaf)];
+      const LeafRow& row = table_rows[leaf - leaves.first];
       const std::uint64_t bytes = grid.length(leaf) * size;
       if (row.offset != offset + at || row.raw_bytes != bytes || row.stored_bytes != bytes || row.filter_mask != 0)
         return damaged(leaf, "the leaf table does not agree with the manifest");
@@ -137,9 +149,9 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
 }
 
 Status CheckpointReader::Impl::read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
-                                               std::span<std::byte> out, File& file, const Table& rows, CompressedLeafReader& reader) {
+                                               std::span<std::byte> out, File& file, const std::vector<LeafRow>& rows, CompressedLeafReader& reader) {
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
-    const LeafRow& row = rows[piece.row + (leaf - piece.first_leaf)];
+    const LeafRow& row = rows[leaf - leaves.first];
     const auto damaged = [&](const std::string& what) {
       return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) + ", offset " +
                      std::to_string(row.offset) + ", " + std::to_string(row.stored_bytes) + " bytes stored");
@@ -164,7 +176,7 @@ Result<std::string> CheckpointReader::Impl::json(const char* component) const {
   if (const auto given = json_texts.find(component); given != json_texts.end()) {
     text = given->second;
   } else {
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(*fs, join_path(path, member), entry->bytes));
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(*fs, path, member, entry->bytes));
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   if (text.size() != entry->bytes || digest_of(text) != entry->whole) return corrupt(join_path(path, member) + " does not match its digest");
@@ -181,13 +193,13 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
   impl->fs = &fs;
   impl->path = path;
   const std::string manifest_path = join_path(path, kManifestFile);
-  const auto info = fs.stat(manifest_path);
+  const auto info = fs.stat_member(path, kManifestFile);
   if (!info.ok()) {
     if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
     return info.status();
   }
   if (info->type != FileType::kFile) return corrupt(manifest_path + " is not a regular file");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs, manifest_path, kMaxManifestBytes));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(fs, path, kManifestFile, kMaxManifestBytes));
   TITAN_ASSIGN_OR_RETURN(impl->manifest, decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   for (const FileEntry& file : impl->manifest.files) TITAN_RETURN_IF_ERROR(check_member(fs, path, file));
   return CheckpointReader(std::move(impl));
@@ -270,9 +282,12 @@ Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<
     const std::uint64_t first = std::max(leaves.first, piece.first_leaf);
     const std::uint64_t end = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);
     if (first >= end) continue;
-    const std::uint64_t bytes = (grid.begin(end) - grid.begin(first)) * size;
-    TITAN_RETURN_IF_ERROR(impl_->read_piece(ref, piece, grid, size, {first, end - first}, out.first(bytes)));
-    out = out.subspan(bytes);
+    for (std::uint64_t at = first; at < end; at += kRowsAtOnce) {
+      const LeafRange part{at, std::min(kRowsAtOnce, end - at)};
+      const std::uint64_t bytes = (grid.begin(part.end()) - grid.begin(part.first)) * size;
+      TITAN_RETURN_IF_ERROR(impl_->read_piece(ref, piece, grid, size, part, out.first(bytes)));
+      out = out.subspan(bytes);
+    }
   }
   return ok_status();
 }

@@ -138,9 +138,9 @@ class Resharder {
     for (const FileEntry& file : source_.manifest().files) {
       if (file.role != FileRole::kJson) continue;
       const std::string path = join_path(source_.path(), file.path);
-      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs_, path, file.bytes));
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(fs_, source_.path(), file.path, file.bytes));
       if (bytes.size() != file.bytes || digest_of(bytes) != file.whole) return corrupt(path + " does not match its digest");
-      TITAN_RETURN_IF_ERROR(write_new_file(fs_, join_path(folder_, file.path), bytes));
+      TITAN_RETURN_IF_ERROR(write_member(fs_, join_path(folder_, file.path), bytes));
       made_.files.push_back(file);
     }
     return ok_status();

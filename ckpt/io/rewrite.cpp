@@ -32,10 +32,16 @@ bool inside(const std::string& path, const std::string& folder) { return path.st
 // Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
-  const auto text = read_file(fs, manifest_path, kMaxManifestBytes);
-  const bool checkpoint =
-      text.ok() && check_self_digest(manifest_path, {reinterpret_cast<const char*>(text->data()), text->size()}).ok();
-  if (checkpoint) return ok_status();
+  const auto is_one = [&]() -> Status {
+    TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat_member(dst, kManifestFile));
+    if (info.type != FileType::kFile) return corrupt(manifest_path + " is not a regular file");
+    TITAN_ASSIGN_OR_RETURN(const auto text, read_member(fs, dst, kManifestFile, kMaxManifestBytes));
+    return check_self_digest(manifest_path, {reinterpret_cast<const char*>(text.data()), text.size()});
+  };
+  const Status checkpoint = is_one();
+  if (checkpoint.ok()) return ok_status();
+  // What cannot be read now may be a checkpoint all the same.
+  if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt) return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
   return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
 }
 
@@ -224,6 +230,15 @@ Status Rewrite::make_folder_of(const std::string& member) {
   return ok_status();
 }
 
+Result<Carried> Rewrite::carry(const FileEntry& file, const CancelToken& cancel) {
+  constexpr std::uint64_t kChecked = std::uint64_t{64} << 20;
+  if (file.role != FileRole::kShard && file.bytes < kChecked) {
+    TITAN_ASSIGN_OR_RETURN(const auto bytes, read_member(impl_->fs, impl_->src, file.path, file.bytes));
+    if (digest_of(bytes) != file.whole) return corrupt(join_path(impl_->src, file.path) + " does not match its digest");
+  }
+  return carry(file.path, cancel);
+}
+
 Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& cancel) {
   const auto pulse = [&]() -> Status {
     TITAN_RETURN_IF_ERROR(cancel.check());
@@ -231,12 +246,12 @@ Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& can
   };
   TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, join_path(impl_->src, member), join_path(impl_->temporary->fresh(), member), pulse);
+  return carry_file(impl_->fs, impl_->src, member, join_path(impl_->temporary->fresh(), member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return write_new_file(impl_->fs, join_path(impl_->temporary->fresh(), member), std::as_bytes(std::span(text)));
+  return write_member(impl_->fs, join_path(impl_->temporary->fresh(), member), std::as_bytes(std::span(text)));
 }
 
 Status Rewrite::publish_folder() {

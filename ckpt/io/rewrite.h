@@ -46,6 +46,8 @@ class Rewrite {
   Status beat();
   /// carry_file of `member` of SRC, with its folder made when missing; a copy beats and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
+  /// The same for a member whose bytes are checked first where it has one digest and less than 64 MiB. \error kCorrupt
+  Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
   /// Creates `member` with `text`, synced, and its folder when missing.
   Status write(const std::string& member, const std::string& text);
   /// Makes the folder of `member` in the temporary when missing.

@@ -7,11 +7,14 @@
 namespace titan::ckpt {
 namespace {
 
-/// The steps in `dir` by name alone, newest first; empty when there is no such folder.
-std::vector<std::uint64_t> steps_in(Fs& fs, const std::string& dir) {
+/// The steps in `dir` by name alone, newest first; empty when there is no such folder. A folder that cannot be listed now is not empty.
+Result<std::vector<std::uint64_t>> steps_in(Fs& fs, const std::string& dir) {
   std::vector<std::uint64_t> steps;
   Result<std::vector<DirEntry>> entries = fs.list(dir);
-  if (!entries.ok()) return steps;
+  if (!entries.ok()) {
+    if (entries.status().code == Code::kNotFound) return steps;
+    return entries.status();
+  }
   for (const DirEntry& entry : *entries) {
     if (const std::optional<std::uint64_t> step = step_of(entry)) steps.push_back(*step);
   }
@@ -71,10 +74,10 @@ Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (is_folder(fs, inner)) return listed.status();
   const Result<FileInfo> there = fs.stat(inner);
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
-  if (!steps_in(fs, run).empty()) return run;
-  Result<std::vector<DirEntry>> entries = fs.list(run);
-  if (!entries.ok() && entries.status().code == Code::kNotFound) return not_found(run + ": no such run folder");
-  if (!entries.ok()) return entries.status();
+  if (listed.status().code == Code::kMediaError) return listed.status();
+  if (fs.stat(run).status().code == Code::kNotFound) return not_found(run + ": no such run folder");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, run));
+  if (!steps.empty()) return run;
   return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) + " in it");
 }
 
@@ -82,11 +85,14 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   if (spec.empty()) return not_found("an empty name is no checkpoint");
   const Result<FileInfo> there = fs.stat(spec);
   if (there.ok()) {
-    if (fs.stat(join_path(spec, "manifest.json")).ok()) return spec;
+    const Status manifest = fs.stat(join_path(spec, "manifest.json")).status();
+    if (manifest.ok()) return spec;
+    if (manifest.code != Code::kNotFound) return manifest;
     Result<std::string> dir = resolve_run(fs, spec);
     if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
     if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
-    return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps_in(fs, *dir)))
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, *dir));
+    return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps))
         .with_hint("name a step: " + spec + "@latest");
   }
   if (there.status().code != Code::kNotFound) return there.status();
@@ -99,7 +105,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   if (!step && wanted != "latest")
     return not_found(spec + ": no such checkpoint, and '" + wanted + "' is neither a step nor 'latest'");
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
-  const std::vector<std::uint64_t> steps = steps_in(fs, dir);
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, dir));
   if (!step) return newest_valid(fs, run, dir, steps, check, skipped);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end())
     return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(steps));

@@ -2,30 +2,20 @@
 
 #include <algorithm>
 
+#include "ckpt/io/leaf_rows.h"
+
 namespace titan::ckpt {
 namespace {
 
-// The row that a raw leaf larger than the buffer must have, from the bytes that are there.
-Result<LeafRow> check_large_leaf(const ShardCheck::Expected& leaf, File& file, std::span<std::byte> buffer, const ShardCheck::Count& count) {
-  Hasher hasher;
-  TITAN_RETURN_IF_ERROR(hash_range(file, leaf.offset, leaf.offset + leaf.bytes, buffer, count, hasher));
-  const Digest digest = hasher.digest();
-  return LeafRow{leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
-}
+constexpr std::size_t kMostRanges = std::size_t{1} << 20;            // 16 MiB; our writers need one or a few per piece
+constexpr std::uint64_t kOwnChunk = std::uint64_t{1} << 20;          // the largest compressed leaf that every thread has a buffer for
 
-bool overlap(std::vector<ByteRange> ranges) {
+bool overlap(std::vector<ByteRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
   return std::adjacent_find(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return b.begin < a.end; }) != ranges.end();
 }
 
 }  // namespace
-
-// The row that a leaf must have, from the bytes that are there.
-LeafRow ShardCheck::check_leaf(const Expected& leaf, std::span<const std::byte> bytes, CompressedLeafReader& reader) const {
-  if (leaf.compressed) return reader.measure(bytes, stored_[leaf.row], leaf.form);
-  const Digest digest = digest_of(bytes);
-  return {leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
-}
 
 CheckBuffer::CheckBuffer() : memory_(kCheckRun + 3 * kScanAlignment) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
@@ -44,110 +34,245 @@ Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<
   return ok_status();
 }
 
-Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& folder, const Manifest& manifest, std::uint32_t index, const Pieces& pieces,
-                                                     const Count& count) {
-  std::unique_ptr<ShardCheck> check(new ShardCheck(manifest, index));
-  TITAN_ASSIGN_OR_RETURN(check->handle_, fs.open_scan(join_path(folder, check->file_.path)));
-  check->table_.resize(check->file_.table_rows * kLeafRowBytes);
-  TITAN_RETURN_IF_ERROR(check->handle_->pread(check->file_.table_offset, check->table_));
-  count(check->table_.size());
-  check->stored_ = decode_leaf_table(check->table_);
-  check->expect(pieces);
-  check->locate_compressed();
-  check->actual_.resize(check->leaves_.size());
+void PlaceList::add(std::uint64_t order, Damage damage) {
+  const bool named = room_.fetch_sub(1) > 0;
+  const std::lock_guard lock(mutex_);
+  if (named) {
+    places_.emplace_back(order, std::move(damage));
+  } else {
+    ++left_out_;
+  }
+}
+
+void PlaceList::take(std::vector<Damage>& places, std::uint64_t& left_out) {
+  std::stable_sort(places_.begin(), places_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [order, damage] : places_) places.push_back(std::move(damage));
+  places_.clear();
+  left_out += std::exchange(left_out_, 0);
+}
+
+Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& folder, const Manifest& manifest, std::uint32_t index, Pieces& pieces,
+                                                     const std::function<void(std::uint64_t)>& count, std::atomic<std::int64_t>& room) {
+  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.second->row < b.second->row; });
+  std::unique_ptr<ShardCheck> check(new ShardCheck(manifest, index, pieces, room));
+  const FileEntry& file = check->file_;
+  TITAN_ASSIGN_OR_RETURN(check->handle_, fs.open_member(folder, file.path, Access::kScan));
+  TITAN_ASSIGN_OR_RETURN(const Digest digest, table_digest(*check->handle_, file));
+  check->table_intact_ = digest == file.table;
+  count(file.table_rows * kLeafRowBytes);
+  check->cover(file.table_offset, file.table_offset + file.table_rows * kLeafRowBytes);
+  for (const auto& [ref, piece] : pieces) {
+    if (piece->codec == Codec::kZstd) continue;  // where its leaves lie the rows say
+    const LeafGrid grid = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements);
+    const std::uint64_t elements = grid.begin(piece->first_leaf + piece->leaf_count) - grid.begin(piece->first_leaf);
+    check->cover(piece->offset, piece->offset + elements * dtype_size(manifest.stored(ref)->dtype));
+  }
   return check;
 }
 
-void ShardCheck::expect(const Pieces& pieces) {
-  leaves_.resize(file_.table_rows);
-  for (const auto& [ref, piece] : pieces) {
-    const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
-    const std::uint64_t size = dtype_size(manifest_.stored(ref)->dtype);
-    std::uint64_t offset = piece->offset;
-    for (std::uint64_t i = 0; i < piece->leaf_count; ++i) {
-      const std::uint64_t bytes = grid.length(piece->first_leaf + i) * size;
-      leaves_[piece->row + i] = {ref, piece->first_leaf + i, offset, bytes, piece->row + i, piece->codec == Codec::kZstd, i == 0,
-                                 {bytes, grid.chunk_extent() * size, size}};
-      offset += bytes;
-    }
+bool ShardCheck::compressed() const {
+  return std::any_of(pieces_.begin(), pieces_.end(), [](const auto& piece) { return piece.second->codec == Codec::kZstd; });
+}
+
+void ShardCheck::cover(std::uint64_t begin, std::uint64_t end) {
+  if (!covered_.empty() && covered_.back().end == begin) {
+    covered_.back().end = end;
+  } else if (covered_.size() < kMostRanges + pieces_.size() + 1) {
+    covered_.push_back({begin, end});
+  } else {
+    scattered_ = true;
   }
 }
 
-void ShardCheck::locate_compressed() {
-  for (Expected& leaf : leaves_) {
-    if (!leaf.compressed) continue;
-    const LeafRow& row = stored_[leaf.row];
-    leaf.lost = !row_fits(row, leaf.form, file_.bytes) || (leaf.first && row.offset != leaf.offset);
-    leaf.offset = leaf.lost ? file_.table_offset + leaf.row * kLeafRowBytes : row.offset;
-    leaf.bytes = leaf.lost ? kLeafRowBytes : row.stored_bytes;
-  }
+// Called for each row once, in order.
+ShardCheck::Expected ShardCheck::expected(std::uint64_t row, const LeafRow& stored) {
+  while (row >= pieces_[piece_].second->row + pieces_[piece_].second->leaf_count) ++piece_;
+  const auto& [ref, piece] = pieces_[piece_];
+  const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
+  const std::uint64_t size = dtype_size(manifest_.stored(ref)->dtype), number = piece->first_leaf + (row - piece->row);
+  const std::uint64_t bytes = grid.length(number) * size;
+  Expected leaf{&ref, number, piece->offset + (grid.begin(number) - grid.begin(piece->first_leaf)) * size, bytes, row, piece->codec == Codec::kZstd, row == piece->row,
+                {bytes, grid.chunk_extent() * size, size}};
+  if (!leaf.compressed) return leaf;
+  leaf.lost = !row_fits(stored, leaf.form, file_.bytes) || (leaf.first && stored.offset != piece->offset);
+  leaf.offset = leaf.lost ? file_.table_offset + row * kLeafRowBytes : stored.offset;
+  leaf.bytes = leaf.lost ? kLeafRowBytes : stored.stored_bytes;
+  some_lost_ = some_lost_ || leaf.lost;
+  if (!leaf.lost) cover(leaf.offset, leaf.offset + leaf.bytes);
+  return leaf;
 }
 
-bool ShardCheck::next(Run& run) {
-  if (next_ == leaves_.size()) return false;
-  run = {next_, next_ + 1};
-  std::uint64_t bytes = leaves_[next_].bytes;
-  while (run.end < leaves_.size() && !leaves_[run.end - 1].lost && !leaves_[run.end].lost && leaves_[run.end].offset == leaves_[run.end - 1].offset + leaves_[run.end - 1].bytes &&
-         bytes + leaves_[run.end].bytes <= kCheckRun) {
-    bytes += leaves_[run.end++].bytes;
+Result<std::shared_ptr<const ShardCheck::Window>> ShardCheck::next_window() {
+  auto window = std::make_shared<Window>();
+  const std::uint64_t count = std::min(kRowsAtOnce, file_.table_rows - next_row_);
+  TITAN_ASSIGN_OR_RETURN(window->rows, read_rows(*handle_, file_, next_row_, count));
+  window->leaves.reserve(count);
+  for (const LeafRow& row : window->rows) window->leaves.push_back(expected(next_row_++, row));
+  return std::shared_ptr<const Window>(std::move(window));
+}
+
+// The run behind `run` in the same window; false at the window's end.
+bool ShardCheck::next_run(Run& run) const {
+  const std::vector<Expected>& leaves = run.window->leaves;
+  if (run.end == leaves.size()) return false;
+  run.begin = run.end++;
+  std::uint64_t bytes = leaves[run.begin].bytes;
+  while (run.end < leaves.size() && !leaves[run.end - 1].lost && !leaves[run.end].lost &&
+         leaves[run.end].offset == leaves[run.end - 1].offset + leaves[run.end - 1].bytes && bytes + leaves[run.end].bytes <= kCheckRun) {
+    bytes += leaves[run.end++].bytes;
   }
-  next_ = run.end;
   return true;
 }
 
-Status ShardCheck::check(const Run& run, std::span<std::byte> buffer, CompressedLeafReader& reader, const Count& count) {
-  if (run.begin == run.end) return ok_status();  // a shard without leaves
-  const Expected& first = leaves_[run.begin];
-  if (first.lost) return ok_status();
-  const std::uint64_t bytes = leaves_[run.end - 1].offset + leaves_[run.end - 1].bytes - first.offset;
-  if (bytes > kCheckRun) {
-    if (first.compressed) {
-      TITAN_ASSIGN_OR_RETURN(actual_[run.begin], reader.measure(*handle_, stored_[first.row], first.form));
-      count(bytes);
-    } else {
-      TITAN_ASSIGN_OR_RETURN(actual_[run.begin], check_large_leaf(first, *handle_, buffer, count));
+Result<bool> ShardCheck::next(Run& run) {
+  if (!table_intact_) {
+    run = {};
+    return !std::exchange(all_handed_out_, true) && file_.table_rows > 0;
+  }
+  while (!at_.window || !next_run(at_)) {
+    if (next_row_ == file_.table_rows) return false;
+    at_ = {};
+    TITAN_ASSIGN_OR_RETURN(at_.window, next_window());
+  }
+  run = at_;
+  return true;
+}
+
+Status ShardCheck::check(const Run& run, CheckTools& tools) {
+  if (!run.window) return check_rebuilding(tools);
+  return read_run(run, tools, [&](std::size_t index, const LeafRow& actual) {
+    if (actual != run.window->rows[index]) add_damaged(run.window->leaves[index], "its bytes do not match their digest");
+  });
+}
+
+// Of a damaged table: one rebuilt from whole leaves has the expected digest.
+Status ShardCheck::check_rebuilding(CheckTools& tools) {
+  Hasher rebuilt;
+  std::uint64_t seen_leaves = 0;
+  while (next_row_ < file_.table_rows) {
+    Run run;
+    TITAN_ASSIGN_OR_RETURN(run.window, next_window());
+    std::vector<LeafRow> actual = run.window->rows;
+    while (next_run(run)) {
+      TITAN_RETURN_IF_ERROR(read_run(run, tools, [&](std::size_t index, const LeafRow& found) {
+        ++seen_leaves;
+        actual[index] = found;
+        const Expected& leaf = run.window->leaves[index];
+        if (found == run.window->rows[index]) return;
+        places_known_ = places_known_ && !leaf.compressed;
+        add_damaged(leaf, "its bytes or its row in the damaged leaf table are wrong");
+      }));
     }
+    rebuilt.update(encode_leaf_table(actual));
+  }
+  leaves_intact_ = seen_leaves == file_.table_rows && rebuilt.digest() == file_.table;
+  if (!leaves_intact_) {
+    places_known_ = places_known_ && (!compressed() || seen_leaves == file_.table_rows);
     return ok_status();
   }
-  // Whole pages, which a scan reads past the cache.
-  const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
-  const std::uint64_t end = std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
-  TITAN_RETURN_IF_ERROR(handle_->pread(begin, buffer.first(end - begin)));
-  for (std::size_t row = run.begin; row < run.end; ++row)
-    actual_[row] = check_leaf(leaves_[row], buffer.subspan(leaves_[row].offset - begin, leaves_[row].bytes), reader);
-  count(bytes);
+  // The rows were wrong, not the leaves.
+  std::vector<Damage> none;
+  std::uint64_t left_out = 0;
+  damaged_.take(none, left_out);
+  places_known_ = true;
   return ok_status();
 }
 
-Status ShardCheck::finish(std::span<std::byte> buffer, const Count& count, std::vector<Damage>& damage) {
-  const bool table_intact = digest_of(table_) == file_.table;
-  const bool some_lost = std::any_of(leaves_.begin(), leaves_.end(), [](const Expected& leaf) { return leaf.lost; });
-  // Both may be read back from each other: a table rebuilt from whole leaves has the expected digest.
-  const bool leaves_intact = !some_lost && (table_intact ? actual_ == stored_ : digest_of(encode_leaf_table(actual_)) == file_.table);
-  if (!table_intact) {
-    damage.push_back({file_.path, "table", "", 0, file_.table_offset, table_.size(),
-                      "the leaf table does not match its digest" + std::string(leaves_intact ? "; the leaves are whole" : "")});
+Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen) {
+  const std::vector<Expected>& leaves = run.window->leaves;
+  const std::vector<LeafRow>& rows = run.window->rows;
+  const Expected& first = leaves[run.begin];
+  if (first.lost) {
+    add_damaged(first, "its row in the leaf table cannot be");
+    return ok_status();
   }
-  for (std::size_t row = 0; !leaves_intact && row < leaves_.size(); ++row) {
-    const Expected& leaf = leaves_[row];
-    if (actual_[row] == stored_[row] && !leaf.lost) continue;
-    damage.push_back({file_.path, "leaf", manifest_.stored_name(leaf.ref), leaf.leaf, leaf.offset, leaf.bytes,
-                      leaf.lost      ? "its row in the leaf table cannot be"
-                      : table_intact ? "its bytes do not match their digest" : "its bytes or its row in the damaged leaf table are wrong"});
+  const std::uint64_t bytes = leaves[run.end - 1].offset + leaves[run.end - 1].bytes - first.offset;
+  const auto one = [&](std::size_t index) {
+    return read_leaf(leaves[index], rows[index], tools, [&](const LeafRow& actual) { seen(index, actual); });
+  };
+  if (bytes > kCheckRun) return one(run.begin);
+  // Whole pages, which a scan reads past the cache.
+  const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
+  const std::uint64_t end = std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
+  const std::span<std::byte> buffer = tools.buffer.bytes().first(end - begin);
+  const Status read = handle_->pread(begin, buffer);
+  if (read.code == Code::kMediaError) {
+    for (std::size_t index = run.begin; index < run.end; ++index) TITAN_RETURN_IF_ERROR(one(index));
+    return ok_status();
   }
-  std::vector<ByteRange> covered{{file_.table_offset, file_.table_offset + table_.size()}};
-  for (const Expected& leaf : leaves_)
-    if (!leaf.lost) covered.push_back({leaf.offset, leaf.offset + leaf.bytes});
-  if (table_intact && overlap(covered))
-    damage.push_back({file_.path, "table", "", 0, file_.table_offset, table_.size(), "its rows overlap each other or the table"});
+  TITAN_RETURN_IF_ERROR(read);
+  for (std::size_t index = run.begin; index < run.end; ++index)
+    seen(index, measure(leaves[index], rows[index], buffer.subspan(leaves[index].offset - begin, leaves[index].bytes), tools));
+  tools.count(bytes);
+  return ok_status();
+}
+
+// One leaf by itself: a large one, or one of a run that could not be read at once.
+Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools, const std::function<void(const LeafRow&)>& seen) {
+  const auto read = [&]() -> Result<LeafRow> {
+    if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
+      const std::lock_guard lock(tools.large->mutex);
+      return tools.large->reader.measure(*handle_, row, leaf.form);
+    }
+    if (leaf.compressed) return tools.reader.measure(*handle_, row, leaf.form);
+    Hasher hasher;
+    TITAN_RETURN_IF_ERROR(hash_range(*handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.bytes(), [](std::uint64_t) {}, hasher));
+    const Digest digest = hasher.digest();
+    return LeafRow{leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
+  };
+  const Result<LeafRow> actual = read();
+  if (actual.status().code == Code::kMediaError) {
+    add_unreadable(leaf, actual.status());
+    return ok_status();
+  }
+  TITAN_RETURN_IF_ERROR(actual.status());
+  tools.count(leaf.bytes);
+  seen(*actual);
+  return ok_status();
+}
+
+// The row that a leaf must have, from the bytes that are there.
+LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes, CheckTools& tools) const {
+  if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
+    const std::lock_guard lock(tools.large->mutex);
+    return tools.large->reader.measure(bytes, row, leaf.form);
+  }
+  if (leaf.compressed) return tools.reader.measure(bytes, row, leaf.form);
+  const Digest digest = digest_of(bytes);
+  return {leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
+}
+
+void ShardCheck::add_damaged(const Expected& leaf, const char* what) {
+  damaged_.add(leaf.row, {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes, what});
+}
+
+void ShardCheck::add_unreadable(const Expected& leaf, const Status& why) {
+  unreadable_.add(leaf.row, {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes, why.message});
+}
+
+Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable, std::uint64_t& left_out) {
+  const std::uint64_t table_bytes = file_.table_rows * kLeafRowBytes;
+  const auto table_damaged = [&](const std::string& what) { damage.push_back({file_.path, "table", "", 0, file_.table_offset, table_bytes, what}); };
+  if (!table_intact_) table_damaged("the leaf table does not match its digest" + std::string(leaves_intact_ ? "; the leaves are whole" : ""));
+  damaged_.take(damage, left_out);
+  unreadable_.take(unreadable, left_out);
+  if (scattered_) {
+    table_damaged("its leaves lie in more than " + std::to_string(kMostRanges) + " separate places, more than are checked");
+    return ok_status();
+  }
+  if (overlap(covered_) && table_intact_) table_damaged("its rows overlap each other or the table");
   // Without the places of compressed leaves they cannot be told from the bytes around them.
-  const bool all_found = std::all_of(leaves_.begin(), leaves_.end(), [&](const Expected& leaf) { return !leaf.compressed || actual_[leaf.row] == stored_[leaf.row]; });
-  const bool places_known = !some_lost && (table_intact || leaves_intact || all_found);
-  if (table_intact) proven_ = stored_;
-  if (!places_known) return ok_status();
+  const bool all_rows_seen = next_row_ == file_.table_rows || !compressed();
+  if (some_lost_ || !(table_intact_ ? all_rows_seen : places_known_)) return ok_status();
   Hasher envelope;
-  for (const ByteRange& range : uncovered(std::move(covered), file_.bytes))
-    TITAN_RETURN_IF_ERROR(hash_range(*handle_, range.begin, range.end, buffer, count, envelope));
+  for (const ByteRange& range : uncovered(std::move(covered_), file_.bytes)) {
+    const Status read = hash_range(*handle_, range.begin, range.end, tools.buffer.bytes(), tools.count, envelope);
+    if (read.code == Code::kMediaError) {
+      unreadable.push_back({file_.path, "envelope", "", 0, range.begin, range.end - range.begin, read.message});
+      return ok_status();
+    }
+    TITAN_RETURN_IF_ERROR(read);
+  }
   if (envelope.digest() != file_.envelope) {
     damage.push_back({file_.path, "envelope", "", 0, 0, file_.bytes,
                       "the bytes outside of leaves and leaf table (HDF5 structure, gaps) do not match their digest"});

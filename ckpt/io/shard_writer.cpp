@@ -59,8 +59,7 @@ struct ShardWriter::Impl {
     }
     const std::vector<std::byte> table = encode_leaf_table(rows);
     TITAN_RETURN_IF_ERROR(file->pwrite(skeleton.table_offset, table));
-    TITAN_RETURN_IF_ERROR(file->datasync());
-    TITAN_RETURN_IF_ERROR(file->close());
+    TITAN_RETURN_IF_ERROR(finish_member(*file));
     FileEntry& entry = result.file;
     entry.path = member;
     entry.role = FileRole::kShard;

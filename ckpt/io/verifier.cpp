@@ -1,20 +1,26 @@
 #include "ckpt/io/verifier.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/leaf_rows.h"
 #include "ckpt/io/shard_check.h"
 
 namespace titan::ckpt {
 namespace {
+
+constexpr std::size_t kOpenTables = 64;
+constexpr std::int64_t kNamed = 10'000;  // places; more are counted
 
 // One member: what is known of it while threads work on it.
 struct Member {
@@ -26,14 +32,20 @@ struct Member {
 
 struct Task {
   std::shared_ptr<Member> member;
-  ShardCheck::Run run;                // of a shard
-  bool whole = false;                 // of any other member: all of it
+  bool check = true;                  // false: all is checked, what is left is to finish
+  ShardCheck::Run run;                // of a shard; of any other member: all of it
+};
+
+// What was found in one member.
+struct Found {
+  std::vector<Damage> damage, unreadable;
+  std::uint64_t not_named = 0;
 };
 
 class Verifier {
  public:
   Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, const CancelToken& cancel, VerifyReport& report)
-      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), damage_(manifest.files.size()) {
+      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), found_(manifest.files.size()) {
     for (const FileEntry& file : manifest.files) total_ += file.bytes;
     for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
       if (manifest.parameters[i].model) collect({i, ""});
@@ -43,9 +55,13 @@ class Verifier {
 
   Status run(unsigned threads) {
     TITAN_RETURN_IF_ERROR(parallel_for(threads, threads, [&](std::size_t) { return work(); }));
-    for (std::vector<Damage>& damage : damage_) std::move(damage.begin(), damage.end(), std::back_inserter(report_.damage));
-    check_sums();
-    return ok_status();
+    for (Found& found : found_) {
+      std::move(found.damage.begin(), found.damage.end(), std::back_inserter(report_.damage));
+      std::move(found.unreadable.begin(), found.unreadable.end(), std::back_inserter(report_.unreadable));
+      report_.not_named += found.not_named;
+    }
+    if (!report_.damage.empty() || !report_.unreadable.empty()) return ok_status();
+    return check_sums();
   }
 
  private:
@@ -63,22 +79,23 @@ class Verifier {
 
   // What each thread does: tasks in the order of the files, so that at most a few files are open.
   Status work() {
-    CheckBuffer memory;
-    const std::span<std::byte> buffer = memory.bytes();
-    CompressedLeafReader reader;
-    const ShardCheck::Count counted = [this](std::uint64_t bytes) { count(bytes); };
+    CheckTools tools;
+    tools.large = &large_;
+    tools.count = [this](std::uint64_t bytes) { count(bytes); };
     while (true) {
       TITAN_RETURN_IF_ERROR(cancel_.check());
       Task task;
       TITAN_ASSIGN_OR_RETURN(const bool more, next(task));
       if (!more) return ok_status();
-      Status status = task.whole ? check_whole(*task.member, buffer, counted) : task.member->shard->check(task.run, buffer, reader, counted);
+      Member& member = *task.member;
+      Status status;
+      if (task.check) status = member.shard ? member.shard->check(task.run, tools) : check_whole(member, tools);
       const bool last = [&] {
         const std::lock_guard lock(mutex_);
         stopped_ = stopped_ || !status.ok();
-        return --task.member->under_way == 0 && task.member->handed_out;
+        return --member.under_way == 0 && member.handed_out;
       }();
-      if (status.ok() && last && task.member->shard) status = finish(*task.member, buffer, counted);
+      if (status.ok() && last && member.shard) status = finish(member, tools);
       TITAN_RETURN_IF_ERROR(status);
     }
   }
@@ -86,21 +103,33 @@ class Verifier {
   // False when there is nothing more to begin.
   Result<bool> next(Task& task) {
     const std::lock_guard lock(mutex_);
+    const Result<bool> more = next_locked(task);
+    stopped_ = stopped_ || !more.ok();
+    return more;
+  }
+
+  Result<bool> next_locked(Task& task) {
     while (!stopped_) {
       if (!present_ || present_->handed_out) {
         if (next_file_ == manifest_.files.size()) return false;
-        Result<bool> opened = begin(next_file_++);
-        stopped_ = !opened.ok();
-        if (!opened.ok()) return opened;
-        if (!*opened) continue;
+        TITAN_ASSIGN_OR_RETURN(const bool opened, begin(next_file_++));
+        if (!opened) continue;
       }
-      task.member = present_;
-      task.whole = present_->shard == nullptr;
-      if (task.whole) {
-        present_->handed_out = true;
+      task = {present_};
+      if (present_->shard) {
+        const Result<bool> run = present_->shard->next(task.run);
+        if (run.status().code == Code::kMediaError) {
+          unreadable(present_->index, "table", run.status());
+        } else {
+          TITAN_RETURN_IF_ERROR(run.status());
+        }
+        if (!run.ok() || !*run) {
+          present_->handed_out = true;
+          if (present_->under_way > 0) continue;  // who comes last finishes
+          task.check = false;
+        }
       } else {
-        present_->shard->next(task.run);
-        present_->handed_out = task.run.end == present_->shard->leaves().size();
+        present_->handed_out = true;
       }
       ++present_->under_way;
       return true;
@@ -108,101 +137,167 @@ class Verifier {
     return false;
   }
 
-  // Opens the member `index`; false when there is nothing in it to check but the damage that was found already.
+  // Adds to what was found in the member `index`, as long as there is room for names.
+  void add(std::uint32_t index, std::vector<Damage> Found::* list, const char* unit, std::string detail) {
+    const FileEntry& file = manifest_.files[index];
+    if (room_.fetch_sub(1) > 0) {
+      (found_[index].*list).push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
+    } else {
+      ++found_[index].not_named;
+    }
+  }
+  void unreadable(std::uint32_t index, const char* unit, const Status& why) { add(index, &Found::unreadable, unit, why.message); }
+
+  // Opens the member `index`; false when there is nothing in it to check but what was found already.
   Result<bool> begin(std::uint32_t index) {
     const FileEntry& file = manifest_.files[index];
     const auto damaged = [&](const char* unit, std::string detail) {
-      damage_[index].push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
+      add(index, &Found::damage, unit, std::move(detail));
       return false;
     };
-    const auto info = fs_.stat(join_path(path_, file.path));
-    if (!info.ok() && info.status().code != Code::kNotFound) return info.status();
-    if (!info.ok()) return damaged("missing", "the file is not there");
+    const auto info = fs_.stat_member(path_, file.path);
+    switch (info.status().code) {
+      case Code::kOk: break;
+      case Code::kNotFound: return damaged("missing", "the file is not there");
+      case Code::kCorrupt: return damaged("link", info.status().message);
+      case Code::kMediaError: unreadable(index, "file", info.status()); return false;
+      default: return info.status();
+    }
     if (info->type != FileType::kFile) return damaged("size", "not a regular file");
     if (info->size != file.bytes) return damaged("size", "it has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
-    present_ = std::make_shared<Member>();
-    present_->index = index;
+    auto member = std::make_shared<Member>();
+    member->index = index;
     if (file.role == FileRole::kShard) {
-      TITAN_ASSIGN_OR_RETURN(present_->shard, ShardCheck::open(fs_, path_, manifest_, index, by_file_[index], [this](std::uint64_t bytes) { count(bytes); }));
+      if (const Status there = check_table_on_disk(file, *info, join_path(path_, file.path)); !there.ok()) return damaged("table", there.message);
+      auto shard = ShardCheck::open(fs_, path_, manifest_, index, by_file_[index], [this](std::uint64_t bytes) { count(bytes); }, room_);
+      if (shard.status().code == Code::kMediaError) {
+        unreadable(index, "table", media_error(shard.status().message + "; its leaves cannot be checked"));
+        return false;
+      }
+      TITAN_RETURN_IF_ERROR(shard.status());
+      member->shard = std::move(*shard);
     }
+    present_ = std::move(member);
     return true;
   }
 
-  Status check_whole(const Member& member, std::span<std::byte> buffer, const ShardCheck::Count& counted) {
+  Status check_whole(const Member& member, CheckTools& tools) {
     const FileEntry& file = manifest_.files[member.index];
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> handle, fs_.open_read(join_path(path_, file.path)));
-    Hasher hasher;
-    TITAN_RETURN_IF_ERROR(hash_range(*handle, 0, file.bytes, buffer, counted, hasher));
-    if (hasher.digest() != file.whole)
-      damage_[member.index].push_back({file.path, file.role == FileRole::kJson ? "json" : "derived", "", 0, 0, file.bytes, "its bytes do not match their digest"});
-    return ok_status();
-  }
-
-  Status finish(Member& member, std::span<std::byte> buffer, const ShardCheck::Count& counted) {
-    TITAN_RETURN_IF_ERROR(member.shard->finish(buffer, counted, damage_[member.index]));
-    const std::lock_guard lock(mutex_);
-    report_.leaves += member.shard->leaves().size();
-    if (!member.shard->proven_rows().empty()) keep_digests(member.shard->leaves(), member.shard->proven_rows());
-    member.shard.reset();
-    return ok_status();
-  }
-
-  void keep_digests(const std::vector<ShardCheck::Expected>& leaves, const std::vector<LeafRow>& rows) {
-    for (const ShardCheck::Expected& leaf : leaves) {
-      std::vector<Digest>& digests = digests_[{leaf.ref.index, leaf.ref.slot}];
-      if (digests.size() <= leaf.leaf) digests.resize(leaf.leaf + 1);
-      digests[leaf.leaf] = rows[leaf.row].raw;
+    const char* unit = file.role == FileRole::kJson ? "json" : "derived";
+    const auto hash = [&]() -> Result<Digest> {
+      TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> handle, fs_.open_member(path_, file.path));
+      Hasher hasher;
+      TITAN_RETURN_IF_ERROR(hash_range(*handle, 0, file.bytes, tools.buffer.bytes(), tools.count, hasher));
+      return hasher.digest();
+    };
+    const Result<Digest> digest = hash();
+    if (digest.status().code == Code::kMediaError) {
+      unreadable(member.index, unit, digest.status());
+      return ok_status();
     }
+    TITAN_RETURN_IF_ERROR(digest.status());
+    if (*digest != file.whole) add(member.index, &Found::damage, unit, "its bytes do not match their digest");
+    return ok_status();
   }
 
-  void damaged(const FileEntry& file, const char* unit, std::string detail) {
-    report_.damage.push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
+  Status finish(Member& member, CheckTools& tools) {
+    Found& found = found_[member.index];
+    TITAN_RETURN_IF_ERROR(member.shard->finish(tools, found.damage, found.unreadable, found.not_named));
+    const std::lock_guard lock(mutex_);
+    report_.leaves += member.shard->leaves();
+    member.shard.reset();
+    by_file_[member.index] = {};
+    return ok_status();
+  }
+
+  void damaged(const std::string& file, std::uint64_t bytes, const char* unit, std::string detail) {
+    report_.damage.push_back({file, unit, "", 0, 0, bytes, std::move(detail)});
+  }
+
+  // The digest of a tensor from its rows, which are known to be whole: read again, so that they need not be kept.
+  // `present`: the file that was looked at last.
+  Result<Digest> digest_of_rows(const StoredTensor& tensor, std::uint32_t& present) {
+    Hasher hasher;
+    for (const Piece& piece : tensor.pieces) {
+      present = piece.file;
+      const FileEntry& file = manifest_.files[piece.file];
+      if (!tables_.contains(piece.file)) {
+        if (tables_.size() == kOpenTables) tables_.clear();
+        TITAN_ASSIGN_OR_RETURN(tables_[piece.file], fs_.open_member(path_, file.path));
+      }
+      for (std::uint64_t done = 0; done < piece.leaf_count; done += kRowsAtOnce) {
+        TITAN_ASSIGN_OR_RETURN(const std::vector<LeafRow> rows,
+                               read_rows(*tables_[piece.file], file, piece.row + done, std::min(kRowsAtOnce, piece.leaf_count - done)));
+        for (const LeafRow& row : rows) hasher.update(std::as_bytes(std::span(row.raw.bytes)));
+      }
+    }
+    return hasher.digest();
   }
 
   // Whole tables under a whole manifest must add up to its tensor, component and checkpoint digests; if they do not, the
   // writer was wrong.
-  void check_sums() {
-    if (!report_.damage.empty()) return;
-    const FileEntry manifest_file{kManifestFile};
-    const auto check_tensor = [&](const TensorRef& ref) {
-      const auto found = digests_.find({ref.index, ref.slot});
-      const Digest digest = found == digests_.end() ? tensor_digest({}) : tensor_digest(found->second);
-      if (digest != manifest_.stored(ref)->digest)
-        damaged(manifest_file, "manifest", "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
+  Status check_sums() {
+    const auto check_tensor = [&](const TensorRef& ref) -> Status {
+      TITAN_RETURN_IF_ERROR(cancel_.check());
+      std::uint32_t file = 0;
+      const Result<Digest> digest = digest_of_rows(*manifest_.stored(ref), file);
+      if (digest.status().code == Code::kMediaError) {
+        report_.unreadable.push_back({manifest_.files[file].path, "table", "", 0, 0, manifest_.files[file].bytes, digest.status().message});
+        return ok_status();
+      }
+      TITAN_RETURN_IF_ERROR(digest.status());
+      if (*digest != manifest_.stored(ref)->digest)
+        damaged(kManifestFile, 0, "manifest", "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
+      return ok_status();
     };
     for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) {
-      if (manifest_.parameters[i].model) check_tensor({i, ""});
-      for (const SlotTensor& slot : manifest_.parameters[i].slots) check_tensor({i, slot.name});
+      if (manifest_.parameters[i].model) TITAN_RETURN_IF_ERROR(check_tensor({i, ""}));
+      for (const SlotTensor& slot : manifest_.parameters[i].slots) TITAN_RETURN_IF_ERROR(check_tensor({i, slot.name}));
+      if (!report_.unreadable.empty()) return ok_status();  // a file that was read before cannot be read now: one place is enough
     }
+    tables_.clear();
     for (const char* name : {kModel, kOptimizer}) {
       const ComponentEntry* entry = manifest_.component(name);
       if (entry && entry->digest != component_digest(manifest_, name))
-        damaged(manifest_file, "manifest", "the digest of component '" + std::string(name) + "' is not that of its tensors");
+        damaged(kManifestFile, 0, "manifest", "the digest of component '" + std::string(name) + "' is not that of its tensors");
     }
-    check_id(manifest_file);
+    return check_id();
   }
 
-  void check_id(const FileEntry& manifest_file) {
-    LrSchedule lr;
-    DataPosition data;
-    TrainState train;
-    const auto load = [&](const char* component, auto decode, auto& value) {
-      if (!manifest_.component(component)) return true;
-      const std::string member = json_path(component);
-      const auto bytes = read_file(fs_, join_path(path_, member), manifest_.component(component)->bytes);
-      if (bytes.ok()) {
-        auto decoded = decode(member, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
-        if (decoded.ok()) return value = std::move(*decoded), true;
-      }
-      FileEntry file;
-      file.path = member;
-      file.bytes = manifest_.component(component)->bytes;
-      damaged(file, "json", "it matches its digest but cannot be parsed");
-      return false;
-    };
-    if (!load(kLrScheduler, decode_lr_schedule, lr) || !load(kDataloader, decode_data_position, data) || !load(kTrainState, decode_train_state, train)) return;
-    if (checkpoint_id(manifest_, lr, data, train.tokens) != manifest_.id)
-      damaged(manifest_file, "manifest", "the checkpoint's id is not that of its components");
+  // Only what is read and cannot be parsed is damage. A file that cannot be read now, though it could before, is an error.
+  template <typename T>
+  Result<std::optional<T>> load(const char* component, Result<T> (*decode)(const std::string& what, std::string_view text)) {
+    const ComponentEntry* entry = manifest_.component(component);
+    if (!entry) return std::optional<T>(T{});
+    const std::string member = json_path(component);
+    const auto bytes = read_member(fs_, path_, member, entry->bytes);
+    if (bytes.status().code == Code::kMediaError) {
+      report_.unreadable.push_back({member, "json", "", 0, 0, entry->bytes, bytes.status().message});
+      return std::optional<T>();
+    }
+    if (!bytes.ok() && bytes.status().code != Code::kCorrupt) return bytes.status();
+    if (bytes.ok()) {
+      Result<T> decoded = decode(member, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+      if (decoded.ok()) return std::optional<T>(std::move(*decoded));
+    }
+    damaged(member, entry->bytes, "json", "it matches its digest but cannot be parsed");
+    return std::optional<T>();
+  }
+
+  Status check_id() {
+    std::uint64_t tokens = 0;
+    {
+      TITAN_ASSIGN_OR_RETURN(const std::optional<TrainState> train, load(kTrainState, decode_train_state));
+      if (!train) return ok_status();
+      tokens = train->tokens;
+    }
+    TITAN_ASSIGN_OR_RETURN(const std::optional<LrSchedule> lr, load(kLrScheduler, decode_lr_schedule));
+    if (!lr) return ok_status();
+    TITAN_ASSIGN_OR_RETURN(const std::optional<DataPosition> data, load(kDataloader, decode_data_position));
+    if (!data) return ok_status();
+    if (checkpoint_id(manifest_, *lr, *data, tokens) != manifest_.id)
+      damaged(kManifestFile, 0, "manifest", "the checkpoint's id is not that of its components");
+    return ok_status();
   }
 
   Fs& fs_;
@@ -212,10 +307,12 @@ class Verifier {
   const CancelToken& cancel_;
   VerifyReport& report_;
   std::vector<ShardCheck::Pieces> by_file_;
-  std::vector<std::vector<Damage>> damage_;  // by file, so that threads do not change the order
-  std::map<std::pair<std::uint32_t, std::string>, std::vector<Digest>> digests_;
+  std::vector<Found> found_;                 // by file, so that threads do not change the order
+  std::atomic<std::int64_t> room_ = kNamed;  // for names of places
+  LargeLeafReader large_;
+  std::map<std::uint32_t, std::unique_ptr<File>> tables_;
 
-  std::mutex mutex_;                         // of what follows, of digests_ and of the counts of leaves
+  std::mutex mutex_;                         // of what follows, and of the count of leaves
   std::uint32_t next_file_ = 0;
   std::shared_ptr<Member> present_;
   bool stopped_ = false;                     // by an error: no thread begins anything more
@@ -224,37 +321,40 @@ class Verifier {
   std::uint64_t done_ = 0, total_ = 0;       // bytes of the members
 };
 
+// The manifest of the checkpoint at `path`; its text is not kept. Damage of it goes to `report`, and there is no manifest then.
+Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, VerifyReport& report) {
+  const auto info = fs.stat_member(path, kManifestFile);
+  const auto found = [&](std::vector<Damage>& list, const char* unit, const Status& status) {
+    list.push_back({kManifestFile, unit, "", 0, 0, info.ok() ? info->size : 0, status.to_string()});
+    return std::optional<Manifest>();
+  };
+  // A media error is no error of the check, and damage is none either.
+  const auto judged = [&](const Status& status, const char* unit) -> Result<std::optional<Manifest>> {
+    if (status.code == Code::kMediaError) return found(report.unreadable, unit, status);
+    if (status.code == Code::kCorrupt) return found(report.damage, unit, status);
+    return status;
+  };
+  if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+  if (!info.ok()) return judged(info.status(), info.status().code == Code::kCorrupt ? "link" : "manifest");
+  if (info->type != FileType::kFile) return judged(corrupt("not a regular file"), "manifest");
+  const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);
+  if (!bytes.ok()) return judged(bytes.status(), "manifest");
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  // A damaged version number must not pass for a newer format here.
+  if (Status intact = check_self_digest(kManifestFile, text); !intact.ok()) return judged(intact, "manifest");
+  auto manifest = decode_manifest(kManifestFile, text);
+  if (!manifest.ok()) return judged(manifest.status(), "manifest");
+  report.bytes = bytes->size();
+  return std::optional<Manifest>(std::move(*manifest));
+}
+
 }  // namespace
 
 Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, const CancelToken& cancel,
                                        unsigned threads) {
-  const std::string manifest_path = join_path(path, kManifestFile);
-  const auto info = fs.stat(manifest_path);
-  if (!info.ok()) {
-    if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
-    return info.status();
-  }
   VerifyReport report;
-  const auto manifest_damaged = [&](const Status& status) {
-    report.damage.push_back({kManifestFile, "manifest", "", 0, 0, info->size, status.to_string()});
-    return report;
-  };
-  if (info->type != FileType::kFile) return manifest_damaged(corrupt("not a regular file"));
-  const auto bytes = read_file(fs, manifest_path, kMaxManifestBytes);
-  if (!bytes.ok()) {
-    if (bytes.status().code != Code::kCorrupt) return bytes.status();
-    return manifest_damaged(bytes.status());
-  }
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  // A damaged version number must not pass for a newer format here.
-  if (Status intact = check_self_digest(kManifestFile, text); !intact.ok()) return manifest_damaged(intact);
-  const auto manifest = decode_manifest(kManifestFile, text);
-  if (!manifest.ok()) {
-    if (manifest.status().code != Code::kCorrupt) return manifest.status();
-    return manifest_damaged(manifest.status());
-  }
-  report.bytes = bytes->size();
-  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
+  TITAN_ASSIGN_OR_RETURN(const std::optional<Manifest> manifest, read_manifest(fs, path, report));
+  if (manifest) TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
   return report;
 }
 

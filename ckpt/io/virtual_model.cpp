@@ -20,7 +20,7 @@ Result<FileEntry> write_bytes(Fs& fs, const std::string& folder, const std::vect
   entry.role = FileRole::kDerived;
   entry.bytes = bytes.size();
   entry.whole = digest_of(bytes);
-  TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(folder, entry.path), bytes));
+  TITAN_RETURN_IF_ERROR(write_member(fs, join_path(folder, entry.path), bytes));
   return entry;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
 
@@ -45,6 +46,18 @@ Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSche
   }
   manifest.id = checkpoint_id(manifest, lr, data, tokens);
   return ok_status();
+}
+
+Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options) {
+  if (!options.verify && !options.force) return false;
+  TITAN_ASSIGN_OR_RETURN(const VerifyReport report, verify_checkpoint(fs, src, {}, options.cancel));
+  if (report.damage.empty() && report.unreadable.empty()) return true;
+  const Damage& first = report.damage.empty() ? report.unreadable.front() : report.damage.front();
+  const std::string place = first.file + ": " + first.unit + (first.tensor.empty() ? "" : " " + std::to_string(first.leaf) + " of " + first.tensor) + ": " + first.detail;
+  Status status = report.damage.empty() ? media_error("a part of the source cannot be read") : corrupt("the source is damaged");
+  status = status.wrapped("nothing was written to " + options.dst).with_hint("`titan-ckpt verify " + src + "` names every such place");
+  status.causes.push_back(place);
+  return status;
 }
 
 Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh,

@@ -12,7 +12,8 @@ namespace titan::ckpt {
 struct RewriteOptions {
   std::string src;              ///< CKPT, RUN@step or RUN@latest
   std::string dst;              ///< a folder that is not there yet
-  bool force = false;           ///< DST may be a checkpoint: it is replaced
+  bool force = false;           ///< DST may be a checkpoint: it is replaced. SRC is verified then
+  bool verify = false;          ///< every digest of SRC is checked first; else its members are taken over unread
   std::string writer, created;  ///< of the new manifest: program, version, git hash; RFC 3339 UTC
   CancelToken cancel;
 };
@@ -33,6 +34,9 @@ Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteO
 void replace_json(Manifest& manifest, const char* component, const std::string& text);
 /// Sets the id of `manifest` from `lr` and what else the checkpoint of `source` holds of it. Absent components are left out.
 Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr);
+/// Checks every byte of the checkpoint `src` where the options ask for it; returns whether they did. \error kCorrupt, kMediaError, those of
+/// verify_checkpoint
+Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options);
 /// Carries the members of `manifest` whose paths are not in `fresh`, in order.
 Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh, const CancelToken& cancel);
 

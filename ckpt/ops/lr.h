@@ -67,6 +67,7 @@ struct LrSetReport {
   Digest old_id, new_id;
   bool hidden = false;                 ///< a resume would not find DST by its name
   bool written = false;
+  bool verified = false;               ///< every byte of SRC was checked; else its members were taken over unread
   std::vector<CarriedFile> files;      ///< when written
   std::vector<std::string> warnings;   ///< leftovers
 };

@@ -113,6 +113,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
   report.old_id = reader.manifest().id;
   report.new_id = state.manifest.id;
+  TITAN_ASSIGN_OR_RETURN(report.verified, verify_source(fs, report.src, options));
   return report;
 }
 

@@ -130,7 +130,12 @@ class Prune {
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found, verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
-    if (found.damage.empty()) return true;
+    if (found.damage.empty() && found.unreadable.empty()) return true;
+    // What cannot be read proves nothing, neither for nor against the step: nothing older may go for it.
+    if (found.damage.empty())
+      return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " + std::to_string(found.unreadable.size()) + " places, the first in " +
+                         found.unreadable[0].file + ": " + found.unreadable[0].detail)
+          .with_hint("`titan-ckpt verify " + entry.path + "` names them all");
     ++damaged_;
     entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) + (found.damage.size() == 1 ? " place" : " places"))
                          .with_hint("`titan-ckpt verify " + entry.path + "` names them");

@@ -133,7 +133,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   made->derived_from = DerivedFrom{source.manifest().id, source.manifest().step, lasting_path(fs, path)};
   for (const FileEntry& file : source.manifest().files) {
     if (!came_with_model(file)) continue;
-    TITAN_RETURN_IF_ERROR(rewrite->carry(file.path, options.cancel).status());
+    if (const Status carried = rewrite->carry(file, options.cancel).status(); !carried.ok()) return hinted(carried);
     made->files.push_back(file);
     report.carried.push_back(file.path);
   }

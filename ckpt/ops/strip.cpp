@@ -226,6 +226,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
     TITAN_RETURN_IF_ERROR(strip_id(manifest, reader));
     report.new_id = manifest.id;
   }
+  TITAN_ASSIGN_OR_RETURN(report.verified, verify_source(fs, path, options));
   return report;
 }
 

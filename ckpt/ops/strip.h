@@ -31,6 +31,7 @@ struct StripReport {
   RoundingError error;               ///< over all tensors; `at` is an index into worst_tensor
   std::string worst_tensor;          ///< of the largest error; empty when there is none
   bool written = false;
+  bool verified = false;             ///< every byte of SRC was checked; else what stays as it is was taken over unread
   std::vector<CarriedFile> files;
   std::vector<std::string> rewritten;  ///< members made anew
   std::string full_from;             ///< the checkpoint that can be resumed; empty when SRC cannot either

@@ -62,15 +62,27 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, const VerifyOp
 
 }  // namespace
 
+void VerifySummary::add(VerifiedStep step) {
+  leaves += step.report.leaves;
+  bytes += step.report.bytes;
+  // The rest is counted where there is any damage: whoever has 10,000 places needs no better sum.
+  (step.report.damage.empty() ? unreadable_places : damage) += step.report.not_named;
+  damage += step.report.damage.size();
+  unreadable_places += step.report.unreadable.size();
+  steps.push_back(std::move(step));
+}
+
 bool VerifySummary::ok() const {
-  return damage == 0 && std::all_of(steps.begin(), steps.end(), [](const VerifiedStep& step) { return step.readable.ok(); });
+  return damage == 0 && unreadable_places == 0 && std::all_of(steps.begin(), steps.end(), [](const VerifiedStep& step) { return step.readable.ok(); });
 }
 
 Status VerifySummary::unreadable() const {
   if (damage > 0) return ok_status();
   for (const VerifiedStep& step : steps)
     if (!step.readable.ok()) return step.readable.wrapped(step.path + " cannot be checked");
-  return ok_status();
+  if (unreadable_places == 0) return ok_status();
+  return media_error(std::to_string(unreadable_places) + (unreadable_places == 1 ? " place" : " places") + " cannot be read, no damage is known")
+      .with_hint("the kernel's log (dmesg) and the store's own say more; a copy of the step on another disk, if there is one, may be whole");
 }
 
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
@@ -79,15 +91,12 @@ Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
   for (const std::string& path : paths) {
     if (options.begin) options.begin(path);
     TITAN_ASSIGN_OR_RETURN(VerifiedStep step, verify_step(fs, path, options));
-    if (!step.report.damage.empty() && is_gone(fs, path)) {
+    if ((!step.report.damage.empty() || !step.report.unreadable.empty()) && is_gone(fs, path)) {
       if (!summary.is_run) return not_found(path + " was deleted while it was checked");
       summary.deleted.push_back(path);
       continue;
     }
-    summary.leaves += step.report.leaves;
-    summary.bytes += step.report.bytes;
-    summary.damage += step.report.damage.size();
-    summary.steps.push_back(std::move(step));
+    summary.add(std::move(step));
   }
   if (summary.steps.empty()) return not_found(options.target + ": every step was deleted while they were checked");
   return summary;

@@ -44,6 +44,7 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
   options->src = command.positionals[1];
   options->dst = command.positionals[2];
   options->force = command.has("force");
+  options->verify = command.has("verify");
   options->writer = ui::version_line("titan-ckpt") + " lr set";
   options->created = ui::format_utc(std::time(nullptr));
   options->cancel = ui::stop_on_signals();

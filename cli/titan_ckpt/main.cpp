@@ -90,8 +90,9 @@ void refuse_foreign(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& erro
   const std::size_t at = command.verb == "lr" ? 1 : 0;
   if (!ours_only || error.code != ckpt::Code::kNotFound || command.positionals.size() <= at) return;
   const std::string& folder = command.positionals[at];
-  if (const convert::Format* format = convert::detect_format(fs, folder))
-    error = ckpt::unsupported(folder + " is a checkpoint in the form of " + format->title() + ", which `" + command.verb + "` does not take")
+  const auto format = convert::detect_format(fs, folder);
+  if (format.ok() && *format != nullptr)
+    error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" + command.verb + "` does not take")
                 .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
 }
 

@@ -10,6 +10,7 @@ using ui::Verb;
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
+  const Flag verify_first{"verify", "", "check every digest of SRC first (always with --force); else its files are taken over unread"};
   const Flag dry_run{"dry-run", "", "show what would be done, write nothing"};
   const auto only_after = [](const char* word, Flag flag) {
     flag.after = word;
@@ -54,6 +55,7 @@ Program titan_ckpt_program() {
            "drop the optimizer state; what stays is hard-linked where the file system can",
            {{"keep", "model", "keep the parameters alone, without schedule, data position and history"},
             {"dtype", "bf16|f32", "convert the parameters, rounding to nearest, ties to even"},
+            verify_first,
             force,
             dry_run}},
           {"lr",
@@ -68,6 +70,7 @@ Program titan_ckpt_program() {
             only_after("set", {"decay-type", "linear|sqrt|cosine", "new lr_scheduler.decay_type"}),
             only_after("set", {"min-factor", "M", "new lr_scheduler.min_lr_factor"}),
             only_after("set", {"rewarm-from", "zero|present", "where the policy rewarm starts"}),
+            only_after("set", verify_first),
             only_after("set", force),
             only_after("set", dry_run)},
            Built::kYes,

@@ -17,6 +17,7 @@ Answer run_strip(const Request& request) {
   options.src = command.positionals[0];
   options.dst = command.positionals[1];
   options.force = command.has("force");
+  options.verify = command.has("verify");
   options.writer = ui::version_line("titan-ckpt") + " strip";
   options.created = ui::format_utc(std::time(nullptr));
   if (const auto keep = command.value("keep")) {

@@ -89,7 +89,8 @@ class LogitsFile {
 Result<train::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
   const ckpt::Settings rows = train::known_model(source.model_config(), source.tensors());
   const std::vector<std::string> unknown = train::unknown_model_keys({}, rows);
-  if (unknown.empty() || convert::detect_format(ckpt::posix_fs(), given) == nullptr) return train::stored_dims(rows, source.path());
+  TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(ckpt::posix_fs(), given));
+  if (unknown.empty() || format == nullptr) return train::stored_dims(rows, source.path());
   std::string names;
   for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
   return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)

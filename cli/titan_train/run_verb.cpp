@@ -100,8 +100,8 @@ ckpt::WeightOpener weight_opener() {
   return [](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
     const std::string path = convert::resolve_any(fs, spec);
-    const bool foreign = convert::detect_format(fs, path) != nullptr;
-    TITAN_ASSIGN_OR_RETURN(const std::string folder, foreign ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
+    TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
     return ckpt::weights_of(std::move(reader));
   };

@@ -134,10 +134,10 @@ std::string lr_preview_text(const ckpt::LrSetReport& report, const TextStyle& st
 std::string lr_written_text(const ckpt::LrSetReport& report, const TextStyle& style) {
   if (!report.written) return "\nnothing written: --dry-run\n";
   return "\n" + style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() +
-         (report.new_id == report.old_id ? " (the curve is the same)" : "") + "\n" + carried_text(report.files, style);
+         (report.new_id == report.old_id ? " (the curve is the same)" : "") + "\n" + carried_text(report.files, report.verified, style);
 }
 
-std::string carried_text(const std::vector<ckpt::CarriedFile>& files, const TextStyle& style) {
+std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style) {
   std::uint64_t linked = 0, bytes = 0;
   std::string others;
   for (const ckpt::CarriedFile& file : files) {
@@ -151,7 +151,9 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, const Text
   }
   std::string out;
   if (linked > 0) out = "  hard links of " + std::to_string(linked) + (linked == 1 ? " file, " : " files, ") + format_bytes(bytes, style.exact_bytes) + "\n";
-  return out + others;
+  out += others;
+  if (verified) return out + "  verified: every digest of the source holds\n";
+  return files.empty() ? out : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
 }
 
 }  // namespace titan::ui

@@ -19,7 +19,7 @@ std::string lr_written_text(const ckpt::LrSetReport& report, const TextStyle& st
 std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status);
 
 /// "5 files, 1.2 MiB: hard links", then a line for each file that is something else, with the reason.
-std::string carried_text(const std::vector<ckpt::CarriedFile>& files, const TextStyle& style);
+std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style);
 /// "files":[{"path","bytes","method","reason"}].
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);
 

@@ -100,6 +100,7 @@ std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
   lr_settings_json(json, "accepted", report.preview.after.accepted);
   json.text("toml", report.toml);
   json.text("note", report.note);
+  json.flag("verified", report.verified);
   carried_json(json, report.files);
   json.end_object();
   return json.line();

@@ -28,7 +28,7 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";
   if (!report.rewritten.empty())
     out += "  " + std::to_string(report.rewritten.size()) + (report.rewritten.size() == 1 ? " file" : " files") + " written anew\n";
-  return out + carried_text(report.files, style);
+  return out + carried_text(report.files, report.verified, style);
 }
 
 std::string strip_json(const ckpt::StripReport& report) {
@@ -56,6 +56,7 @@ std::string strip_json(const ckpt::StripReport& report) {
     json.end_object();
   }
   json.path("full_checkpoint", report.full_from);
+  json.flag("verified", report.verified);
   carried_json(json, report.files);
   json.end_object();
   return json.line();

@@ -20,12 +20,14 @@ std::string damage_line(const Damage& damage) {
   return text;
 }
 
+std::string places(std::uint64_t count) { return format_count(count) + (count == 1 ? " place" : " places"); }
+
 std::string checked(std::uint64_t leaves, std::uint64_t bytes, const TextStyle& style) {
   return format_count(leaves) + (leaves == 1 ? " leaf, " : " leaves, ") + format_bytes(bytes, style.exact_bytes);
 }
 
-void damage_json(JsonOut& json, const VerifiedStep& step) {
-  for (const Damage& damage : step.report.damage) {
+void places_json(JsonOut& json, const VerifiedStep& step, const std::vector<Damage>& places) {
+  for (const Damage& damage : places) {
     json.begin_object();
     json.path("checkpoint", step.path);
     json.path("file", damage.file);
@@ -48,20 +50,25 @@ std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
     const std::size_t count = step.report.damage.size();
     if (!step.readable.ok()) {
       out += palette.paint(Role::kWarning, "unchecked") + "  " + escape(step.path) + "  " + escape(step.readable.message) + "\n";
+    } else if (count == 0 && !step.report.unreadable.empty()) {
+      out += palette.paint(Role::kWarning, "unreadable") + "  " + escape(step.path) + "  " + places(step.report.unreadable.size()) + ", no damage known\n";
     } else if (count == 0) {
       out += palette.paint(Role::kOk, "ok") + "  " + escape(step.path) + "  " + checked(step.report.leaves, step.report.bytes, style) + "\n";
     } else {
-      out += palette.paint(Role::kError, "damaged") + "  " + escape(step.path) + "  " + std::to_string(count) +
-             (count == 1 ? " place" : " places") + "\n";
+      out += palette.paint(Role::kError, "damaged") + "  " + escape(step.path) + "  " + places(count) +
+             (step.report.unreadable.empty() ? "" : ", " + places(step.report.unreadable.size()) + " unreadable") + "\n";
     }
     for (const Damage& damage : step.report.damage) out += "  " + damage_line(damage) + "\n";
+    for (const Damage& place : step.report.unreadable) out += "  unreadable: " + damage_line(place) + "\n";
+    if (step.report.not_named > 0) out += "  and " + places(step.report.not_named) + " more\n";
     if (!step.report.note.empty()) out += "  note: " + escape(step.report.note) + "\n";
   }
   for (const std::string& path : summary.deleted) out += palette.paint(Role::kWarning, "deleted") + "  " + escape(path) + "  was deleted meanwhile, left out\n";
   if (summary.is_run) {
     const std::size_t count = summary.steps.size();
     out += "total  " + std::to_string(count) + (count == 1 ? " step, " : " steps, ") + checked(summary.leaves, summary.bytes, style) +
-           ", " + std::to_string(summary.damage) + " damaged\n";
+           ", " + std::to_string(summary.damage) + " damaged" +
+           (summary.unreadable_places == 0 ? "" : ", " + std::to_string(summary.unreadable_places) + " unreadable") + "\n";
   }
   return out;
 }
@@ -75,17 +82,22 @@ std::string verify_json(const VerifySummary& summary) {
   json.count("leaves", summary.leaves);
   json.count("bytes", summary.bytes);
   json.begin_array("damage");
-  for (const VerifiedStep& step : summary.steps) damage_json(json, step);
+  for (const VerifiedStep& step : summary.steps) places_json(json, step, step.report.damage);
+  json.end_array();
+  json.begin_array("unreadable");
+  for (const VerifiedStep& step : summary.steps) places_json(json, step, step.report.unreadable);
   json.end_array();
   json.begin_array("checkpoints");
   for (const VerifiedStep& step : summary.steps) {
     json.begin_object();
     json.path("path", step.path);
-    json.flag("ok", step.readable.ok() && step.report.damage.empty());
+    json.flag("ok", step.readable.ok() && step.report.damage.empty() && step.report.unreadable.empty());
     json.text("unchecked", step.readable.message);
     json.count("leaves", step.report.leaves);
     json.count("bytes", step.report.bytes);
     json.count("damage", step.report.damage.size());
+    json.count("unreadable", step.report.unreadable.size());
+    if (step.report.not_named > 0) json.count("not_named", step.report.not_named);
     if (!step.report.note.empty()) json.text("note", step.report.note);
     json.end_object();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "converters/companions.h"
 #include "converters/dcp/dcp_format.h"
 
 namespace titan::convert {
@@ -31,12 +32,17 @@ class DcpFormat final : public Format {
  public:
   const char* name() const override { return "dcp"; }
   const char* title() const override { return "torch DCP (torchtitan)"; }
-  bool probe(Fs& fs, const std::string& path) const override {
+  Result<bool> probe(Fs& fs, const std::string& path) const override {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     if (info.ok() && info->type == ckpt::FileType::kFile) return true;
+    if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
     // Without .metadata it is one, too, but opening it says what is wrong.
+    const auto folder = fs.stat(through_link(fs, path));
+    if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory)) return false;
+    TITAN_RETURN_IF_ERROR(folder.status());
     const auto entries = fs.list(path);
-    return entries.ok() && std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
+    if (!entries.ok()) return entries.status();
+    return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
   }
   bool is_member(const std::string& name) const override { return name == dcp::kMetadataFile || name.ends_with(".distcp"); }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {

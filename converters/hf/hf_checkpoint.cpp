@@ -23,11 +23,6 @@ std::string parent(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
-bool is_file(Fs& fs, const std::string& path) {
-  const auto info = fs.stat(through_link(fs, path));
-  return info.ok() && info->type == ckpt::FileType::kFile;  // a pipe would hang
-}
-
 class HfCheckpoint final : public ForeignCheckpoint {
  public:
   explicit HfCheckpoint(std::string path) : path_(std::move(path)) {}
@@ -149,14 +144,22 @@ bool is_companion(const std::string& name) {
   return is_vocabulary(name) || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
 
-bool probe_hf(Fs& fs, const std::string& path) {
-  if (path.ends_with(kSafetensorsSuffix) && is_file(fs, path)) return true;
-  return is_file(fs, join_path(path, kHfWeights)) || is_file(fs, join_path(path, kHfIndex));
+Result<bool> probe_hf(Fs& fs, const std::string& path) {
+  for (const std::string& file : {path, join_path(path, kHfWeights), join_path(path, kHfIndex)}) {
+    if (!file.ends_with(kSafetensorsSuffix) && !file.ends_with(kHfIndex)) continue;
+    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
+    if (there) return true;
+  }
+  return false;
 }
 
 Status near_miss_hf(Fs& fs, const std::string& path) {
+  const auto folder = fs.stat(through_link(fs, path));
+  if (!folder.ok() || folder->type != ckpt::FileType::kDirectory) return folder.status().code == ckpt::Code::kNotFound ? ckpt::ok_status() : folder.status();
   const auto entries = fs.list(path);
-  if (!entries.ok() || probe_hf(fs, path)) return ckpt::ok_status();
+  if (!entries.ok()) return entries.status();
+  TITAN_ASSIGN_OR_RETURN(const bool known, probe_hf(fs, path));
+  if (known) return ckpt::ok_status();
   const bool config = std::ranges::find(*entries, std::string(kHfConfig), &ckpt::DirEntry::name) != entries->end();
   std::vector<std::string> safe, pickled, adapters;
   for (const ckpt::DirEntry& entry : *entries) {
@@ -179,19 +182,22 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
 
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
   auto checkpoint = std::make_unique<HfCheckpoint>(path);
-  if (path.ends_with(kSafetensorsSuffix) && is_file(fs, path)) {
+  const std::string index_path = join_path(path, kHfIndex);
+  TITAN_ASSIGN_OR_RETURN(const bool alone, is_file(fs, path));
+  TITAN_ASSIGN_OR_RETURN(const bool single, is_file(fs, join_path(path, kHfWeights)));
+  TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, index_path));
+  if (path.ends_with(kSafetensorsSuffix) && alone) {
     checkpoint->folder_ = parent(path);
     TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {path.substr(path.rfind('/') + 1)}));
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }
   checkpoint->folder_ = path;
   // transformers takes the single file where both are there.
-  if (is_file(fs, join_path(path, kHfWeights))) {
+  if (single) {
     TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {kHfWeights}));
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }
-  const std::string index_path = join_path(path, kHfIndex);
-  if (!is_file(fs, index_path)) {
+  if (!indexed) {
     TITAN_RETURN_IF_ERROR(near_miss_hf(fs, path));
     return ckpt::not_found(path + " has neither " + kHfWeights + " nor " + kHfIndex)
         .with_hint("other weight files (pytorch_model.bin) are not read: save the model with safetensors");

@@ -8,7 +8,7 @@ inline constexpr const char* kHfWeights = "model.safetensors";
 inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
 
-bool probe_hf(Fs& fs, const std::string& path);
+Result<bool> probe_hf(Fs& fs, const std::string& path);
 /// Says what a folder of Hugging Face's is that probe_hf does not take. \error kNotFound
 Status near_miss_hf(Fs& fs, const std::string& path);
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);

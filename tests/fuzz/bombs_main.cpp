@@ -12,6 +12,7 @@
 #include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
 #include "tests/fuzz/bytes_file.h"
+#include "tests/fuzz/own_bombs.h"
 
 namespace {
 
@@ -101,5 +102,13 @@ int main() {
     std::printf("%s: %s\n", bomb.name, status.ok() ? "TAKEN" : status.message.substr(0, 160).c_str());
     failures += status.ok() ? 1 : 0;
   }
+  for (const titan::fuzz::OwnBomb& bomb : titan::fuzz::own_bombs()) {
+    const Status status = bomb.light();
+    std::printf("%s: %s\n", bomb.name.c_str(), status.ok() ? "TAKEN" : status.message.substr(0, 160).c_str());
+    failures += status.ok() ? 1 : 0;
+  }
+  const Status whole = titan::fuzz::verify_four_million_leaves();
+  std::printf("four million leaves in one shard: %s\n", whole.ok() ? "whole" : whole.to_string().c_str());
+  failures += whole.ok() ? 0 : 1;
   return failures == 0 ? 0 : 1;
 }

@@ -32,12 +32,13 @@ struct FailingFs::State {
   bool synced_again = false;
 
   /// Notes the call; returns the fault's status when its turn has come.
-  Status enter(Op op, const std::string& path, std::uint64_t* written_before = nullptr) {
+  Status enter(Op op, const std::string& path, std::uint64_t* written_before = nullptr, std::uint64_t offset = 0, std::uint64_t bytes = 0) {
     std::lock_guard guard(mutex);
     calls.push_back({op, path});
     if (op == Op::kCreate) lost.erase(path);  // a new inode under an old name
     if (op == Op::kDatasync && lost.contains(path)) synced_again = true;
     if (!fault || (fault->op && *fault->op != op) || path.find(fault->path_part) == std::string::npos) return ok_status();
+    if (fault->touching && (*fault->touching < offset || *fault->touching - offset >= bytes)) return ok_status();
     ++matched;
     if (fault->repeat == Repeat::kOnce ? matched != fault->k : matched < fault->k) return ok_status();
     fired = true;
@@ -64,7 +65,7 @@ class FailingFile final : public File {
       : state_(std::move(state)), inner_(std::move(inner)), path_(std::move(path)) {}
 
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
-    TITAN_RETURN_IF_ERROR(state_->enter(Op::kPread, path_));
+    TITAN_RETURN_IF_ERROR(state_->enter(Op::kPread, path_, nullptr, offset, out.size()));
     return inner_->pread(offset, out);
   }
   Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {

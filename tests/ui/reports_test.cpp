@@ -105,6 +105,24 @@ TEST(VerifyReport, TellsUncheckedFromDamagedAndWhole) {
   EXPECT_TRUE(summary.unreadable().ok());
 }
 
+TEST(VerifyReport, ListsWhatCannotBeReadApartFromDamage) {
+  ckpt::VerifySummary summary;
+  ckpt::VerifiedStep step{"p", {}, {}};
+  step.report.unreadable = {{"model/s.h5", "leaf", "w", 3, 4096, 512, "pread: Input/output error"}};
+  summary.add(step);
+  EXPECT_FALSE(summary.ok());
+  EXPECT_EQ(summary.unreadable().code, ckpt::Code::kMediaError);
+  EXPECT_EQ(verify_text(summary, {}), "unreadable  p  1 place, no damage known\n  unreadable: model/s.h5: leaf 3 of w, 512 bytes at offset 4096: pread: Input/output error\n");
+  EXPECT_THAT(verify_json(summary), AllOf(HasSubstr(R"("ok":false)"), HasSubstr(R"("damage":[])"), HasSubstr(R"("unreadable":[{"checkpoint":"p","file":"model/s.h5","unit":"leaf")")));
+  step.report.damage = {{"f", "json", "", 0, 0, 5, "x"}};
+  step.report.not_named = 7;
+  summary = {};
+  summary.add(step);
+  EXPECT_TRUE(summary.unreadable().ok()) << "damage is the answer (1)";
+  EXPECT_EQ(summary.damage, 8u);
+  EXPECT_THAT(verify_text(summary, {}), AllOf(HasSubstr("damaged  p  1 place, 1 place unreadable\n"), HasSubstr("  and 7 places more\n")));
+}
+
 TEST(DiffReport, NeverRoundsAShareToAllOrNothing) {
   ckpt::DiffReport report;
   ckpt::TensorDistance distance{.elements = 1'000'000, .different = 1};

@@ -25,7 +25,7 @@ TEST(CarryFile, LinksAndMakesTheSourceDurableFirst) {
   MemFs memory;
   ASSERT_TRUE(put_text(memory, "/a", "content").ok());
   FailingFs fs(memory);
-  const auto carried = carry_file(fs, "/a", "/b");
+  const auto carried = carry_file(fs, "/", "a", "/b");
   ASSERT_TRUE(carried.ok()) << carried.status().to_string();
   EXPECT_EQ(carried->method, CarryMethod::kLink);
   EXPECT_EQ(carried->reason, "");
@@ -41,7 +41,7 @@ TEST(CarryFile, CopiesWhereItCanNeitherLinkNorClone) {
   ASSERT_TRUE(put_text(memory, "/a", text).ok());
   FailingFs fs(memory);
   fs.arm({.op = Op::kLink, .status = cannot("Invalid cross-device link")});
-  const auto carried = carry_file(fs, "/a", "/b");
+  const auto carried = carry_file(fs, "/", "a", "/b");
   ASSERT_TRUE(carried.ok()) << carried.status().to_string();
   EXPECT_EQ(carried->method, CarryMethod::kCopy) << "MemFs has no clones";
   EXPECT_EQ(carried->reason, "Invalid cross-device link");
@@ -60,7 +60,7 @@ TEST(CarryFile, ReportsOtherErrorsInsteadOfFallingBack) {
       inner.arm({.op = Op::kLink, .status = op == Op::kReflink ? std::optional(cannot("no")) : std::nullopt, });
       if (op == Op::kReflink) fs.arm({.op = Op::kReflink, .error = error});
       else fs.arm({.op = Op::kLink, .error = error});
-      EXPECT_EQ(carry_file(fs, "/a", "/b").status().code, Code::kFailed) << op_name(op) << " " << error;
+      EXPECT_EQ(carry_file(fs, "/", "a", "/b").status().code, Code::kFailed) << op_name(op) << " " << error;
       EXPECT_EQ(memory.stat("/b").status().code, Code::kNotFound);
     }
   }
@@ -73,7 +73,7 @@ TEST(CarryFile, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
     FailingFs inner(memory), fs(static_cast<Fs&>(inner));
     inner.arm({.op = Op::kLink, .status = cannot("no")});
     fs.arm({.k = k, .error = ENOSPC});
-    const auto carried = carry_file(fs, "/a", "/b");
+    const auto carried = carry_file(fs, "/", "a", "/b");
     EXPECT_FALSE(fs.synced_after_failure());
     EXPECT_EQ(get_text(memory, "/a"), "content");
     if (!fs.fired()) {
@@ -88,13 +88,50 @@ TEST(CarryFile, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
   }
 }
 
+TEST(CarryFile, ACopyIsReadOnlyAndALinkIsLeftAsItIs) {
+  MemFs memory;
+  ASSERT_TRUE(put_text(memory, "/a", "content").ok());
+  FailingFs fs(memory);
+  ASSERT_TRUE(carry_file(fs, "/", "a", "/linked").ok());
+  EXPECT_TRUE(memory.stat("/linked")->writable) << "whoever made the file decided";
+  fs.arm({.op = Op::kLink, .status = cannot("Operation not permitted")});
+  ASSERT_TRUE(carry_file(fs, "/", "a", "/copied").ok());
+  EXPECT_FALSE(memory.stat("/copied")->writable);
+  EXPECT_TRUE(memory.stat("/a")->writable) << "the source is never changed";
+}
+
+TEST(CarryFile, AStoreWithoutPermissionsIsNoError) {
+  MemFs memory;
+  ASSERT_TRUE(put_text(memory, "/a", "content").ok());
+  FailingFs inner(memory), fs(static_cast<Fs&>(inner));
+  inner.arm({.op = Op::kLink, .status = cannot("no")});
+  fs.arm({.op = Op::kSetReadOnly, .status = unsupported("no permissions here")});
+  EXPECT_TRUE(carry_file(fs, "/", "a", "/b").ok());
+  fs.arm({.op = Op::kSetReadOnly, .status = failed("read-only file system")});
+  inner.arm({.op = Op::kLink, .status = cannot("no")});
+  EXPECT_EQ(carry_file(fs, "/", "a", "/c").status().code, Code::kFailed);
+  EXPECT_EQ(memory.stat("/c").status().code, Code::kNotFound);
+}
+
+TEST(CarryFile, NothingBehindALinkIsCarried) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/outside/secret", "secret").ok());
+  ASSERT_TRUE(fs.make_dir("/src").ok());
+  ASSERT_TRUE(fs.symlink("/outside", "/src/hf").ok());
+  ASSERT_TRUE(fs.symlink("/outside/secret", "/src/file").ok());
+  for (const char* member : {"hf/secret", "file"}) {
+    EXPECT_EQ(carry_file(fs, "/src", member, "/b").status().code, Code::kCorrupt) << member;
+    EXPECT_EQ(fs.stat("/b").status().code, Code::kNotFound);
+  }
+}
+
 TEST(CarryFile, NeverReplacesAndNeedsASource) {
   MemFs fs;
   ASSERT_TRUE(put_text(fs, "/a", "new").ok());
   ASSERT_TRUE(put_text(fs, "/b", "old").ok());
-  EXPECT_EQ(carry_file(fs, "/a", "/b").status().code, Code::kFailed);
+  EXPECT_EQ(carry_file(fs, "/", "a", "/b").status().code, Code::kFailed);
   EXPECT_EQ(get_text(fs, "/b"), "old");
-  EXPECT_EQ(carry_file(fs, "/none", "/c").status().code, Code::kNotFound);
+  EXPECT_EQ(carry_file(fs, "/", "none", "/c").status().code, Code::kNotFound);
 }
 
 TEST(PosixFs, ALinkSharesTheInodeAndKeepsBytesTimeAndMode) {
@@ -103,7 +140,7 @@ TEST(PosixFs, ALinkSharesTheInodeAndKeepsBytesTimeAndMode) {
   ASSERT_TRUE(put_text(fs, dir / "a", "content").ok());
   ASSERT_EQ(::chmod((dir / "a").c_str(), 0444), 0);
   const auto before = fs.stat(dir / "a");
-  const auto carried = carry_file(fs, dir / "a", dir / "b");
+  const auto carried = carry_file(fs, dir.path(), "a", dir / "b");
   ASSERT_TRUE(carried.ok()) << carried.status().to_string();
   EXPECT_EQ(carried->method, CarryMethod::kLink);
   EXPECT_TRUE(std::filesystem::equivalent(dir / "a", dir / "b"));
@@ -122,7 +159,7 @@ TEST(PosixFs, AcrossFileSystemsCarryingCopiesAndSaysWhy) {
   const std::string other = name;
   Fs& fs = posix_fs();
   ASSERT_TRUE(put_text(fs, dir / "a", "content").ok());
-  const auto carried = carry_file(fs, dir / "a", other + "/b");
+  const auto carried = carry_file(fs, dir.path(), "a", other + "/b");
   const std::string text = get_text(fs, other + "/b");
   ASSERT_TRUE(remove_tree(fs, other).ok());
   ASSERT_TRUE(carried.ok()) << carried.status().to_string();

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/state_codec.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -112,6 +114,108 @@ TEST_F(Reader, RefusesRangesAndBuffersThatDoNotFit) {
   EXPECT_EQ(reader->read({0, "momentum"}, {0, 1}, out).code, Code::kNotFound);
   EXPECT_EQ(reader->read({99, ""}, {0, 1}, out).code, Code::kNotFound);
   EXPECT_TRUE(reader->read({0, ""}, {3, 0}, {}).ok());
+}
+
+TEST_F(Reader, RefusesATrainStateOfAnotherStepThanTheManifests) {
+  auto reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok());
+  Manifest manifest = reader->manifest();
+  TrainState state = *reader->train_state();
+  ++state.step;
+  const std::string text = encode_train_state(state);
+  for (FileEntry& file : manifest.files) {
+    if (file.path != "train_state.json") continue;
+    file.bytes = text.size();
+    file.whole = digest_of(std::string_view(text));
+    ComponentEntry& entry = *std::find_if(manifest.components.begin(), manifest.components.end(), [](const ComponentEntry& c) { return c.name == "train_state"; });
+    entry.digest = file.whole;
+    entry.bytes = entry.stored_bytes = file.bytes;
+  }
+  for (const auto& [name, bytes] : {std::pair<std::string, std::string>{"train_state.json", text}, {"manifest.json", encode_manifest(manifest)}}) {
+    ASSERT_TRUE(fs_.remove_file(path_ + "/" + name).ok());
+    ASSERT_TRUE(testing::put_text(fs_, path_ + "/" + name, bytes).ok());
+  }
+  reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+  EXPECT_EQ(reader->train_state().status().code, Code::kCorrupt);
+  EXPECT_THAT(reader->train_state().status().message, HasSubstr("says step"));
+}
+
+// Counts the files that are open at once.
+class CountingFs final : public Fs {
+ public:
+  explicit CountingFs(Fs& inner) : inner_(inner) {}
+  std::size_t open = 0, most = 0;
+
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override {
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_member(folder, member, access));
+    most = std::max(most, ++open);
+    return std::unique_ptr<File>(std::make_unique<Counted>(*this, std::move(file)));
+  }
+  Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
+  Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
+  Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
+  Result<std::unique_ptr<File>> create(const std::string&) override { return no(); }
+  Status make_dir(const std::string&) override { return no(); }
+  Status remove_file(const std::string&) override { return no(); }
+  Status remove_dir(const std::string&) override { return no(); }
+  Status rename(const std::string&, const std::string&) override { return no(); }
+  Status rename_noreplace(const std::string&, const std::string&) override { return no(); }
+  Status sync_dir(const std::string&) override { return no(); }
+  Result<std::uint64_t> free_bytes(const std::string&) override { return no(); }
+  Result<std::unique_ptr<FileLock>> lock(const std::string&) override { return no(); }
+
+ private:
+  struct Counted final : File {
+    Counted(CountingFs& f, std::unique_ptr<File> i) : fs(f), inner(std::move(i)) {}
+    ~Counted() override { --fs.open; }
+    Status pread(std::uint64_t offset, std::span<std::byte> out) override { return inner->pread(offset, out); }
+    Status pwrite(std::uint64_t, std::span<const std::byte>) override { return no(); }
+    Status truncate(std::uint64_t) override { return no(); }
+    Result<std::uint64_t> size() override { return inner->size(); }
+    Status datasync() override { return no(); }
+    Status close() override { return inner->close(); }
+    CountingFs& fs;
+    std::unique_ptr<File> inner;
+  };
+  static Status no() { return failed("for reading alone"); }
+  Fs& inner_;
+};
+
+TEST(ManyFiles, AReaderKeepsAtMost128OpenAndClosesThemAll) {
+  MemFs memory;
+  const auto published = testing::save(memory, "/run", testing::make_snapshot({{"tok_embeddings.weight", {300 * 16}}}, {1, 150, 1}, 16));
+  ASSERT_TRUE(published.ok()) << published.status().to_string();
+  CountingFs fs(memory);
+  {
+    auto reader = CheckpointReader::open(fs, published->path);
+    ASSERT_TRUE(reader.ok());
+    ASSERT_GE(reader->manifest().parameters[0].model->pieces.size(), 150u);
+    std::vector<std::byte> out(300 * 16 * 4);
+    ASSERT_TRUE(reader->read({0, ""}, {0, 300}, out).ok());
+    EXPECT_GT(fs.most, 100u);
+    EXPECT_LE(fs.most, 129u) << "128, and the one that is being opened";
+    EXPECT_LE(fs.open, 128u);
+  }
+  EXPECT_EQ(fs.open, 0u);
+}
+
+TEST_F(Reader, RefusesALinkInPlaceOfAMemberOrOfItsFolder) {
+  ASSERT_TRUE(fs_.rename(path_ + "/model", "/outside").ok());
+  ASSERT_TRUE(fs_.symlink("/outside", path_ + "/model").ok());
+  const Status status = CheckpointReader::open(fs_, path_).status();
+  EXPECT_EQ(status.code, Code::kCorrupt);
+  EXPECT_THAT(status.message, HasSubstr(path_ + "/model is a symbolic link"));
+}
+
+TEST_F(Reader, AFolderThatBecomesALinkLaterIsNotReadThrough) {
+  auto reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok());
+  ASSERT_TRUE(fs_.rename(path_ + "/model", "/outside").ok());
+  ASSERT_TRUE(fs_.symlink("/outside", path_ + "/model").ok());
+  const LeafGrid grid = reader->manifest().parameters[0].meta.grid(reader->manifest().leaf_elements);
+  std::vector<std::byte> out(grid.length(0) * 4);
+  EXPECT_EQ(reader->read({0, ""}, {0, 1}, out).code, Code::kCorrupt);
 }
 
 TEST_F(Reader, ServesManyThreads) {

@@ -6,6 +6,7 @@
 
 #include "ckpt/io/run_lock.h"
 #include "tests/ckpt/io/rewrite_tool.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt {
@@ -50,6 +51,24 @@ TEST(Rewrite, RefusesNamesThatCannotWork) {
   }
   const bool untouched = contents(fs, "/") == before;
   EXPECT_TRUE(untouched) << "nothing is written";
+}
+
+TEST(Rewrite, ADestinationWhoseManifestCannotBeReadIsNotCalledSomethingElse) {
+  MemFs memory;
+  make(memory, "/src");
+  make(memory, "/other");
+  const auto before = contents(memory, "/other");
+  FailingFs fs(memory);
+  for (const Op op : {Op::kOpenRead, Op::kPread, Op::kStat}) {
+    for (const auto& [error, code] : {std::pair(EIO, Code::kMediaError), {EMFILE, Code::kFailed}}) {
+      fs.arm({.op = op, .path_part = "/other/step-00000010/manifest.json", .repeat = Repeat::kSticky, .error = error});
+      const Status status = check_rewrite(fs, kSrc, "/other/step-00000010", true);
+      EXPECT_EQ(status.code, code) << op_name(op) << ": " << status.to_string();
+      EXPECT_THAT(status.to_string(), HasSubstr("other/step-00000010"));
+    }
+  }
+  fs.disarm();
+  EXPECT_TRUE(contents(memory, "/other") == before);
 }
 
 TEST(Rewrite, ADestinationThatIsALinkToTheSourceIsTheSource) {

@@ -367,6 +367,30 @@ TEST_F(Run, LatestStopsWhereAResumeWouldStop) {
   }
 }
 
+// A job script that starts afresh on "no checkpoint there" (10) must not do so when a folder cannot be read just now.
+TEST_F(Run, AFolderThatCannotBeListedNowIsNotEmpty) {
+  step(10, "full");
+  ASSERT_TRUE(put_text(fs, dir + "/step-00000010/manifest.json", "{}").ok());
+  FailingFs failing(fs);
+  for (const char* spec : {"/runs/a@10", "/runs/a@latest", "/runs/a", "/runs/a/checkpoint@10", "/runs/a/checkpoint"}) {
+    for (const int error : {EIO, EMFILE, ENOMEM, EACCES}) {
+      for (const Op op : {Op::kList, Op::kStat}) {
+        for (std::uint64_t k = 1;; ++k) {
+          failing.arm({.op = op, .path_part = "/runs/a", .k = k, .error = error});
+          const Result<std::string> found = resolve_checkpoint(failing, spec, check());
+          if (!failing.fired()) break;
+          if (found.ok()) continue;  // that call was not needed
+          if (found.status().code == Code::kNotFound) {
+            EXPECT_THAT(found.status().message, HasSubstr("it holds steps 10")) << spec << ": the answer of one that was read";
+            continue;
+          }
+          EXPECT_EQ(found.status().code, error == EIO ? Code::kMediaError : Code::kFailed) << spec << " " << op_name(op) << " " << k << ": " << found.status().to_string();
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Run, LatestOpensNoMoreThanItNeeds) {
   step(1, "full");
   step(2, "full");

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -220,6 +222,104 @@ TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
   EXPECT_EQ(found(wrong), "the checkpoint's id is not that of its components");
 }
 
+std::vector<std::string> units(const std::vector<Damage>& places) {
+  std::vector<std::string> names;
+  for (const Damage& place : places) names.push_back(place.unit + " " + place.file + (place.tensor.empty() ? "" : " " + place.tensor + " " + std::to_string(place.leaf)));
+  return names;
+}
+
+TEST_F(Verifier, ABadSectorIsNamedAsUnreadableAndTheRestIsStillChecked) {
+  flip(places_["leaf"].back(), 1);
+  const std::vector<std::string> damaged = units(verify().damage);
+  ASSERT_EQ(damaged.size(), 1u);
+  testing::FailingFs failing(fs_);
+  for (const char* unit : {"leaf", "table", "envelope", "json", "derived", "manifest"}) {
+    const Place place = places_[unit][places_[unit].size() / 3];
+    failing.arm({.op = testing::Op::kPread, .path_part = place.file, .repeat = testing::Repeat::kSticky, .touching = place.offset});
+    const auto report = verify_checkpoint(failing, path_);
+    ASSERT_TRUE(report.ok()) << unit << ": " << report.status().to_string();
+    const std::string leaf = place.tensor.empty() ? "" : " " + place.tensor + " " + std::to_string(place.leaf);
+    EXPECT_THAT(units(report->unreadable), ::testing::ElementsAre(unit + (" " + place.file) + leaf));
+    EXPECT_EQ(units(report->damage), std::string(unit) == "manifest" ? std::vector<std::string>() : damaged) << unit;
+    EXPECT_THAT(report->unreadable[0].detail, HasSubstr("Input/output error"));
+  }
+}
+
+TEST_F(Verifier, AMemberThatCannotBeOpenedOrLookedAtIsUnreadableOnlyForAMediaError) {
+  testing::FailingFs failing(fs_);
+  for (const testing::Op op : {testing::Op::kStat, testing::Op::kOpenRead}) {
+    for (const char* file : {"model/shard-00001.h5", "train_state.json"}) {
+      failing.arm({.op = op, .path_part = file, .repeat = testing::Repeat::kSticky});
+      const auto report = verify_checkpoint(failing, path_);
+      ASSERT_TRUE(report.ok()) << report.status().to_string();
+      EXPECT_TRUE(report->damage.empty());
+      ASSERT_EQ(report->unreadable.size(), 1u) << file;
+      EXPECT_EQ(report->unreadable[0].file, file);
+      failing.arm({.op = op, .path_part = file, .repeat = testing::Repeat::kSticky, .error = EMFILE});
+      EXPECT_EQ(verify_checkpoint(failing, path_).status().code, Code::kFailed) << file;
+    }
+  }
+}
+
+// The id is computed from the JSON members, which are read a second time for that.
+TEST_F(Verifier, AJsonMemberThatCannotBeReadASecondTimeIsNoDamage) {
+  testing::FailingFs failing(fs_);
+  for (const char* file : {"lr_scheduler.json", "dataloader.json", "train_state.json"}) {
+    for (const testing::Op op : {testing::Op::kOpenRead, testing::Op::kPread, testing::Op::kClose}) {
+      const std::uint64_t second = op == testing::Op::kClose ? 1 : 2;
+      failing.arm({.op = op, .path_part = file, .k = second, .error = EMFILE});
+      const auto refused = verify_checkpoint(failing, path_);
+      ASSERT_TRUE(failing.fired()) << file << " " << op_name(op);
+      EXPECT_EQ(refused.status().code, Code::kFailed) << file << " " << op_name(op);
+    }
+    failing.arm({.op = testing::Op::kOpenRead, .path_part = file, .k = 2});
+    const auto report = verify_checkpoint(failing, path_);
+    ASSERT_TRUE(report.ok());
+    EXPECT_TRUE(report->damage.empty());
+    EXPECT_THAT(units(report->unreadable), ::testing::ElementsAre("json " + std::string(file)));
+  }
+}
+
+TEST_F(Verifier, EveryReadThatFailsOnceIsUnreadableAtWorstAndNeverDamage) {
+  testing::FailingFs failing(fs_);
+  for (const testing::Op op : {testing::Op::kStat, testing::Op::kOpenRead, testing::Op::kPread, testing::Op::kSize}) {
+    for (std::uint64_t k = 1;; ++k) {
+      failing.arm({.op = op, .k = k});
+      const auto report = verify_checkpoint(failing, path_, {}, {}, 1);
+      if (!failing.fired()) {
+        EXPECT_GT(k, 2u) << op_name(op);
+        break;
+      }
+      ASSERT_TRUE(report.ok()) << op_name(op) << " " << k << ": " << report.status().to_string();
+      EXPECT_TRUE(report->damage.empty()) << op_name(op) << " " << k << ": " << units(report->damage)[0];
+    }
+  }
+}
+
+TEST_F(Verifier, ALinkInsideIsDamageEvenWhereItLeadsToTheRightBytes) {
+  ASSERT_TRUE(fs_.rename(path_ + "/dataloader.json", "/elsewhere.json").ok());
+  ASSERT_TRUE(fs_.symlink("/elsewhere.json", path_ + "/dataloader.json").ok());
+  ASSERT_TRUE(fs_.rename(path_ + "/optimizer", "/elsewhere").ok());
+  ASSERT_TRUE(fs_.symlink("/elsewhere", path_ + "/optimizer").ok());
+  std::set<std::string> found;
+  for (const Damage& damage : verify().damage) found.insert(damage.unit + " " + damage.file.substr(0, damage.file.find('/')));
+  EXPECT_EQ(found, (std::set<std::string>{"link dataloader.json", "link optimizer"}));
+  EXPECT_EQ(CheckpointReader::open(fs_, path_).status().code, Code::kCorrupt);
+  ASSERT_TRUE(fs_.symlink(path_, "/alias").ok());
+  ASSERT_TRUE(fs_.rename(path_ + "/manifest.json", "/manifest").ok());
+  ASSERT_TRUE(fs_.symlink("/manifest", path_ + "/manifest.json").ok());
+  EXPECT_THAT(units(verify().damage), ::testing::ElementsAre("link manifest.json"));
+  EXPECT_EQ(CheckpointReader::open(fs_, "/alias").status().code, Code::kCorrupt);
+}
+
+TEST_F(Verifier, ACheckpointBehindALinkIsWhole) {
+  ASSERT_TRUE(fs_.symlink(path_, "/alias").ok());
+  const auto report = verify_checkpoint(fs_, "/alias");
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damage.empty());
+  EXPECT_TRUE(CheckpointReader::open(fs_, "/alias").ok());
+}
+
 // The same questions to a checkpoint whose leaves are compressed.
 class CompressedVerifier : public ::testing::Test {
  protected:
@@ -318,6 +418,54 @@ TEST_F(CompressedVerifier, FindsAWriterWhoseStoredDigestsHoldButWhoseRawDigestsD
   ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
   ASSERT_FALSE(damage().empty());
   EXPECT_EQ(damage()[0].unit, "leaf");
+}
+
+// The manifest may be as whole as it likes: a piece begins where its first row says.
+TEST_F(CompressedVerifier, APieceThatBeginsElsewhereThanItsFirstRowIsDamageForVerifyAndForTheReader) {
+  Piece& piece = manifest_.parameters[0].model->pieces[0];
+  ASSERT_EQ(piece.codec, Codec::kZstd);
+  piece.offset += 8;
+  const std::string text = encode_manifest(manifest_);
+  ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
+  ASSERT_TRUE(fs_.resize(path_ + "/manifest.json", text.size()).ok());
+  const std::vector<Damage> found = damage();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].unit, "leaf");
+  EXPECT_EQ(found[0].leaf, piece.first_leaf);
+  auto reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+  const LeafGrid grid = manifest_.parameters[0].meta.grid(manifest_.leaf_elements);
+  std::vector<std::byte> out(grid.length(piece.first_leaf) * dtype_size(manifest_.parameters[0].model->dtype));
+  const Status read = reader->read({0, ""}, {piece.first_leaf, 1}, out);
+  EXPECT_EQ(read.code, Code::kCorrupt);
+  EXPECT_THAT(read.message, HasSubstr("does not agree with the manifest"));
+}
+
+TEST_F(CompressedVerifier, ABadSectorInALeafLosesThatLeafAlone) {
+  FileEntry& file = manifest_.files[manifest_.stored({0, ""})->pieces[0].file];
+  const LeafRow row = rows(file)[2];
+  testing::FailingFs failing(fs_);
+  failing.arm({.op = testing::Op::kPread, .path_part = file.path, .repeat = testing::Repeat::kSticky, .touching = row.offset + row.stored_bytes / 2});
+  const auto report = verify_checkpoint(failing, path_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damage.empty());
+  ASSERT_EQ(report->unreadable.size(), 1u);
+  EXPECT_EQ(report->unreadable[0].unit, "leaf");
+  EXPECT_EQ(report->unreadable[0].offset, row.offset);
+}
+
+TEST_F(CompressedVerifier, ARowThatCannotBeReadASecondTimeIsNoDamage) {
+  FileEntry& file = manifest_.files[manifest_.stored({0, ""})->pieces[0].file];
+  testing::FailingFs failing(fs_);
+  for (std::uint64_t k = 1; k <= 3; ++k) {
+    failing.arm({.op = testing::Op::kPread, .path_part = file.path, .k = k, .touching = file.table_offset + 100});
+    const auto report = verify_checkpoint(failing, path_, {}, {}, 1);
+    ASSERT_TRUE(failing.fired());
+    ASSERT_TRUE(report.ok());
+    EXPECT_TRUE(report->damage.empty()) << k << ": " << report->damage[0].unit;
+    ASSERT_EQ(report->unreadable.size(), 1u) << k;
+    EXPECT_EQ(report->unreadable[0].unit, "table");
+  }
 }
 
 TEST_F(CompressedVerifier, FindsRowsThatCannotBe) {

@@ -150,6 +150,15 @@ TEST_F(PruneRun, ProvesTheNewestFullStepAndKeepsTheNextWhenItIsDamaged) {
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10)) << "the newest step is damaged: nothing may go";
 }
 
+TEST_F(PruneRun, DeletesNothingWhenTheNewestStepCannotBeReadWhole) {
+  testing::FailingFs failing(fs_);
+  failing.arm({.op = testing::Op::kPread, .path_part = "step-00000040/model/shard", .repeat = testing::Repeat::kSticky});
+  const auto report = prune_run(failing, options_);
+  EXPECT_EQ(report.status().code, Code::kMediaError) << report.status().to_string();
+  EXPECT_THAT(report.status().message, HasSubstr("nothing is deleted"));
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
 /// Drops the optimizer of a step: what is left is valid, but not full.
 void make_partial(Fs& fs, const std::string& path, std::uint64_t step) {
   Manifest manifest = CheckpointReader::open(fs, path)->manifest();

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/verifier.h"
@@ -49,6 +50,51 @@ void expect_whole(Fs& fs, const std::string& path, const Mesh& mesh) {
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ(reader->manifest().mesh, mesh);
   EXPECT_EQ(reader->manifest().id, CheckpointReader::open(fs, kSource)->manifest().id);
+}
+
+TEST(Reshard, NamesNothingThatLiesBehindALinkAndChecksWhatItCarries) {
+  MemFs fs;
+  make_source(fs);
+  // A tokenizer that came with a converted model, and its manifest entry.
+  const std::string text = "tokenizer", source = kSource;
+  auto reader = CheckpointReader::open(fs, kSource);
+  Manifest manifest = reader->manifest();
+  FileEntry entry;
+  entry.path = "hf/tokenizer.json";
+  entry.role = FileRole::kDerived;
+  entry.bytes = text.size();
+  entry.whole = digest_of(std::string_view(text));
+  manifest.files.push_back(entry);
+  ASSERT_TRUE(testing::put_text(fs, source + "/hf/tokenizer.json", text).ok());
+  ASSERT_TRUE(fs.remove_file(source + "/manifest.json").ok());
+  ASSERT_TRUE(testing::put_text(fs, source + "/manifest.json", encode_manifest(manifest)).ok());
+  ASSERT_TRUE(reshard_checkpoint(fs, options(4, 1)).ok());
+  EXPECT_EQ(testing::get_text(fs, "/out/hf/tokenizer.json"), text);
+
+  ASSERT_TRUE(fs.remove_file(source + "/hf/tokenizer.json").ok());
+  ASSERT_TRUE(testing::put_text(fs, source + "/hf/tokenizer.json", "TOKENIZER").ok());
+  const Status damaged = reshard_checkpoint(fs, options(4, 1, "/out2")).status();
+  EXPECT_EQ(damaged.code, Code::kCorrupt) << damaged.to_string();
+  EXPECT_FALSE(fs.stat("/out2").ok());
+
+  ASSERT_TRUE(fs.remove_file(source + "/hf/tokenizer.json").ok());
+  ASSERT_TRUE(fs.remove_dir(source + "/hf").ok());
+  ASSERT_TRUE(testing::put_text(fs, "/outside/tokenizer.json", text).ok());
+  ASSERT_TRUE(fs.symlink("/outside", source + "/hf").ok());
+  const Status linked = reshard_checkpoint(fs, options(4, 1, "/out2")).status();
+  EXPECT_EQ(linked.code, Code::kCorrupt) << linked.to_string();
+  EXPECT_NE(linked.message.find("symbolic link"), std::string::npos);
+  EXPECT_FALSE(fs.stat("/out2").ok());
+}
+
+TEST(Reshard, MembersAreReadOnlyAndCanBeDeleted) {
+  MemFs fs;
+  make_source(fs);
+  ASSERT_TRUE(reshard_checkpoint(fs, options(4, 1)).ok());
+  for (const std::string root : {std::string(kSource), std::string("/out")}) {
+    for (const std::string& name : testing::tree(fs, root)) EXPECT_EQ(fs.stat(root + "/" + name)->writable, name.ends_with('/')) << root << "/" << name;
+  }
+  EXPECT_TRUE(remove_tree(fs, "/out").ok());
 }
 
 TEST(Reshard, MakesTheSameCheckpointOnAnotherMesh) {

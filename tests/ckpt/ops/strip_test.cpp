@@ -220,6 +220,71 @@ TEST_F(Strip, ADamagedLeafIsNamedAndNothingIsLeft) {
   EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
 }
 
+TEST_F(Strip, LinksUnreadAndSaysSoUnlessItIsToldToVerify) {
+  FailingFs fs(fs_);
+  const auto shard_reads = [&] {
+    const std::vector<Call> calls = fs.calls();
+    return std::count_if(calls.begin(), calls.end(), [](const Call& call) { return call.op == Op::kPread && call.path.ends_with(".h5"); });
+  };
+  const auto unread = strip(fs);
+  ASSERT_TRUE(unread.ok()) << unread.status().to_string();
+  EXPECT_FALSE(unread->verified);
+  EXPECT_EQ(shard_reads(), 0) << "as fast for a terabyte";
+  options_.dst = "/out/verified";
+  options_.verify = true;
+  const auto verified = strip(fs);
+  ASSERT_TRUE(verified.ok()) << verified.status().to_string();
+  EXPECT_TRUE(verified->verified);
+  EXPECT_GT(shard_reads(), 0);
+}
+
+TEST_F(Strip, ADamagedSourceNeverReplacesACheckpoint) {
+  ASSERT_TRUE(strip(fs_).ok());
+  const auto good = contents("/out");
+  const FileEntry file = CheckpointReader::open(fs_, kSrc)->manifest().files[0];
+  const std::byte wrong[] = {std::byte{0xEE}};
+  ASSERT_TRUE(fs_.overwrite(std::string(kSrc) + "/" + file.path, file.bytes / 2, wrong).ok());
+  const auto refused = [&](Code code) {
+    const auto report = strip(fs_);
+    EXPECT_EQ(report.status().code, code) << report.status().to_string();
+    EXPECT_THAT(report.status().to_string(), HasSubstr("nothing was written"));
+    EXPECT_THAT(report.status().to_string(), HasSubstr(file.path));
+    EXPECT_THAT(report.status().hint, HasSubstr("titan-ckpt verify"));
+    const bool same = contents("/out") == good;
+    EXPECT_TRUE(same);
+  };
+  options_.force = true;
+  refused(Code::kCorrupt);
+  options_.force = false;
+  options_.verify = true;
+  options_.dst = "/out/new";
+  refused(Code::kCorrupt);
+  LrSetOptions lr;
+  static_cast<RewriteOptions&>(lr) = options_;
+  lr.force = true;
+  lr.dst = "/out/step-00000010";
+  lr.steps = 1000;
+  EXPECT_EQ(plan_lr_set(fs_, lr).status().code, Code::kCorrupt);
+}
+
+TEST_F(Strip, ASourceThatCannotBeReadWholeIsNotCalledDamaged) {
+  FailingFs fs(fs_);
+  fs.arm({.op = Op::kPread, .path_part = "model/shard", .repeat = Repeat::kSticky});
+  options_.verify = true;
+  const auto report = strip(fs);
+  EXPECT_EQ(report.status().code, Code::kMediaError) << report.status().to_string();
+  EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
+TEST_F(Strip, NothingBehindALinkComesAlong) {
+  ASSERT_TRUE(fs_.rename(std::string(kSrc) + "/model", "/outside").ok());
+  ASSERT_TRUE(fs_.symlink("/outside", std::string(kSrc) + "/model").ok());
+  const auto report = strip(fs_);
+  EXPECT_EQ(report.status().code, Code::kCorrupt);
+  EXPECT_THAT(report.status().message, HasSubstr("symbolic link"));
+  EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
 TEST_F(Strip, RefusesWhatCannotWorkAndWritesNothing) {
   options_.dst = kSrc;
   EXPECT_EQ(strip(fs_).status().code, Code::kInvalid);

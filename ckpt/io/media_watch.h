@@ -1,0 +1,64 @@
+#pragma once
+// Remembers which place of which file the store could not give back, and reads such a place a second time.
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+/// Where a read ended with a media error.
+struct UnreadablePlace {
+  std::string folder, member;           ///< as given to Fs::open_member; `member` is empty for a folder that cannot be listed
+  std::uint64_t offset = 0, bytes = 0;  ///< no bytes: the file could not be opened or looked at
+  bool operator==(const UnreadablePlace&) const = default;
+};
+
+/// One line of text, for another rank.
+std::string encode_place(const UnreadablePlace& place);
+/// \error kCorrupt
+Result<UnreadablePlace> decode_place(const std::string& text);
+/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not: kMediaError confirms what was found.
+Status read_again(Fs& fs, const UnreadablePlace& place);
+
+/// Another Fs, for reading alone, that remembers the last media error. Thread-safe; outlives the files that it opened.
+class MediaWatch final : public Fs {
+ public:
+  explicit MediaWatch(Fs& inner) : inner_(inner) {}
+  std::optional<UnreadablePlace> place() const;
+  void forget();
+
+  Result<std::unique_ptr<File>> open_read(const std::string& path) override;
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override;
+  Result<FileInfo> stat(const std::string& path) override;
+  Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
+  Result<std::vector<DirEntry>> list(const std::string& path) override;
+  Result<std::string> real_path(const std::string& path) override { return inner_.real_path(path); }
+  Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
+
+  // For reading alone.
+  Result<std::unique_ptr<File>> create(const std::string& path) override { return no(path); }
+  Status make_dir(const std::string& path) override { return no(path); }
+  Status remove_file(const std::string& path) override { return no(path); }
+  Status remove_dir(const std::string& path) override { return no(path); }
+  Status rename(const std::string& from, const std::string&) override { return no(from); }
+  Status rename_noreplace(const std::string& from, const std::string&) override { return no(from); }
+  Status sync_dir(const std::string& path) override { return no(path); }
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return no(path); }
+
+  /// Remembers `place` when `status` is a media error; returns `status`. For the files that it opened.
+  const Status& note(const Status& status, const UnreadablePlace& place);
+
+ private:
+  static Status no(const std::string& path) { return failed(path + ": opened for reading alone"); }
+  Result<std::unique_ptr<File>> watched(Result<std::unique_ptr<File>> opened, UnreadablePlace place);
+
+  Fs& inner_;
+  mutable std::mutex mutex_;
+  std::optional<UnreadablePlace> place_;
+};
+
+}  // namespace titan::ckpt
