@@ -74,6 +74,7 @@ struct Config {
     bool verify_compression = true;
     std::string on_save_error = "stop";  ///< stop, continue
     std::string on_drift = "error";
+    std::string on_read_error = "stop";
     std::int64_t load_step = -1;
     std::optional<std::string> initial_load_path;  ///< a checkpoint of another run
     bool initial_load_model_only = true;

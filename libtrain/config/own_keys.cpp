@@ -149,6 +149,9 @@ std::vector<Key> own_keys() {
       text("checkpoint.on_drift", kStart, TITAN_FIELD(checkpoint.on_drift),
            "what a resume does when a key that shapes the curve differs; \"policy\": training.steps, lr_scheduler.* and optimizer.lr follow lr_scheduler.on_change",
            {"error", "policy"}),
+      text("checkpoint.on_read_error", kStart, TITAN_FIELD(checkpoint.on_read_error),
+           "what a resume does when the store cannot give back a part of the newest step (EIO); \"fallback\": it passes over that step when a second reader meets the "
+           "same, and leaves it as it is", {"stop", "fallback"}),
       number("checkpoint.load_step", kStart, TITAN_FIELD(checkpoint.load_step), at_least_or(1, -1),
              "step to resume from; -1: the newest valid one"),
       text("checkpoint.initial_load_path", kStart, TITAN_FIELD(checkpoint.initial_load_path),

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "ckpt/io/media_watch.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
 #include "ckpt/io/run_folder.h"
@@ -34,6 +35,7 @@ struct RunState {
   LoadedConfig loaded;                             ///< with the model of the checkpoint that is loaded, where keys of it were left open
   const Config& config = loaded.config;
   ckpt::Fs& fs;
+  ckpt::MediaWatch watch{fs};                      ///< reads what is resumed
   std::string checkpoint_dir;
   RunPlan plan;
   std::shared_ptr<const ckpt::Ownership> owners;   ///< of the parameters in `plan`, worked out once
@@ -42,6 +44,7 @@ struct RunState {
   std::unique_ptr<RunFiles> files;                 ///< rank 0 only
   std::unique_ptr<ckpt::Retention> retention;      ///< rank 0 only; ends before `files`, which hold the lock
   std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading
+  std::set<std::uint64_t> unreadable;              ///< steps passed over, since no two readers could read a place of theirs
   StartDecision start;
   Permission permission;
   Continuation continuation;                       ///< of a resume: what was changed

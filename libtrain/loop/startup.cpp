@@ -9,6 +9,7 @@
 #include "libtrain/config/writer.h"
 #include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/start/read_errors.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
@@ -57,7 +58,7 @@ Status open_start(RunState& run, StartWord& word) {
     }
     TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
   } else if (run.start.mode == StartMode::kResume) {
-    run.source = std::make_unique<ckpt::CheckpointReader>(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest), std::move(word.json)));
+    run.source = std::make_unique<ckpt::CheckpointReader>(ckpt::CheckpointReader::known(run.watch, path, std::move(*run.start.manifest), std::move(word.json)));
     TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
     TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
     run.stored.elsewhere = !run.start.origin.empty();
@@ -72,8 +73,9 @@ Status open_start(RunState& run, StartWord& word) {
 void choose_start(RunState& run) {
   run.loaded = run.options.loaded;
   run.on_root([&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
-    TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.fs, request, run.damaged));
+    TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    request.unreadable = run.unreadable;
+    TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.watch, request, run.damaged));
     for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
     for (const std::string& note : run.start.notes) log_warn(note);
     return ckpt::ok_status();
@@ -81,7 +83,7 @@ void choose_start(RunState& run) {
   StartWord word{run.start, {}};
   Status status;
   if (run.root() && run.start.mode == StartMode::kResume) {
-    auto texts = json_texts(ckpt::CheckpointReader::known(run.fs, run.start.path, *run.start.manifest));
+    auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, run.start.path, *run.start.manifest));
     status = texts.status();
     if (texts.ok()) word.json = std::move(*texts);
   }
@@ -167,7 +169,10 @@ void load_or_init(RunState& run) {
 
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
-  run.checkpointer->mark_damaged(run.damaged);
+  // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved again.
+  std::set<std::uint64_t> lost = run.damaged;
+  lost.insert(run.unreadable.begin(), run.unreadable.end());
+  run.checkpointer->mark_damaged(lost);
   if (!run.root()) return;
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.checkpointer->guard_commits(still_ours);
@@ -175,7 +180,7 @@ void keep_house(RunState& run) {
       run.fs, ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config.checkpoint.keep_latest_k), still_ours,
                                      [](const std::string& name) { log_info("retention removed " + name); },
                                      [](const std::string& problem) { log_warn("retention: " + problem); }});
-  for (const std::uint64_t step : run.damaged) run.retention->judge(step, ckpt::Verdict::kDamaged);
+  for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.source != nullptr && run.start.origin.empty();
   if (own && !run.continuation.fresh_optimizer) run.retention->judge(run.start.step, ckpt::Verdict::kProved);
@@ -241,6 +246,30 @@ void announce(RunState& run) {
   }
 }
 
+// Collective, after every rank has heard of `error`: another rank than the one that met it reads the same place. Throws where the step is
+// not passed over.
+void pass_over(RunState& run, const Status& error) {
+  const auto mine = run.watch.place();
+  const std::vector<std::string> places = run.world.io->all_gather(mine ? encode_place(*mine) : "");
+  const auto met = std::find_if(places.begin(), places.end(), [](const std::string& place) { return !place.empty(); });
+  if (met == places.end()) throw StatusError(error);
+  const int second = static_cast<int>((met - places.begin() + 1) % run.world.size);
+  const auto decide = [&]() -> ckpt::Result<std::uint64_t> {
+    TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(const ckpt::UnreadablePlace place, ckpt::decode_place(*met));
+    return step_to_pass_over(run.config, request, error, place, [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
+  };
+  const ckpt::Result<std::uint64_t> step = run.world.rank == second ? decide() : ckpt::Result<std::uint64_t>(0);
+  check(agree(*run.world.io, step.status()));
+  const std::uint64_t passed = std::stoull(run.world.io->broadcast(std::to_string(step.ok() ? *step : 0), second));
+  if (!run.unreadable.insert(passed).second) throw StatusError(error);
+  if (run.root()) log_warn(passed_over_line(passed, error));
+  run.watch.forget();
+  run.source.reset();
+  run.state = {};
+  run.continuation = {};
+}
+
 }  // namespace
 
 StartOutcome start_run(RunState& run) {
@@ -256,6 +285,10 @@ StartOutcome start_run(RunState& run) {
       load_or_init(run);
       break;
     } catch (const StatusError& error) {
+      if (error.status.code == ckpt::Code::kMediaError) {
+        pass_over(run, error.status);
+        continue;
+      }
       if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
       if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + log_text(error.status));
       run.damaged.insert(run.start.step);
@@ -269,6 +302,9 @@ StartOutcome start_run(RunState& run) {
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
   run.on_root([&] { return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""); });
   announce(run);
+  // Nothing reads them any more; their files would keep the space of a step that retention deletes.
+  run.source.reset();
+  run.weights.reset();
   run.executor = std::make_unique<Executor>(run.world, run.plan, *run.stage);
   return StartOutcome::kReady;
 }

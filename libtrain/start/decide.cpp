@@ -67,6 +67,11 @@ class OwnSteps {
  private:
   void judge(ckpt::StepEntry& entry) {
     if (entry.judged) return;
+    if (request_.unreadable.count(entry.step) != 0) {
+      entry.judged = true;
+      entry.validity = ckpt::corrupt("the store cannot give it back (checkpoint.on_read_error)");
+      return;
+    }
     ckpt::judge_step(fs_, entry, request_.look);
     if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
     // What need not be there does not make a step incomplete.

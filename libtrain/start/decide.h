@@ -35,6 +35,7 @@ struct StartRequest {
   ckpt::Look look = ckpt::Look::kMembers;  ///< kManifest: only to know which checkpoint it would be, not to load it
   std::vector<std::string> exclude; ///< components that the checkpoint need not have
   SavePlan saves;                   ///< what the run will publish
+  std::set<std::uint64_t> unreadable;  ///< steps of the run that are passed over since the store cannot give them back (read_errors.h)
   ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
 };
 
@@ -63,7 +64,8 @@ struct StartDecision {
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).
 /// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there; `required` and no checkpoint),
-/// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will save one), kCorrupt (steps exist, none is valid).
+/// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will save one), kCorrupt
+/// (steps exist, none is valid), kMediaError (a step that would be judged cannot be read).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged);
 
 }  // namespace titan::train

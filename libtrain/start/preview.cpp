@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "libtrain/start/read_errors.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
@@ -112,8 +113,8 @@ Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::Checkp
 Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume, const std::vector<std::string>& allow,
                                     ckpt::WeightOpener opener) {
   TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(loaded.config, allow));
-  TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(loaded.config, resume, permission, opener));
-  TITAN_ASSIGN_OR_RETURN(const StartDecision decision, decide_start(fs, request, {}));
+  TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(loaded.config, resume, permission, opener));
+  TITAN_ASSIGN_OR_RETURN(const StartDecision decision, decide_alone(fs, loaded.config, request, {}, nullptr));
   switch (decision.mode) {
     case StartMode::kFresh: break;
     case StartMode::kResume: {
@@ -171,14 +172,22 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   const Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(config, inputs.allow));
   TITAN_RETURN_IF_ERROR(make_run_mesh(config, inputs.world).status());
-  TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(config, inputs.resume, permission, inputs.open_weights));
+  TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(config, inputs.resume, permission, inputs.open_weights));
   if (config.debug.seed) preview.seed = static_cast<std::uint64_t>(*config.debug.seed);
   for (std::set<std::uint64_t> damaged;;) {
-    TITAN_ASSIGN_OR_RETURN(preview.decision, decide_start(fs, request, damaged));
+    TITAN_ASSIGN_OR_RETURN(preview.decision, decide_alone(fs, config, request, damaged, &preview.warnings));
     if (preview.decision.mode != StartMode::kResume) break;
-    const auto reader = ckpt::CheckpointReader::known(fs, preview.decision.path, *preview.decision.manifest);
+    ckpt::MediaWatch watch(fs);
+    const auto reader = ckpt::CheckpointReader::known(watch, preview.decision.path, *preview.decision.manifest);
     const Status status = read_resume(reader, inputs, preview);
     if (status.ok()) break;
+    if (status.code == ckpt::Code::kMediaError) {
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, step_to_pass_over(config, request, status, watch.place(),
+                                                                         [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+      request.unreadable.insert(step);
+      preview.warnings.push_back(passed_over_line(step, status));
+      continue;
+    }
     if (status.code != ckpt::Code::kCorrupt || !preview.decision.may_fall_back) return status;
     damaged.insert(reader.manifest().step);
     preview.warnings.push_back("step " + std::to_string(reader.manifest().step) + " is damaged: " + status.message);

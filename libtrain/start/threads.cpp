@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "libtrain/config/stored_number.h"
+#include "libtrain/start/read_errors.h"
 
 namespace titan::train {
 
@@ -25,7 +26,7 @@ int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume
   auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for")) : start_request(config, resume);
   if (request.ok()) {
     request->look = ckpt::Look::kManifest;
-    const auto start = decide_start(fs, *request, {});
+    const auto start = decide_alone(fs, config, *request, {}, nullptr);
     if (start.ok() && start->mode == StartMode::kResume) {
       const auto state = ckpt::CheckpointReader::known(fs, start->path, *start->manifest).train_state();
       if (state.ok()) stored = stored_threads(state->environment);

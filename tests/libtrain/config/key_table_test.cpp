@@ -46,7 +46,7 @@ TEST(KeyTable, HasEveryKeyOfTheContractAndOfTorchtitan) {
   // The command-line contract's table, then torchtitan v0.2.2's keys.
   for (const char* name :
        {"training.dataset", "training.dataset_path", "model.tokenizer", "training.shuffle", "training.sample_stride",
-        "training.reduction", "checkpoint.compression", "checkpoint.on_drift", "lr_scheduler.on_change", "metrics.log_freq",
+        "training.reduction", "checkpoint.compression", "checkpoint.on_drift", "checkpoint.on_read_error", "lr_scheduler.on_change", "metrics.log_freq",
         "model.dim", "model.n_layers", "model.n_heads", "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
         "model.vocab_size", "model.norm_eps", "model.rope_theta", "model.rope_scaling", "model.tied_embeddings",
         "model.qkv_bias", "parallelism.data_parallel_sharding", "training.device", "job.threads_per_rank",
