@@ -143,7 +143,8 @@ Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& sn
 
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
-  if (!is_save_id(save_id)) return invalid("save id '" + save_id + "' is not 12 to 64 lower-case hex digits");
+  if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
+    return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
   TITAN_RETURN_IF_ERROR(check_there(fs, checkpoint_dir));
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));

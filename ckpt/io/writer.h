@@ -63,7 +63,8 @@ Result<RankReceipt> decode_receipt(std::string_view bytes);
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` must be there. Checks free space
-/// (estimate x 1.05). Returns the temporary's path.
+/// (estimate x 1.05). Returns the temporary's path. Should this process die, the next start
+/// collects it where is_save_id(save_id).
 /// \error kFailed (disk full, I/O, no `checkpoint_dir`).
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id);
 
