@@ -86,8 +86,9 @@ void diff_optimizer_steps(const Manifest& a, const Manifest& b, std::vector<Diff
   if (a.component(kOptimizer) == nullptr || b.component(kOptimizer) == nullptr) return;
   std::uint64_t more = 0;
   const std::size_t before = out.size();
+  const ParameterIndex of_b(b);
   for (const ParameterRecord& record : a.parameters) {
-    const std::optional<std::uint32_t> index = b.find(record.meta.name);
+    const std::optional<std::uint32_t> index = of_b.find(record.meta.name);
     if (!index || b.parameters[*index].optimizer_step == record.optimizer_step) continue;
     if (out.size() > before) {
       ++more;

@@ -117,8 +117,9 @@ Status DcpWriter::add_parameters() {
     names.push_back(record.meta.name);
   }
   if (names.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
-  const auto embedding = manifest_.find(kEmbedding);
-  if (embedding && !manifest_.find(kHead) && !skip_.takes(kHead)) {
+  const ckpt::ParameterIndex by_name(manifest_);
+  const auto embedding = by_name.find(kEmbedding);
+  if (embedding && !by_name.find(kHead) && !skip_.takes(kHead)) {
     if (!options_.untie) {
       return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
           .with_hint("--untie writes the head as a tensor of its own; training on from that is not the same continuation");

@@ -125,8 +125,9 @@ Result<Settings> HfWriter::model_rows() const {
 
 // The tensors must be those that the configuration makes.
 Status HfWriter::check_parameters() {
+  const ckpt::ParameterIndex by_name(manifest_);
   for (const ckpt::ParameterMeta& expected : model_parameters(model_)) {
-    const auto index = manifest_.find(expected.name);
+    const auto index = by_name.find(expected.name);
     if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
       return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
