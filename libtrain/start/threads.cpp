@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
 #include "libtrain/start/read_errors.h"
 
