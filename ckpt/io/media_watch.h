@@ -24,7 +24,7 @@ Result<UnreadablePlace> decode_place(const std::string& text);
 Status read_again(Fs& fs, const UnreadablePlace& place);
 
 /// Another Fs, for reading alone, that remembers the last media error. Thread-safe; outlives the files that it opened.
-class MediaWatch final : public Fs {
+class MediaWatch : public Fs {
  public:
   explicit MediaWatch(Fs& inner) : inner_(inner) {}
   std::optional<UnreadablePlace> place() const;

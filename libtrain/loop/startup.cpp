@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "ckpt/io/second_look.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/config/writer.h"
@@ -163,7 +164,9 @@ void load_or_init(RunState& run) {
     return;
   }
   ShardedAdamW* moments = run.continuation.fresh_optimizer ? nullptr : run.optimizer.get();
-  check(agree(*run.world.io, run.checkpointer->load(*run.source, run.plan, *run.stage, moments)));
+  const Status loaded = run.checkpointer->load(*run.source, run.plan, *run.stage, moments);
+  run.met_damage = loaded.code == ckpt::Code::kCorrupt;
+  check(agree(*run.world.io, loaded));
   run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
@@ -270,6 +273,29 @@ void pass_over(RunState& run, const Status& error) {
   run.continuation = {};
 }
 
+// Collective, after every rank has heard of `error`: another rank reads from the store what the one that met the damage had loaded. Throws
+// where it finds that whole: a node with bad memory must not cost a step. What manifest and JSON members say has one reader for all, and
+// the save that replaces such a step looks again.
+void confirm_damage(RunState& run, const Status& error) {
+  const std::optional<int> first = first_rank(*run.world.io, run.met_damage);
+  run.met_damage = false;
+  if (!first) return;
+  const int second = (*first + 1) % run.world.size;
+  Status verdict;
+  if (run.world.rank == second) {
+    const bool moments = !run.continuation.fresh_optimizer;
+    verdict = ckpt::read_part(run.fs, run.start.path, run.source->manifest(), {run.plan.parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
+    if (verdict.ok()) {
+      verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.path + " that a second reader does not find in the store")
+                    .with_hint("start again; if it comes back, look at the memory and the network of that rank's host");
+      verdict.causes.push_back(error.message);
+    } else if (verdict.code == ckpt::Code::kCorrupt) {
+      verdict = ckpt::ok_status();
+    }
+  }
+  check(agree(*run.world.io, verdict));
+}
+
 }  // namespace
 
 StartOutcome start_run(RunState& run) {
@@ -290,6 +316,7 @@ StartOutcome start_run(RunState& run) {
         continue;
       }
       if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
+      confirm_damage(run, error.status);
       if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + log_text(error.status));
       run.damaged.insert(run.start.step);
       run.source.reset();

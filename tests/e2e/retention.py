@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Damaged, pinned and linked steps, and what retention does beside them: nothing that can be resumed from is ever lost."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
@@ -33,6 +35,13 @@ class Retention(unittest.TestCase):
         merged.update({key.replace("__", "."): value for key, value in overrides.items()})
         code = expect if expect is not None else (75 if stop else 0)
         return harness.train(CONFIG, nproc, merged, (), code)[1]
+
+    @contextlib.contextmanager
+    def preloaded(self, source, **environment):
+        shim = self.work / (source + ".so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, harness.ROOT / "tests" / "shims" / source, "-ldl"], check=True)
+        with unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": str(shim), **environment}):
+            yield
 
     def step(self, number):
         return self.steps / f"step-{number:08d}"
@@ -139,17 +148,20 @@ class Retention(unittest.TestCase):
         self.assertIn("complete", self.train())
         self.assertEqual(harness.leftovers(self.run), [])
 
+    def test_damage_that_a_second_reader_does_not_find_costs_no_step(self):
+        self.train(stop=4)
+        before = sorted(str(p) for p in self.steps.rglob("*"))
+        with self.preloaded("wrong_memory.c", TITAN_WRONG_BELOW="step-00000004/model/shard-"):
+            for nproc in (1, 2):
+                log = self.train(expect=3, nproc=nproc)
+                self.assertIn("rank 0 met damage in", log)
+                self.assertIn("a second reader does not find", log)
+        self.assertEqual(sorted(str(p) for p in self.steps.rglob("*") if "run.lock" not in str(p)), [p for p in before if "run.lock" not in p])
+        self.assertIn("resume at step 4", self.train())
+
     def test_a_slow_deletion_does_not_hold_up_the_ranks(self):
-        shim = self.work / "slow.so"
-        source = harness.ROOT / "tests" / "shims" / "slow_unlink.c"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
-        merged = {"training.dataset_path": self.data, "job.dump_folder": self.run, "training.steps": 8, "checkpoint.interval": 2,
-                  "checkpoint.keep_latest_k": 2, "comm.train_timeout_seconds": 3}
-        os.environ["LD_PRELOAD"] = str(shim)
-        try:
-            _, log = harness.train(CONFIG, 2, merged)
-        finally:
-            del os.environ["LD_PRELOAD"]
+        with self.preloaded("slow_unlink.c"):
+            log = self.train(nproc=2, training__steps=8, checkpoint__keep_latest_k=2, comm__train_timeout_seconds=3)
         self.assertEqual(harness.published_steps(self.run), [6, 8], log)
 
 

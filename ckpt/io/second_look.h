@@ -1,0 +1,24 @@
+#pragma once
+// A second reader's word on damage that a rank met while loading: one node's bad memory or network is no proof that a step is damaged.
+#include <cstdint>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/plan/ownership.h"
+
+namespace titan::ckpt {
+
+/// What a resume of rank `rank` reads: every parameter of its stage and, with `moments`, its own leaves of both moments.
+struct RankPart {
+  const std::vector<ParameterMeta>& parameters;  ///< of the model, stages assigned
+  const Ownership& owners;
+  std::uint32_t rank = 0;
+  bool moments = true;
+};
+
+/// Reads `part` of the checkpoint `path` with every digest, past the page cache, one leaf at a time; keeps nothing.
+/// \error kCorrupt: the damage is confirmed; ok: this reader finds none; kMediaError, kFailed
+Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part);
+
+}  // namespace titan::ckpt
