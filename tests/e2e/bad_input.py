@@ -156,8 +156,9 @@ class BadInput(unittest.TestCase):
         self.assertNotIn("SIGBUS", log)
 
     def limited(self, what, value, run):
-        """A run with a limit of the process, its exit code and log."""
-        args = harness.command(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 4, "checkpoint.interval": 2})
+        """A run with a limit of the process, and a model of which a rank writes 1.5 MB; its log."""
+        args = harness.command(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 4, "checkpoint.interval": 2,
+                                           "model.dim": 128, "model.ffn_dim": 256})
         began = time.time()
         done = subprocess.run(args, capture_output=True, text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(what, (value, value)))
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -165,11 +166,13 @@ class BadInput(unittest.TestCase):
         return done.stderr
 
     def test_a_limit_of_file_sizes_is_an_error_with_a_reason(self):
-        log = self.limited(resource.RLIMIT_FSIZE, 20_000, self.work / "small-files")
-        self.assertRegex(log, r"error: .*could not be saved")
-        self.assertRegex(log, "File too large")
-        self.assertIn("ulimit -f", log)
-        self.assertEqual(harness.published_steps(self.work / "small-files"), [])
+        for limit, where in ((20_000, r"error: the store of .* failed"), (1_200_000, r"error: step 2 could not be saved")):
+            with self.subTest(limit=limit):
+                log = self.limited(resource.RLIMIT_FSIZE, limit, self.work / f"small-files-{limit}")
+                self.assertRegex(log, where)
+                self.assertRegex(log, "File too large")
+                self.assertIn("ulimit -f", log)
+                self.assertEqual(harness.published_steps(self.work / f"small-files-{limit}"), [])
 
     def test_too_few_open_files_are_refused_at_the_start(self):
         log = self.limited(resource.RLIMIT_NOFILE, 16, self.work / "few-files")
