@@ -57,7 +57,7 @@ WORDS = {
     "mmap": ("mmap", "memory", "map"),
     "rename": ("rename", "exchange"),
 }
-DEADLINE = 60
+DEADLINE = 300
 
 
 @dataclasses.dataclass(frozen=True)
