@@ -166,7 +166,8 @@ class Scenario:
 
     def judge_message(self, trial, outcome):
         require(len(outcome.errors) == 1, f"{len(outcome.errors)} error lines, expected 1\n{outcome.text()}")
-        said = outcome.err[outcome.err.index("error:") :].lower()
+        # verify lists the places in its report, and the error counts them.
+        said = (outcome.out + outcome.err[outcome.err.index("error:") :]).lower()
         words = WORDS.get(trial.call, (trial.call,))
         require(
             any(word in said for word in words),

@@ -29,7 +29,7 @@ class Bench:
         programs.harness.train(programs.CONFIG, 2, dict(overrides, **{"debug.stop_at_step": 4}), expect=75)
         self.contents = {step: content_of(run / "checkpoint" / f"step-{step:08d}") for step in (2, 4)}
         shutil.copytree(run / "checkpoint" / "step-00000002", self.template / "copy")
-        dead = run / "checkpoint" / "step-00000006.tmp-dead"
+        dead = run / "checkpoint" / "step-00000006.tmp-00000000dead"
         (dead / "model").mkdir(parents=True)
         (dead / "model" / "shard-00000.h5").write_bytes(b"half")
         self.scenarios = {
