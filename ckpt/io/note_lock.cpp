@@ -48,25 +48,29 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
   const auto holder = decode_lock_owner(first);
   wait.say("watching " + path + " for up to " + std::to_string(static_cast<int>(kSilenceSeconds)) + " s: " +
            (holder.ok() ? describe(*holder) : "a process that left no readable note") + " may hold it without this host seeing that");
-  const double begin = wait.now();
-  while (wait.now() - begin < kSilenceSeconds) {
+  double last = wait.now();
+  for (double silent = 0; silent < kSilenceSeconds;) {
     TITAN_RETURN_IF_ERROR(wait.stopped());
     wait.sleep(kLookSeconds);
     const auto text = read_text(fs, path);
     if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();  // corrupt: it shrinks while it is read
-    if (text.ok() && *text == first) continue;
-    const auto now = decode_lock_owner(text.ok() ? *text : "");
-    if (now.ok() && now->heartbeat == 0) return ok_status();
-    LockOwner later = self;
-    later.heartbeat += wait.now() - begin;
-    return refuse(now, later, NoteLock::Seen::kNoteMoves);
+    if (!text.ok() || *text != first) {
+      const auto changed = decode_lock_owner(text.ok() ? *text : "");
+      if (changed.ok() && changed->heartbeat == 0) return ok_status();
+      return refuse(changed, self, NoteLock::Seen::kNoteMoves);
+    }
+    // While the store hangs nobody can write a heartbeat: of a long look little counts.
+    const double now = wait.now();
+    silent += std::min(now - last, 2 * kLookSeconds);
+    last = now;
   }
   return ok_status();
 }
 
 }  // namespace
 
-Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait) {
+Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait,
+                                                  bool disposable) {
   self.mark = random_mark();
   Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
   if (!lock.ok()) {
@@ -76,20 +80,28 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
   }
   const LockReach reach = reach_of(**lock);
   if (reach == LockReach::kNone) say_once_that_notes_decide(path, wait);
-  const auto text = read_text(fs, path);
-  if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();
-  const std::string first = text.ok() ? *text : "too long for a note";
-  const bool watched = may_be_alive(first, decode_lock_owner(first), self, reach);
-  if (watched) TITAN_RETURN_IF_ERROR(watch(fs, path, first, self, refuse, wait));
-  const std::string note = encode_lock_owner(self);
-  if (Status written = (*lock)->write(note); !written.ok()) {
-    if (first.empty()) (void)fs.remove_file(path);  // we made it, or a process that is dead
+  bool ours = reach == LockReach::kKernel;  // surely: then the file may be removed
+  bool watched = false;
+  const Status written = [&]() -> Status {
+    const auto text = read_text(fs, path);
+    if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();
+    const std::string first = text.ok() ? *text : "too long for a note";
+    ours = ours || first.empty();
+    watched = may_be_alive(first, decode_lock_owner(first), self, reach);
+    if (watched) TITAN_RETURN_IF_ERROR(watch(fs, path, first, self, refuse, wait));
+    const std::string note = encode_lock_owner(self);
+    TITAN_RETURN_IF_ERROR((*lock)->write(note));
+    // A holder that ends may remove the file: a lock on a file that has lost its name is worth nothing.
+    const auto back = read_text(fs, path);
+    if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt) return back.status();
+    if (!back.ok() || *back != note) return not_found(path + " was replaced while its lock was taken");
+    return ok_status();
+  }();
+  if (!written.ok()) {
+    const bool failure = written.code != Code::kLocked && written.code != Code::kNotFound;
+    if (disposable && ours && failure) (void)fs.remove_file(path);
     return written;
   }
-  // A holder that ends may remove the file: a lock on a file that has lost its name is worth nothing.
-  const auto back = read_text(fs, path);
-  if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt) return back.status();
-  if (!back.ok() || *back != note) return not_found(path + " was replaced while its lock was taken");
   std::unique_ptr<NoteLock> claimed(new NoteLock(fs, path, std::move(*lock), std::move(self), refuse, wait));
   claimed->rivals_possible_ = watched || reach != LockReach::kKernel;
   return claimed;

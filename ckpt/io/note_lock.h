@@ -29,12 +29,14 @@ class NoteLock {
     kNoteMoves,   ///< its note changed while it was watched
     kSameMoment,  ///< it claimed the lock when we did, and its note stands
   };
-  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is about now.
+  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is when it began.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
   /// Takes the lock on `path`, watching the note of a holder that cannot be judged by the advisory lock. The lock counts after settle().
+  /// A file of which nothing may stay after an error is `disposable`.
   /// \error what `refuse` makes (a holder lives), kNotFound (the file lost its name meanwhile: try again), kFailed
-  static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait);
+  static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait,
+                                                 bool disposable = false);
   /// Waits a moment where another host may have claimed one of `locks` in the same moment, then looks who has it. From then on they beat.
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
   /// Leaves a note that the holder ended, so that nobody need watch it.

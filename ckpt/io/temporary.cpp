@@ -15,7 +15,7 @@ Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder,
   Status last;
   for (int attempt = 0; attempt < 20; ++attempt) {
     Status made = fs.make_dir(folder);  // may be there
-    Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait());
+    Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait(), true);
     if (lock.ok()) {
       TITAN_RETURN_IF_ERROR(NoteLock::settle({&*lock, 1}));
       return lock;

@@ -18,9 +18,14 @@ class UnsharedFs final : public Fs {
   bool shared = false;                                  ///< as on an ordinary store: the locks are those of `inner`
   std::function<void(const std::string& path)> on_lock;  ///< called after a lock was granted, before its taker goes on
 
+  std::function<void(const std::string& path)> on_create;  ///< called before a file is created
+
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
 
-  Result<std::unique_ptr<File>> create(const std::string& path) override { return inner_.create(path); }
+  Result<std::unique_ptr<File>> create(const std::string& path) override {
+    if (on_create) on_create(path);
+    return inner_.create(path);
+  }
   Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
   Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }

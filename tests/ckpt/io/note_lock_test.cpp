@@ -118,6 +118,17 @@ TEST_F(NoteLockTest, AHolderThatEndsWhileItIsWatchedIsFollowedAtOnce) {
   EXPECT_LT(wait.time, 6);
 }
 
+// A file server that is gone for a minute stops the heartbeats too.
+TEST_F(NoteLockTest, AStoreThatHangsWhileANoteIsWatchedDoesNotMakeItsHolderDead) {
+  leave(owner("b"));
+  int looks = 0;
+  wait.on_sleep = [&](double) {
+    if (++looks == 3) wait.time += 60;
+    if (looks == 6) rewrite(owner("b", 1005));
+  };
+  EXPECT_EQ(RunLock::take(fs, "/run", owner("a"), wait).status().code, Code::kLocked);
+}
+
 TEST_F(NoteLockTest, ARequestToStopEndsTheWatching) {
   leave(owner("b"));
   wait.stopped = [this] { return wait.time < 4 ? ok_status() : interrupted("stop"); };
