@@ -113,12 +113,12 @@ class ReadErrors(unittest.TestCase):
             self.assertIn("step 6 cannot be read and is passed over", fallback.stdout + fallback.stderr)
 
     def test_a_running_job_holds_nothing_open_of_the_step_that_it_was_resumed_from(self):
-        self.saved()
+        self.train(training__steps=100000, debug__stop_at_step=6, expect=75)
         process = harness.start(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "training.steps": 100000, "checkpoint.interval": 1000})
         try:
             deadline = time.time() + 120
             metrics = self.run_dir / "metrics.jsonl"
-            while time.time() < deadline and '"step":9,' not in metrics.read_text():
+            while time.time() < deadline and process.poll() is None and '"step":9,' not in metrics.read_text():
                 time.sleep(0.05)
             ranks = harness.children(process.pid)
             self.assertEqual(len(ranks), 2)
