@@ -33,8 +33,7 @@ int be_launcher() {
   options.argv = {"sh", "-c", std::getenv("TEST_SCRIPT")};
   options.threads_per_rank = 3;
   options.run_dir = "runs/a";
-  options.failure_grace = 300ms;
-  options.success_grace = 300ms;
+  options.failure_grace = options.success_grace = std::chrono::milliseconds(std::atoi(std::getenv("TEST_GRACE_MS")));
   LaunchEvents events;
   events.started = [](int rank, int pid) { std::cout << "started rank=" << rank << " pid=" << pid << "." << std::endl; };
   events.stopping = [](int signal) { std::cout << "stopping signal=" << signal << std::endl; };
@@ -44,10 +43,14 @@ int be_launcher() {
 
 const test::TestRole launcher_role("launcher", be_launcher);
 
+// Ranks that end by themselves get all the time that they need on a busy machine; those that never would are given little.
+constexpr std::chrono::milliseconds kAmple = 60s, kShort = 300ms;
+
 struct Job : ChildProcess {
-  Job(int nproc, const std::string& script)
+  Job(int nproc, const std::string& script, std::chrono::milliseconds grace = kAmple)
       : ChildProcess(test::this_program(), {},
-                     {{"TITAN_TEST_ROLE", "launcher"}, {"TEST_NPROC", std::to_string(nproc)}, {"TEST_SCRIPT", script}}) {}
+                     {{"TITAN_TEST_ROLE", "launcher"}, {"TEST_NPROC", std::to_string(nproc)}, {"TEST_SCRIPT", script},
+                      {"TEST_GRACE_MS", std::to_string(grace.count())}}) {}
 
   std::vector<pid_t> ranks(int count) {
     EXPECT_TRUE(wait_for_output("started rank=" + std::to_string(count - 1) + " pid=")) << output();
@@ -117,7 +120,7 @@ TEST(Launcher, ReturnsTheCodeThatAllRanksAgreedOnAndAddsNothing) {
 }
 
 TEST(Launcher, NamesADeadRankAndEndsTheOthers) {
-  Job job(4, kForever);
+  Job job(4, kForever, kShort);
   const auto pids = job.ranks(4);
   ASSERT_EQ(pids.size(), 4u);
   kill(pids[3], SIGKILL);
@@ -129,13 +132,13 @@ TEST(Launcher, NamesADeadRankAndEndsTheOthers) {
 }
 
 TEST(Launcher, NamesTheRankThatFailedAloneAndPassesItsCodeOn) {
-  Job job(3, "if [ $RANK = 1 ]; then exit 2; fi; " + kForever);
+  Job job(3, "if [ $RANK = 1 ]; then exit 2; fi; " + kForever, kShort);
   EXPECT_EQ(job.wait(10s), 2) << job.output();
   EXPECT_THAT(job.output(), testing::ContainsRegex("failed: rank 1 \\(pid [0-9]+\\) exited with code 2"));
 }
 
 TEST(Launcher, MapsUnknownCodesOfOneRankToFailure) {
-  Job job(2, "if [ $RANK = 1 ]; then exit 42; fi; " + kForever);
+  Job job(2, "if [ $RANK = 1 ]; then exit 42; fi; " + kForever, kShort);
   EXPECT_EQ(job.wait(10s), 3) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("exited with code 42"));
 }
@@ -167,7 +170,7 @@ TEST(Launcher, NamesAStoppedRankAsTheCauseOfTheOthersErrors) {
 }
 
 TEST(Launcher, EndsARankThatStaysBehindAfterTheOthersEndedWell) {
-  Job job(2, "if [ $RANK = 0 ]; then exit 0; fi; " + kForever);
+  Job job(2, "if [ $RANK = 0 ]; then exit 0; fi; " + kForever, kShort);
   EXPECT_EQ(job.wait(10s), 3) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("rank 1"));
   EXPECT_THAT(job.output(), HasSubstr("did not end within"));
@@ -190,7 +193,7 @@ TEST(Launcher, ForwardsTheFirstStopSignalOnce) {
   job.signal(SIGTERM);
   first.release();
   second.release();
-  EXPECT_EQ(job.wait(10s), 75) << job.output();
+  EXPECT_EQ(job.wait(), 75) << job.output();
   EXPECT_EQ(count_of(job.output(), "got-TERM"), 2) << job.output();
   EXPECT_EQ(count_of(job.output(), "got-USR1"), 0) << job.output();
   EXPECT_EQ(count_of(job.output(), "failed:"), 0) << job.output();
@@ -205,7 +208,7 @@ TEST(Launcher, ASignalThatIsStillPendingAtTheEndDoesNotReplaceTheVerdict) {
   ASSERT_TRUE(job.wait_for_output("ready-0"));
   ASSERT_TRUE(job.wait_for_output("ready-1"));
   job.signal(SIGTERM);
-  ASSERT_TRUE(job.wait_for_output("got-TERM", 30s, 2));
+  ASSERT_TRUE(job.wait_for_output("stopping signal=15"));
   job.signal(SIGSTOP);
   ASSERT_TRUE(wait_until_stopped(job.pid()));
   job.signal(SIGUSR1);
@@ -214,7 +217,7 @@ TEST(Launcher, ASignalThatIsStillPendingAtTheEndDoesNotReplaceTheVerdict) {
   second.release();
   for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid));
   job.signal(SIGCONT);
-  EXPECT_EQ(job.wait(10s), 75) << job.output();
+  EXPECT_EQ(job.wait(), 75) << job.output();
 }
 
 TEST(Launcher, AbortsAtTheSecondInterrupt) {
