@@ -102,6 +102,23 @@ TEST(LeafCodec, KeepsWhatDoesNotShrinkAsItIs) {
   EXPECT_EQ(Bytes(padded.bytes.end() - 4, padded.bytes.end()), Bytes(4));
 }
 
+// Between what shrinks and what does not lies a leaf that zstd brings to exactly the size of its chunk.
+TEST(LeafCodec, StoresALeafThatCompressesToItsOwnSizeAsItIs) {
+  LeafEncoder encoder;
+  bool both[2] = {false, false};
+  for (std::size_t zeros = 0; zeros <= 400; ++zeros) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      Bytes raw = noise(400, seed);
+      std::fill(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(zeros), std::byte{0});
+      const auto encoded = encoder.encode(raw, 1, raw.size());
+      ASSERT_TRUE(encoded.ok());
+      ASSERT_TRUE(stored_form_ok(encoded->bytes.size(), encoded->filter_mask, raw.size())) << zeros << " zeros, seed " << seed;
+      both[encoded->filter_mask == kMaskRaw] = true;
+    }
+  }
+  EXPECT_TRUE(both[0] && both[1]);
+}
+
 TEST(LeafCodec, GivesEqualBytesForEqualLeavesWhateverCameBefore) {
   LeafEncoder encoder;
   const Bytes raw = gaussian(5000, 4, 9);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "ckpt/format/shard_file.h"
 #include "tests/support/manifests.h"
 
 namespace titan::ckpt {
@@ -162,6 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"RepeatedPath", "model/shard-00001.h5", "model/shard-00000.h5", kBad, "listed twice"},
         Edit{"ManifestAsMember", "\"path\":\"model/shard-00000.h5\"", "\"path\":\"manifest.json\"", kBad, "lists itself"},
         Edit{"OverflowingShape", "\"shape\":[40,10]", "\"shape\":[4294967296,4294967296]", kBad, "overflows"},
+        Edit{"ShapeOfMoreThan2To63Bytes", "\"shape\":[40,10]", "\"shape\":[2305843009213693953]", kBad, "overflows"},
         Edit{"HugeShape", "\"shape\":[40,10]", "\"shape\":[4611686018427387904]", kBad, "overflows"},
         Edit{"OtherShape", "\"shape\":[40,10]", "\"shape\":[41,10]", kBad, "do not cover leaf 4"},
         Edit{"WrongChunk", "\"chunk\":100", "\"chunk\":99", kBad, "chunk is 99"},
@@ -203,6 +205,20 @@ TEST(ManifestCodec, APieceEndsWhereTheLeafTableBeginsAndNotOneByteLater) {
   const Status status = check_manifest(manifest);
   EXPECT_EQ(status.code, Code::kCorrupt);
   EXPECT_THAT(status.message, HasSubstr("pieces overlap in '" + file.path + "'"));
+}
+
+TEST(ManifestCodec, EveryRowOfALeafTableBelongsToAPiece) {
+  Manifest manifest = small_manifest();
+  FileEntry& file = manifest.files[manifest.parameters[0].model->pieces[0].file];
+  ++file.table_rows;
+  file.bytes += kLeafRowBytes;
+  EXPECT_THAT(check_manifest(manifest).message, HasSubstr("of the leaf table of '" + file.path + "' is not used"));
+}
+
+TEST(ManifestCodec, TheStoredBytesOfAComponentAreThoseOfItsFiles) {
+  Manifest manifest = small_manifest();
+  ++manifest.components[0].stored_bytes;
+  EXPECT_THAT(check_manifest(manifest).message, HasSubstr("component 'model': bytes or files do not agree"));
 }
 
 TEST(ManifestCodec, ACompressedChunkHasAtMostTheGreatestSize) {

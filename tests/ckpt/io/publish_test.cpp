@@ -103,6 +103,25 @@ TEST(Publish, SyncsEveryFileBeforeTheManifestAndEveryFolderBeforeTheRename) {
   EXPECT_LT(parent_sync - calls.begin(), static_cast<std::ptrdiff_t>(position(Op::kCreate, "latest.tmp")));
 }
 
+// Whoever published the equal step may have died before its sync: its name is durable before our copy goes.
+TEST(Publish, AnEqualStepThatIsThereIsSyncedBeforeTheNewOneIsDropped) {
+  MemFs memory;
+  ASSERT_TRUE(save(memory, "/run", at_step(10)).ok());
+  FailingFs recording(memory);
+  const auto dropped = save(recording, "/run", at_step(10));
+  ASSERT_TRUE(dropped.ok() && dropped->already_there);
+  const std::vector<Call> calls = recording.calls();
+  const std::string tmp = "/run/step-00000010.tmp-";
+  const auto of_tmp = [&](Op op) {
+    return [&tmp, op](const Call& call) { return call.op == op && call.path.starts_with(tmp); };
+  };
+  const auto whole_tmp = std::find_if(calls.begin(), calls.end(), of_tmp(Op::kRename));
+  ASSERT_NE(whole_tmp, calls.end());
+  const auto removed = std::find_if(whole_tmp, calls.end(), of_tmp(Op::kRemoveFile));
+  ASSERT_NE(removed, calls.end());
+  EXPECT_NE(std::find(whole_tmp, removed, Call{Op::kSyncDir, "/run"}), removed);
+}
+
 TEST(Publish, WritingTwiceGivesTheSameBytes) {
   MemFs first, second;
   ASSERT_TRUE(save(first, "/run", at_step(10)).ok());

@@ -261,6 +261,27 @@ TEST(ReshardIo, FindsALeafThatDecodesToSomethingElseThanItsDigestSays) {
   EXPECT_NE(outcome.status().message.find("decoded data do not match their digest"), std::string::npos) << outcome.status().message;
 }
 
+TEST(ReshardIo, RefusesARawRowThatLiesElsewhereThanTheManifestSays) {
+  MemFs fs;
+  ASSERT_TRUE(testing::save(fs, "/run", layered()).ok());
+  const std::string src = "/run/step-00000040";
+  Manifest manifest = CheckpointReader::open(fs, src)->manifest();
+  const Piece& piece = manifest.parameters[0].model->pieces[0];
+  FileEntry& file = manifest.files[piece.file];
+  const std::string text = testing::get_text(fs, src + "/" + file.path);
+  std::vector<LeafRow> table = decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
+  // The second leaf's row names the first one's place, digest and all.
+  table[piece.row + 1] = table[piece.row];
+  const std::vector<std::byte> bytes = encode_leaf_table(table);
+  file.table = digest_of(bytes);
+  ASSERT_TRUE(fs.overwrite(src + "/" + file.path, file.table_offset, bytes).ok());
+  ASSERT_TRUE(fs.remove_file(src + "/manifest.json").ok());
+  ASSERT_TRUE(write_manifest(fs, src, manifest).ok());
+  const auto outcome = reshard(fs, src, "/out", {2, 2});
+  EXPECT_EQ(outcome.status().code, Code::kCorrupt);
+  EXPECT_NE(outcome.status().message.find("the leaf table does not agree with the manifest"), std::string::npos) << outcome.status().message;
+}
+
 TEST(ReshardIo, FillsItsBufferToTheLastByteAndNotOneFurther) {
   // One tensor of 8 leaves of 32 floats: 128 bytes each, one behind the other.
   MemFs fs;

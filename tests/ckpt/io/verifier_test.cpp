@@ -418,6 +418,10 @@ TEST_F(CompressedVerifier, FindsAWriterWhoseStoredDigestsHoldButWhoseRawDigestsD
   ASSERT_TRUE(fs_.overwrite(path_ + "/manifest.json", 0, std::as_bytes(std::span(text))).ok());
   ASSERT_FALSE(damage().empty());
   EXPECT_EQ(damage()[0].unit, "leaf");
+  auto reader = CheckpointReader::open(fs_, path_);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::byte> out(table[0].raw_bytes);
+  EXPECT_THAT(reader->read({0, ""}, {0, 1}, out).message, HasSubstr("data do not match their digest")) << "the reader sees it too";
 }
 
 // The manifest may be as whole as it likes: a piece begins where its first row says.

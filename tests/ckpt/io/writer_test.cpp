@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "ckpt/io/reader.h"
@@ -134,6 +135,27 @@ TEST(Writer, RefusesLeavesThatAreTooLargeToBeCompressed) {
   EXPECT_NE(begin_save(fs, "/run", snapshot, "aaaaaaaaaaaa").status().code, Code::kInvalid);
   snapshot.codec = Codec::kZstd;
   EXPECT_EQ(begin_save(fs, "/run", snapshot, "bbbbbbbbbbbb").status().code, Code::kInvalid);
+}
+
+TEST(Writer, RefusesASnapshotThatCouldNotBeReadBackBeforeItWritesAnything) {
+  MemFs fs;
+  Snapshot twice = make_snapshot({{"w", {4}}, {"w", {4}}}, {1, 1, 1}, 64);
+  EXPECT_EQ(begin_save(fs, "/run", twice, "a").status().message, "parameter 'w' is there twice");
+  Snapshot endless = make_snapshot({{"w", {4}}}, {1, 1, 1}, 64);
+  endless.lr.phases.back().end = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(begin_save(fs, "/run", endless, "a").status().code, Code::kInvalid);
+  EXPECT_FALSE(fs.stat("/run").ok());
+}
+
+TEST(Writer, ASaveBeginsOnlyWhereAllOfItFits) {
+  // 8 MiB of parameters and twice that of moments.
+  const Snapshot snapshot = make_snapshot({{"w", {std::uint64_t{2} << 20}}}, {1, 1, 1}, std::uint64_t{1} << 20);
+  MemFs small(std::uint64_t{20} << 20), large(std::uint64_t{40} << 20);
+  ASSERT_TRUE(small.make_dir("/run").ok() && large.make_dir("/run").ok());
+  const Status full = begin_save(small, "/run", snapshot, "a").status();
+  EXPECT_EQ(full.code, Code::kFailed);
+  EXPECT_THAT(full.message, ::testing::HasSubstr("not enough space"));
+  EXPECT_TRUE(begin_save(large, "/run", snapshot, "a").ok());
 }
 
 TEST(Writer, SavesThroughThePosixFileSystem) {

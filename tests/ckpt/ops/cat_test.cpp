@@ -85,6 +85,19 @@ TEST(CatTensor, WritesNothingIntoACheckpoint) {
   EXPECT_TRUE(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/x.npy"}).ok());
 }
 
+// A tool that died had moved a checkpoint aside under the very name: it comes back first, and is not written over.
+TEST(CatTensor, LooksAgainOnceWhatADeadToolMovedAsideIsBack) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  ASSERT_TRUE(make_checkpoint(fs, "/other", {}).ok());
+  ASSERT_TRUE(fs.make_dir("/x.npy.tmp-rewrite").ok());
+  ASSERT_TRUE(fs.rename("/other/step-00000010", "/x.npy.tmp-rewrite/old").ok());
+  const Status status = cat_tensor(fs, {"/run@10", "norm.weight", "/x.npy"}).status();
+  EXPECT_EQ(status.code, Code::kInvalid) << status.to_string();
+  EXPECT_THAT(status.message, HasSubstr("/x.npy is a folder"));
+  EXPECT_TRUE(CheckpointReader::open(fs, "/x.npy").ok());
+}
+
 TEST(CatTensor, TakesTheLockOfTheRunThatItWritesInto) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());

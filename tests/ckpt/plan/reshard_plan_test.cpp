@@ -184,6 +184,7 @@ TEST(ReshardPlan, RefusesWhatCannotBe) {
       {{0, 1}, "begin at 1"},
       {{1, 0}, "begin at 1"},
       {{65'536, 2}, "more than 65536 ranks", Code::kIncompatible},
+      {{65'536, 65'536}, "more than 65536 ranks", Code::kIncompatible},
       {{1, 2, "Et|t|L"}, "no multiple of 2"},
       {{1, 2, "Et|L"}, "it has 1 layers, the model has 2"},
   };

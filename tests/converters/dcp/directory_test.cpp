@@ -94,6 +94,7 @@ TEST_F(MalformedDirectory, IsRefusedByName) {
       {"FileThatIsAFolder", [&] { EXPECT_TRUE(fs.make_dir("/d/sub").ok()); metadata.tensors[0].chunks[1].file = "sub"; }, "/d/sub is no regular file"},
       {"TensorForAValue", [&] { std::swap(metadata.values[0].at, metadata.tensors[1].chunks[0].at); std::swap(metadata.values[0].length, metadata.tensors[1].chunks[0].length);
                                 std::swap(metadata.values[0].file, metadata.tensors[1].chunks[0].file); }, "holds a plain value instead of a tensor"},
+      {"ItemsThatShareAByte", [&] { metadata.values[0].length += 1; }, "overlap in"},
       {"UnknownElementType", [&] { metadata.tensors[0].dtype = "float31"; }, "float31"},
   };
   for (const Row& row : rows) {

@@ -36,14 +36,16 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
       {"Empty", R"({"weight_map":{}})", "names 0 files"},
       {"FileMissing", R"({"weight_map":{"model.norm.weight":"y.safetensors"}})", "y.safetensors"},
       {"TensorNotInIndex", R"({"weight_map":{"model.norm.weight":"x.safetensors"}})", "is not in model.safetensors.index.json"},
+      {"NameOf256Bytes", nullptr, "in the same folder"},
   };
+  const std::string long_name = R"({"weight_map":{"a":")" + std::string(244, 'x') + R"(.safetensors"}})";
   ckpt::testing::MemFs fs;
   const ModelConfig model = testing::tiny_model();
   testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
   ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/x.safetensors").ok());
   for (const WrongIndex& wrong : list) {
     (void)fs.remove_file("/hf/model.safetensors.index.json");
-    ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/model.safetensors.index.json", wrong.index).ok());
+    ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/model.safetensors.index.json", wrong.index ? std::string(wrong.index) : long_name).ok());
     const auto report = convert_checkpoint(fs, {.source = "/hf", .destination = "/titan", .created = "", .writer = ""});
     ASSERT_FALSE(report.ok()) << wrong.name;
     EXPECT_NE(report.status().to_string().find(wrong.message), std::string::npos) << wrong.name << ": " << report.status().to_string();
