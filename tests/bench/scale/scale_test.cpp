@@ -49,7 +49,7 @@ TEST_P(ScaleOf, OnePartitionServesPlanWritersAndCommit) {
 TEST_P(ScaleOf, ReceiptsReachRankZeroInTwoLevels) {
   MemFs fs(kCapacity);
   const ckpt::Snapshot snapshot = with_ownership(make_snapshot(GetParam(), 1000));
-  const auto tmp = ckpt::begin_save(fs, kDir, snapshot, "a");
+  const auto tmp = play_begin(fs, kDir, snapshot);
   ASSERT_TRUE(tmp.ok()) << tmp.status().to_string();
   const int ranks = static_cast<int>(snapshot.mesh.world()), width = train::gather_width(ranks);
   EXPECT_LE((width - 1) * (width - 1), ranks);
@@ -147,7 +147,7 @@ TEST_P(ScaleOf, ACommitLooksAtEachMemberOnce) {
   MemFs memory(kCapacity);
   FailingFs fs(memory);
   const ckpt::Snapshot snapshot = with_ownership(make_snapshot(GetParam(), 1000));
-  const auto tmp = ckpt::begin_save(memory, kDir, snapshot, "a");
+  const auto tmp = play_begin(memory, kDir, snapshot);
   ASSERT_TRUE(tmp.ok()) << tmp.status().to_string();
   std::vector<ckpt::RankReceipt> receipts;
   std::size_t files = 3;

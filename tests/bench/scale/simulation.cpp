@@ -101,6 +101,11 @@ ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step) {
   return snapshot;
 }
 
+Result<std::string> play_begin(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot) {
+  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, checkpoint_dir));
+  return ckpt::begin_save(fs, checkpoint_dir, snapshot, "simulated");
+}
+
 Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, std::uint32_t rank) {
   ckpt::RankReceipt receipt;
   receipt.rank = rank;
@@ -114,7 +119,7 @@ Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, c
 }
 
 Result<std::string> play_save(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot) {
-  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, checkpoint_dir, snapshot, "simulated"));
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, play_begin(fs, checkpoint_dir, snapshot));
   std::vector<ckpt::RankReceipt> receipts;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
     TITAN_ASSIGN_OR_RETURN(ckpt::RankReceipt receipt, play_write(fs, tmp, snapshot, rank));

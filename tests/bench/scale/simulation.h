@@ -26,6 +26,9 @@ std::vector<Scale> scales();
 /// A whole model with its stages assigned, at `step`.
 ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step);
 
+/// Makes the folder of steps where it is missing, and the temporary of a save in it.
+ckpt::Result<std::string> play_begin(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot);
+
 /// What write_rank() returns for `rank`, with files that are holes and digests that are made up.
 ckpt::Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, std::uint32_t rank);
 

@@ -25,6 +25,7 @@ ckpt::Snapshot snapshot_of(const RunPlan& plan, std::uint64_t step) {
 
 /// Every rank of a 2 x 2 mesh saves the snapshot that `change` makes of the common one; the statuses by rank.
 std::vector<ckpt::Status> save(MemFs& fs, const std::function<void(int rank, ckpt::Snapshot&)>& change) {
+  EXPECT_TRUE(ckpt::make_dirs(fs, kDir).ok());
   const RunPlan plan = make_plan(tiny_dims(), {2, {2}}, 8);
   std::vector<ckpt::Status> statuses(plan.mesh.world());
   run_ranks(plan.mesh, [&](World& world) {
