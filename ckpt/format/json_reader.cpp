@@ -229,15 +229,24 @@ std::vector<std::pair<std::string, std::string>> JsonReader::string_map(const st
   object([&](std::string_view key) {
     if (!entries.empty() && key <= entries.back().first) fail("keys must ascend without repeats");
     const std::string_view value = text();
+    count_string();
     member(key.size() + value.size());
     entries.emplace_back(key, value);
   });
   return entries;
 }
 
+void JsonReader::count_string() {
+  constexpr std::size_t kMostStrings = std::size_t{1} << 20;  // a string of two characters takes 32 bytes and more
+  if (++strings_ > kMostStrings) fail("more than " + std::to_string(kMostStrings) + " strings in lists and maps");
+}
+
 std::vector<std::string> JsonReader::string_list() {
   std::vector<std::string> list;
-  array([&](std::size_t) { list.emplace_back(text()); });
+  array([&](std::size_t) {
+    count_string();
+    list.emplace_back(text());
+  });
   return list;
 }
 

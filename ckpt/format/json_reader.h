@@ -96,6 +96,7 @@ class JsonReader {
   void refuse(const char* expected);  // of open()
   bool literal(std::string_view word);
   void unexpected(const char* expected);
+  void count_string();  // of a list or map that is kept; there is a bound
   std::string_view escaped(const char* begin);
   bool escape(std::string& out);
   bool hex4(std::uint32_t& value);
@@ -106,6 +107,7 @@ class JsonReader {
   const char* end_;
   int depth_ = 0;
   static constexpr int kMaxDepth = 64;
+  std::size_t strings_ = 0;
   std::deque<std::string> decoded_;  // strings with escapes; their addresses stay
   Status status_;
 };

@@ -151,39 +151,63 @@ Digest digest_of_zeros(std::uint64_t bytes) {
   return hasher.digest();
 }
 
-std::string repeated(std::string_view text, std::uint64_t bytes) {
-  std::string out;
-  out.reserve(bytes + text.size());
-  while (out.size() < bytes) out += text;
-  out.pop_back();  // the comma
-  return out;
+// A text of `head`, `element` again and again up to `bytes`, without its last comma, and `tail`; none of it is in memory.
+Made endless(std::string head, std::string element, std::string tail, std::uint64_t bytes) {
+  const std::uint64_t middle = bytes / element.size() * element.size() - 1;
+  Made made;
+  made.size = made.allocated = head.size() + middle + tail.size();
+  made.content = [head, element, tail, middle](std::uint64_t offset, std::span<std::byte> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::uint64_t at = offset + i;
+      const char c = at < head.size() ? head[at] : at < head.size() + middle ? element[(at - head.size()) % element.size()] : tail[at - head.size() - middle];
+      out[i] = static_cast<std::byte>(c);
+    }
+  };
+  return made;
 }
 
-// A sealed manifest whose `key` has the value `value`, in place of what a small one has.
-Status manifest_with(const std::string& key, const std::string& open, std::string_view element, const std::string& close) {
-  Manifest small = bytes_manifest(1);
-  std::string text = encode_manifest(small);
-  const std::string name = "\"" + key + "\":";
-  const std::size_t at = text.find(name) + name.size();
-  std::size_t end = at;  // behind the old value
+// The digest of the whole of `made`, whose self-digest is still zeros.
+Digest digest_of(const Made& made) {
+  std::vector<std::byte> part(1 << 20);
+  ckpt::Hasher hasher;
+  for (std::uint64_t at = 0; at < made.size; at += part.size()) {
+    const std::span<std::byte> out = std::span(part).first(std::min<std::uint64_t>(part.size(), made.size - at));
+    made.content(at, out);
+    hasher.update(out);
+  }
+  return hasher.digest();
+}
+
+// A sealed manifest whose list or object `key` is full of `element`, in place of what a small one has.
+Status manifest_with(const std::string& key, const std::string& open, const std::string& element, const std::string& close) {
+  std::string text = encode_manifest(bytes_manifest(1));
+  std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(ckpt::kManifestPrefix.size()), 32, '0');
+  std::size_t at = text.find("\"" + key + "\":[");
+  if (at == std::string::npos) return ckpt::ok_status();  // which is reported
+  at += key.size() + 3;
+  std::size_t end = at;  // the last character of the old value
   for (int depth = 0; end < text.size(); ++end) {
     if (text[end] == '[' || text[end] == '{') ++depth;
     if (text[end] == ']' || text[end] == '}') --depth;
     if (depth == 0) break;
   }
-  text = text.substr(0, at) + open + repeated(element, ckpt::kMaxManifestBytes - text.size() - 4096) + close + text.substr(end + 1);
-  auto sealed = ckpt::with_self_digest(std::move(text));
-  if (!sealed.ok()) return sealed.status();
+  const std::string head = text.substr(0, at) + open, tail = close + text.substr(end + 1);
+  const std::uint64_t room = ckpt::kMaxManifestBytes - head.size() - tail.size();
+  std::string sealed = head;
+  sealed.replace(ckpt::kManifestPrefix.size(), 32, digest_of(endless(head, element, tail, room)).hex());
   MadeFolder fs;
-  fs.put(std::string(kRoot) + "/manifest.json", std::move(*sealed));
+  fs.files[std::string(kRoot) + "/manifest.json"] = endless(sealed, element, tail, room);
   const auto report = ckpt::verify_checkpoint(fs, kRoot, {}, {}, 1);
   if (!report.ok()) return report.status();
   if (report->damage.empty()) return ckpt::ok_status();
   return ckpt::corrupt(report->damage[0].detail);
 }
 
-Status state_with(const std::string& head, std::string_view element, const std::string& tail) {
-  return ckpt::decode_train_state("train_state.json", head + repeated(element, ckpt::max_json_bytes("train_state.json") - head.size() - tail.size() - 64) + tail).status();
+Status state_with(const std::string& head, const std::string& element, const std::string& tail) {
+  const Made made = endless(head, element, tail, ckpt::max_json_bytes("train_state.json") - head.size() - tail.size());
+  std::string text(made.size, ' ');
+  made.content(0, std::as_writable_bytes(std::span(text)));
+  return ckpt::decode_train_state("train_state.json", text).status();
 }
 
 }  // namespace

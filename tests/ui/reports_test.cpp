@@ -112,7 +112,7 @@ TEST(VerifyReport, ListsWhatCannotBeReadApartFromDamage) {
   summary.add(step);
   EXPECT_FALSE(summary.ok());
   EXPECT_EQ(summary.unreadable().code, ckpt::Code::kMediaError);
-  EXPECT_EQ(verify_text(summary, {}), "unreadable  p  1 place, no damage known\n  unreadable: model/s.h5: leaf 3 of w, 512 bytes at offset 4096: pread: Input/output error\n");
+  EXPECT_EQ(verify_text(summary, {}), "unreadable  p  1 place, no damage known\n  unreadable: model/s.h5: leaf 3 of w, 512 bytes at offset 4,096: pread: Input/output error\n");
   EXPECT_THAT(verify_json(summary), AllOf(HasSubstr(R"("ok":false)"), HasSubstr(R"("damage":[])"), HasSubstr(R"("unreadable":[{"checkpoint":"p","file":"model/s.h5","unit":"leaf")")));
   step.report.damage = {{"f", "json", "", 0, 0, 5, "x"}};
   step.report.not_named = 7;

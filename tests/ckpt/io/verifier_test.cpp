@@ -461,7 +461,8 @@ TEST_F(CompressedVerifier, ABadSectorInALeafLosesThatLeafAlone) {
 TEST_F(CompressedVerifier, ARowThatCannotBeReadASecondTimeIsNoDamage) {
   FileEntry& file = manifest_.files[manifest_.stored({0, ""})->pieces[0].file];
   testing::FailingFs failing(fs_);
-  for (std::uint64_t k = 1; k <= 3; ++k) {
+  // The first read is for the table's digest, the second for its rows; later ones touch it only beside leaves, which are read again alone.
+  for (std::uint64_t k = 1; k <= 2; ++k) {
     failing.arm({.op = testing::Op::kPread, .path_part = file.path, .k = k, .touching = file.table_offset + 100});
     const auto report = verify_checkpoint(failing, path_, {}, {}, 1);
     ASSERT_TRUE(failing.fired());
