@@ -31,7 +31,7 @@ struct ShardWriteOptions {
 };
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are encoded
-/// (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds three leaves per
+/// (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds four leaves per
 /// thread and one more. The folder's names are not synced.
 /// \error kFailed (I/O, zstd, or a leaf of the wrong size), kInvalid (no pieces; a compressed chunk beyond kMaxChunkBytes), whatever
 /// `leaf` returns
