@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -100,6 +101,19 @@ class Locks(unittest.TestCase):
         before = self.count(run, "save_commit")
         self.wait_for(lambda: self.count(run, "save_commit") > before, process)
 
+    def stopped_between_saves(self, run, process):
+        """Stops the ranks by SIGSTOP at a moment when no save is under way, and returns them."""
+        ranks = harness.children(process.pid)
+        while True:
+            for rank in ranks:
+                os.kill(rank, signal.SIGSTOP)
+            time.sleep(0.05)
+            if self.count(run, "save_begin") == self.count(run, "save_commit"):
+                return ranks
+            for rank in ranks:
+                os.kill(rank, signal.SIGCONT)
+            time.sleep(0.05)
+
     def stop(self, process):
         harness_children = harness.children(process.pid)
         process.terminate()
@@ -192,12 +206,14 @@ class Locks(unittest.TestCase):
     def test_a_run_that_was_taken_over_ends_before_it_saves(self):
         run = self.work / "taken"
         for file in ("run.lock", "checkpoint/run.lock"):
-            process = self.start(run, checkpoint__interval=400)
+            process = self.start(run, checkpoint__interval=25)
             self.wait_for_save(run, process)
+            rank, = self.stopped_between_saves(run, process)
             steps, begun = harness.published_steps(run), self.count(run, "save_begin")
             note = json.loads((run / file).read_text())
             note.update(host="other", mark="theirs")
             (run / file).write_text(json.dumps(note))
+            os.kill(rank, signal.SIGCONT)
             self.assertIn("was taken over by process", self.end(process, 11))
             self.assertEqual(harness.published_steps(run), steps)
             self.assertEqual(self.count(run, "save_begin"), begun)
