@@ -228,7 +228,7 @@ int Trainer::run() {
   }
   run_.attempt_start = Clock::now();
   const int code = loop();
-  if (run_.root()) check(run_.files->close());
+  run_.on_root([&] { return run_.files->close(); });
   return code;
 }
 

@@ -94,13 +94,17 @@ class Bench:
 
 def sample(trials, seed, per_pair):
     """`per_pair` of each (call, effect), drawn by `seed`: of titan-ckpt, which is quick, where it makes
-    that call. And as many of each call of titan-train."""
+    that call. And as many of each call of titan-train, of slow ones only four: they take their time."""
     rng = random.Random(seed)
     pairs, calls = collections.defaultdict(list), collections.defaultdict(list)
     for trial in trials:
         if trial.scenario != "train":
             pairs[trial.call, trial.effect].append(trial)
+    slow = sorted({trial.call for trial in trials if trial.effect.startswith("slow:")})
+    slow = rng.sample(slow, min(4, len(slow)))
     for trial in trials:
+        if trial.effect.startswith("slow:") and trial.call not in slow:
+            continue
         if trial.scenario == "train" and (trial.call, trial.effect) not in pairs:
             calls[trial.call, trial.effect].append(trial)
         elif trial.scenario == "train":
