@@ -191,6 +191,14 @@ TEST(LrPolicy, RefusesWhatAPolicyWouldIgnoreAndEndsInThePast) {
   EXPECT_EQ(parse_policy("rescal").status().hint, "did you mean `rescale`?");
 }
 
+TEST(LrPolicy, AScheduleWithoutPhasesIsDamage) {
+  for (const LrPolicy policy : kLrPolicies) {
+    const Result<PolicyResult> result = apply_policy({{}, cosine(100)}, 60, cosine(200), policy, false);
+    EXPECT_EQ(result.status().code, Code::kCorrupt) << policy_name(policy);
+    EXPECT_EQ(result.status().message, "the LR schedule has no phase") << policy_name(policy);
+  }
+}
+
 TEST(LrPolicy, KeepWarnsOfTheStepsToComeAndNotOfThoseThatAreOver) {
   const Result<PolicyResult> kept = apply_policy(schedule_from(cosine(100)), 120, cosine(200), LrPolicy::kKeep, false);
   ASSERT_TRUE(kept.ok());

@@ -27,6 +27,7 @@ TEST(MetricsScan, CutsBeforeTheFirstLargerStep) {
       {"torn line after a cut", line(1), line(2), torn, 1},
       {"zeros at the end", line(1), "", zeros, 9},
       {"zeros in a whole line", line(1), zeros + "\n", "", 9},
+      {"zeros within a line of ours", line(1), line(2, "\"loss\":" + std::string(3, '\0') + "1"), "", 9},
       {"a line cut off before a newline", line(1), line(2).substr(0, 40) + "\n", "", 9},
       {"only noise", "", noise, "", 9},
       {"noise between stays", noise + line(1) + noise + line(2), noise, "", 9},
