@@ -25,7 +25,8 @@ LeafRow CompressedLeafReader::measure(std::span<const std::byte> stored, const L
   LeafRow found = row;
   found.stored = digest_of(stored);
   const Result<Digest> raw = decoder_.digest(stored, row.filter_mask, leaf.element_size, leaf.chunk_bytes, leaf.raw_bytes);
-  found.raw = raw.ok() ? *raw : digest_of(std::string_view());
+  found.raw = raw.ok() ? *raw : row.raw;
+  if (!raw.ok()) found.raw.bytes[0] ^= 1;
   return found;
 }
 

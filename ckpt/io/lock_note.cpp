@@ -1,6 +1,5 @@
 #include "ckpt/io/lock_note.h"
 
-#include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+
+#include "ckpt/format/json_reader.h"
 
 namespace titan::ckpt {
 namespace {
@@ -56,32 +57,26 @@ std::string encode_lock_owner(const LockOwner& owner) {
 }
 
 Result<LockOwner> decode_lock_owner(const std::string& text) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseStopWhenDoneFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(
-      text.data(), text.size());
-  if (document.HasParseError() || !document.IsObject()) return corrupt("the note in a run lock is not a JSON object");
+  JsonReader in("the note in a run lock", text);
   LockOwner owner;
-  auto member = [&document](const char* key) -> const rapidjson::Value* {
-    auto found = document.FindMember(key);
-    return found == document.MemberEnd() ? nullptr : &found->value;
-  };
-  auto read_text = [&member](const char* key, std::string* out) {
-    const rapidjson::Value* value = member(key);
-    if (value && value->IsString()) out->assign(value->GetString(), value->GetStringLength());
-    return value && value->IsString();
-  };
-  const rapidjson::Value* pid = member("pid");
-  const rapidjson::Value* restarts = member("restart_count");
-  const rapidjson::Value* heartbeat = member("heartbeat");
-  if (!read_text("host", &owner.host) || !read_text("boot_id", &owner.boot_id) || !read_text("since", &owner.since) ||
-      !read_text("job_id", &owner.job_id) || !pid || !pid->IsUint64() || !restarts || !restarts->IsUint() || !heartbeat ||
-      !heartbeat->IsNumber()) {
-    return corrupt("the note in a run lock lacks one of host, boot_id, pid, since, job_id, restart_count, heartbeat");
-  }
-  (void)read_text("mark", &owner.mark);
-  owner.pid = pid->GetUint64();
-  owner.restart_count = restarts->GetUint();
-  owner.heartbeat = heartbeat->GetDouble();
+  unsigned seen = 0;
+  in.object([&](std::string_view key) {
+    const auto is = [&](unsigned bit, std::string_view name) {
+      if (key == name) seen |= 1U << bit;
+      return key == name;
+    };
+    if (is(0, "host")) owner.host = in.text();
+    else if (is(1, "boot_id")) owner.boot_id = in.text();
+    else if (is(2, "pid")) owner.pid = in.u64();
+    else if (is(3, "since")) owner.since = in.text();
+    else if (is(4, "job_id")) owner.job_id = in.text();
+    else if (is(5, "restart_count")) owner.restart_count = in.u32();
+    else if (is(6, "heartbeat")) owner.heartbeat = in.real();
+    else if (key == "mark") owner.mark = in.text();
+    else in.skip();
+  });
+  if (!in.ok()) return in.finish();
+  if (seen != 0x7F) return corrupt("the note in a run lock lacks one of host, boot_id, pid, since, job_id, restart_count, heartbeat");
   return owner;
 }
 

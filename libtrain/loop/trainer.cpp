@@ -261,7 +261,8 @@ TrainOutcome train(const TrainOptions& options) {
     outcome.status = ckpt::failed(error.what());
     outcome.exit_code = 3;
     // Every survivor notices; one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
-    const bool lost_root = outcome.status.message.rfind("rank 0 ", 0) == 0;
+    // Rank 0 that begins with itself met nobody.
+    const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
     outcome.report = options.env.rank == (lost_root ? 1 : 0);
   } catch (const std::exception& error) {
     outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());

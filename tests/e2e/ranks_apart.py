@@ -20,16 +20,16 @@ REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "traini
 
 
 class RanksApart(Runs):
-    def start(self, config, ranks, overrides=None):
+    def start(self, config, ranks, overrides=None, port=None, **variables):
         """Starts one process for each (folder to run in, further words); returns [(exit code, output)]."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+            port = port or probe.getsockname()[1]
         flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "comm.init_timeout_seconds": 60, **(overrides or {})})
         processes = []
         for rank, (folder, words) in enumerate(ranks):
             environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ranks)), "LOCAL_WORLD_SIZE": str(len(ranks)),
-                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **variables}
             processes.append(subprocess.Popen([harness.TRAIN, "run", str(config), *flags, *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
                                               stderr=subprocess.STDOUT, text=True))
         return [(process.returncode, out) for process in processes for out in [process.communicate(timeout=300)[0]]]
@@ -70,6 +70,14 @@ class RanksApart(Runs):
             self.assertEqual([code for code, _ in ended], [13, 13], ended)
             self.assertIn("rank 1", ended[0][1])
         self.assertEqual(harness.published_steps(self.run_dir), [2])
+
+    def test_a_store_that_accepts_and_does_not_answer_is_said(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            ended = self.start(CONFIG, [(self.work, []), (self.work, [])], {"comm.init_timeout_seconds": 1}, silent.getsockname()[1], TORCHELASTIC_USE_AGENT_STORE="True")
+        self.assertEqual([code for code, _ in ended], [3, 3], ended)
+        self.assertIn("error: rank 0 did not meet its peers", ended[0][1])
 
 
 if __name__ == "__main__":

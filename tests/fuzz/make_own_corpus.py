@@ -148,7 +148,7 @@ def main():
                            "lr_numbers": b"\0" + LR.replace("0.001", "1e999").encode(), "data_negative": b"\1" + DATA.replace("104", "-1").encode(), "train_twice": b"\2" + TRAIN.replace('"tokens"', '"step"').encode()})
     note = {"host": "node-1", "boot_id": "0b", "pid": 12, "since": "2026-01-02T03:04:05Z", "job_id": "7", "restart_count": 1, "heartbeat": 1.7e9}
     write("lock_note", {"note": json.dumps(note).encode() + b"\n", "tail": json.dumps(note).encode() + b'\n"heartbeat":1}', "empty": b"", "cut": json.dumps(note).encode()[:40], "ended": json.dumps(note | {"heartbeat": 0}).encode(),
-                        "wrong": json.dumps(note | {"pid": -1, "restart_count": 1 << 40}).encode(), "deep": b"[" * 3000})
+                        "wrong": json.dumps(note | {"pid": -1, "restart_count": 1 << 40}).encode(), "deep": b"[" * 3000, "zeros": b"[[0." + b"0" * 760 + b"1"})
     shard = [("model/shard-00000.h5", 0, 300, 100, 3), ("optimizer/shard-00000.h5", 0, 600, 200, 6)]
     leaves = [(0, "", (0, 0, 2, 0, 0, 0), 2), (1, "", (0, 0, 1, 48, 2, 0), 1), (0, "exp_avg", (1, 0, 2, 0, 0, 0), 2), (1, "exp_avg", (1, 0, 1, 48, 2, 0), 1), (0, "exp_avg_sq", (1, 0, 2, 60, 3, 0), 2), (1, "exp_avg_sq", (1, 0, 1, 108, 5, 0), 1)]
     write("receipt", {"whole": receipt(shard, leaves), "empty": receipt([], []), "twice": receipt(shard, leaves + leaves[:1]), "missing": receipt(shard, leaves[1:]), "many": receipt([], [])[:-8] + struct.pack("<Q", 1 << 60),

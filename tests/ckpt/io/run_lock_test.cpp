@@ -36,7 +36,7 @@ TEST(LockOwner, TextFormHasEveryFieldAndParsesBack) {
 TEST(LockOwner, UnreadableNotesAreCorrupt) {
   const std::string good = encode_lock_owner(owner("a", 1));
   for (const std::string& text : {std::string(), std::string("{"), std::string("[]"), std::string("{}"), good.substr(0, 30),
-                                  std::string("{\"host\":1}"), std::string(16'000, '['), std::string(10, '\0')})
+                                  std::string("{\"host\":1}"), std::string(16'000, '['), std::string(10, '\0'), "[[0." + std::string(760, '0') + "1"})
     EXPECT_EQ(decode_lock_owner(text).status().code, Code::kCorrupt) << text.substr(0, 40);
 }
 
