@@ -72,8 +72,11 @@ std::vector<std::string> Temporary::remove() {
     if (path.ends_with("/lock")) lock_->stop_beating();
     if (const Status removed = remove_tree(fs_, path); !removed.ok()) failures.push_back(removed.message);
   }
-  if (const Status removed = fs_.remove_dir(folder_); !removed.ok() && removed.code != Code::kNotFound) failures.push_back(removed.message);
+  Status removed = fs_.remove_dir(folder_);
   lock_.reset();
+  // NFS keeps a name for the lock until it is closed.
+  if (!removed.ok() && removed.code != Code::kNotFound) removed = fs_.remove_dir(folder_);
+  if (!removed.ok() && removed.code != Code::kNotFound) failures.push_back(removed.message);
   return failures;
 }
 
