@@ -39,7 +39,7 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
 // Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is ours.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
   if (alive) return ok_status();
   TITAN_ASSIGN_OR_RETURN(const bool before, is_there(fs, dst));
   TITAN_RETURN_IF_ERROR(put_back(fs, dst));
@@ -49,7 +49,11 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst)));
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst)));
   if (lock) lock->stop_beating();
-  return remove_tree(fs, dst + kRewriteSuffix);
+  const Status removed = remove_tree(fs, dst + kRewriteSuffix);
+  if (removed.ok() || !lock) return removed;
+  // NFS keeps a name for the lock until it is closed. Only an empty folder goes now: another tool may have come.
+  lock.reset();
+  return fs.remove_dir(dst + kRewriteSuffix).ok() ? ok_status() : removed;
 }
 
 std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, std::vector<std::string>* restored) {
