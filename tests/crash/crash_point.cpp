@@ -44,7 +44,7 @@ void apply_data(Disk& disk, const LoggedCall& call, std::uint64_t outcome) {
   }
   const std::uint64_t length = outcome == 2 ? data.size() : end;
   if (bytes.size() < call.offset + length) bytes.resize(call.offset + length);
-  if (begin < end) std::copy(data.begin() + static_cast<std::ptrdiff_t>(begin), data.begin() + static_cast<std::ptrdiff_t>(end), bytes.begin() + static_cast<std::ptrdiff_t>(call.offset + begin));
+  if (begin < end) bytes.replace(call.offset + begin, end - begin, data, begin, end - begin);
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ CrashPoint::CrashPoint(const Disk& before, const std::vector<LoggedCall>& log, s
       pending_.push_back(i);
       later_.push_back(i);
     } else if (call.kind == Kind::kName) {
-      const bool kept = std::any_of(call.effects.begin(), call.effects.end(), [&](const NameEffect& effect) { return durable(effect.dir, i); });
+      const auto synced_dir = [&](const NameEffect& effect) { return durable(effect.dir, i); };
+      const bool kept = std::any_of(call.effects.begin(), call.effects.end(), synced_dir);
       if (!kept) pending_.push_back(i);
       if (kept && later_.empty()) apply_names(base_, call);
       else later_.push_back(i);
@@ -107,7 +108,10 @@ bool CrashPoint::choice(std::uint64_t number, std::uint64_t seed, Choice* choice
     choice->clear();
     return number == 0;
   }
-  if (number < 2) return choice->assign(n, number == 0 ? 1 : 0), true;
+  if (number < 2) {  // all kept, all lost
+    choice->assign(n, number == 0 ? 1 : 0);
+    return true;
+  }
   number -= 2;
   if (number < n) {  // one lost, the newest first
     choice->assign(n, 1);
@@ -150,9 +154,7 @@ bool CrashPoint::choice(std::uint64_t number, std::uint64_t seed, Choice* choice
 
 // Half of them strict: in each folder and file what came first survives. The others lose anything, often or seldom.
 Choice CrashPoint::seeded(std::uint64_t number, std::uint64_t seed) const {
-  std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
-                         static_cast<std::uint32_t>(pending_.size())};
-  std::mt19937_64 random(sequence);
+  std::mt19937_64 random(seed * 0x9E3779B97F4A7C15 ^ number * 0xBF58476D1CE4E5B9 ^ pending_.size());
   constexpr unsigned kLossOfTen[] = {1, 3, 5, 8};
   const unsigned loss = kLossOfTen[random() % 4];
   const bool strict = number % 2 == 0;

@@ -12,7 +12,8 @@ std::uint64_t with_promises(std::uint64_t bytes, const Promises& promises) {
 // One scenario's search. States after an actor that were judged before are not judged again.
 class Explorer {
  public:
-  Explorer(const Scenario& scenario, const Recording& recording, const Search& search) : scenario_(scenario), recording_(recording), search_(search), oracle_(scenario, recording.before, recording.after) {}
+  Explorer(const Scenario& scenario, const Recording& recording, const Search& search)
+      : scenario_(scenario), recording_(recording), search_(search), oracle_(scenario, recording.before, recording.after) {}
 
   Figures run() {
     figures_.calls = recording_.log.size();
@@ -106,7 +107,9 @@ class Explorer {
 
 std::string Violation::replay() const { return scenario + ":" + std::to_string(point) + ":" + actor + ":" + choice_text(choice); }
 
-Figures explore(const Scenario& scenario, const Recording& recording, const Search& search) { return Explorer(scenario, recording, search).run(); }
+Figures explore(const Scenario& scenario, const Recording& recording, const Search& search) {
+  return Explorer(scenario, recording, search).run();
+}
 
 std::string try_state(const Scenario& scenario, const Recording& recording, std::size_t point, const Disk& state, const Actor& actor) {
   const Search search;

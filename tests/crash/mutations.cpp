@@ -13,7 +13,8 @@ struct Redundant {
 };
 constexpr const char* kProbe = "the probe of a store leaves nothing that anybody relies on";
 constexpr const char* kAdvice = "advice: nobody relies on it";
-constexpr const char* kLatestFollows = "the sync after `latest` is of the same folder and comes before the announcement; save-that-cannot-write-latest needs it";
+constexpr const char* kLatestFollows = "the sync after `latest` is of the same folder and comes before the announcement; "
+                                       "save-that-cannot-write-latest needs it";
 constexpr Redundant kRedundant[] = {
     {"", ".trash-probe-", "", kProbe},
     {"", "sync folder /run/checkpoint", ".trash-probe-", kProbe},
@@ -26,7 +27,7 @@ constexpr Redundant kRedundant[] = {
     {"save-over-a-pinned", "sync folder /run/checkpoint", "to /run/checkpoint/step-", kLatestFollows},
     {"", "manifest.json.tmp to", "sync file", "nobody looks into a temporary: it is enough that both are durable when the folder gets its name"},
     {"", "to /run/checkpoint/.trash-step-", "sync folder", "it is enough that a sync lies between this rename and the first removal"},
-    {"", "to /run/checkpoint/.damaged-step-", "sync folder", "the new step's temporary and the old one have nothing to do with each other: it is enough that each is synced before the new name"},
+    {"", "to /run/checkpoint/.damaged-step-", "sync folder", "the new step's temporary and the old one are apart: it is enough that each is synced before the new name"},
     {"", "sync file /run/checkpoint/step-00000020/", "", "this source was synced by whoever wrote it; strip-of-a-copy-that-nobody-synced needs it"},
 };
 

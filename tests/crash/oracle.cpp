@@ -82,7 +82,10 @@ class Judge {
   std::string resume() {
     auto run = start_run(fs_);
     if (!run.ok()) return "a run does not start: " + words(run.status());
-    if (run->step < promises_.newest) return (run->fresh ? std::string("a fresh start") : "a resume from step " + std::to_string(run->step)) + ", though step " + std::to_string(promises_.newest) + " was saved";
+    if (run->step < promises_.newest) {
+      const std::string start = run->fresh ? "a fresh start" : "a resume from step " + std::to_string(run->step);
+      return start + ", though step " + std::to_string(promises_.newest) + " was saved";
+    }
     if (!run->fresh && run->id != id_of(run->step)) return "step " + std::to_string(run->step) + " has another id";
     const std::uint64_t next = run->fresh ? 10 : run->step + 10;
     bool saved = false;
@@ -93,8 +96,10 @@ class Judge {
   }
 
   std::string leftovers() {
-    for (const auto& [name, inode] : fs_.disk().names(fs_.disk().find(kSteps)))
-      if (!ckpt::parse_step_name(name) && name != "latest" && name != "run.lock" && !name.starts_with(".damaged-")) return "left over after the next save: " + name;
+    for (const auto& [name, inode] : fs_.disk().names(fs_.disk().find(kSteps))) {
+      const bool belongs = ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name.starts_with(".damaged-");
+      if (!belongs) return "left over after the next save: " + name;
+    }
     return "";
   }
 

@@ -90,7 +90,7 @@ void add_saves(std::vector<Scenario>& all) {
   all.push_back(compressed);
 
   all.push_back(save_scenario("save-over-a-stale-temporary", [](CrashFs& fs) -> Status {
-    const std::string tmp = std::string(kSteps) + "/step-00000020.tmp-dead";
+    const std::string tmp = std::string(kSteps) + "/step-00000020.tmp-deaddeaddead";
     TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, tmp + "/model/shard-00000.h5", "half a shard"));
     TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, std::string(kSteps) + "/.trash-step-00000005-x/manifest.json", "{}"));
     return ckpt::testing::put_text(fs, std::string(kSteps) + "/latest.tmp", "step-0");
@@ -170,7 +170,7 @@ Scenario prune_scenario() {
   s.proved = 40;
   s.pinned = {20};
   s.prepare = [](CrashFs& fs) -> Status {
-    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20, 30, 40}));
+    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20, 30, 40}, kFourWriters));
     return pin(fs, 20);
   };
   s.act = [](CrashFs& fs) { return prune(fs); };
@@ -179,15 +179,16 @@ Scenario prune_scenario() {
 }
 
 // A tool that makes DST outside of the run from the run's step 20.
-Scenario outside_scenario(const std::string& name, FsLimits limits, bool before, const std::function<Status(CrashFs&, const std::string&, bool)>& tool) {
+using Maker = std::function<Status(CrashFs&, const std::string& dst, bool force)>;
+Scenario outside_scenario(const std::string& name, FsLimits limits, bool before, const Maker& tool, Mesh mesh = kOneWriter) {
   Scenario s;
   s.name = name;
   s.limits = limits;
   s.proved = 20;
   s.dst = kDst;
   s.dst_before = before;
-  s.prepare = [before, tool](CrashFs& fs) -> Status {
-    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}));
+  s.prepare = [before, tool, mesh](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}, mesh));
     return before ? tool(fs, kDst, false) : ok_status();
   };
   s.act = [tool, before](CrashFs& fs) -> Status {
@@ -207,9 +208,10 @@ void add_tools(std::vector<Scenario>& all) {
   all.push_back(outside_scenario("reshard-to-a-new-folder", {}, false, resharded));
   all.push_back(outside_scenario("reshard-over-an-old-folder-without-exchange", {.exchange = false}, true, resharded));
   const auto stripped = [newest](CrashFs& fs, const std::string& dst, bool force) { return strip(fs, newest, dst, force); };
-  all.push_back(outside_scenario("strip-by-links", {}, true, stripped));
-  all.push_back(outside_scenario("strip-by-copies", {.link = false}, false, stripped));
-  all.push_back(outside_scenario("lr-set", {}, true, [newest](CrashFs& fs, const std::string& dst, bool force) { return lr_set(fs, newest, dst, force); }));
+  all.push_back(outside_scenario("strip-by-links", {}, true, stripped, kFourWriters));
+  all.push_back(outside_scenario("strip-by-copies", {.link = false}, false, stripped, kFourWriters));
+  const auto bent = [newest](CrashFs& fs, const std::string& dst, bool force) { return lr_set(fs, newest, dst, force); };
+  all.push_back(outside_scenario("lr-set", {}, true, bent, kFourWriters));
 
   Scenario unsynced = outside_scenario("strip-of-a-copy-that-nobody-synced", {}, false, stripped);
   unsynced.act = [](CrashFs& fs) -> Status {
@@ -251,7 +253,7 @@ void add_kills(std::vector<Scenario>& all) {
   all.push_back(killed(exchange, "exchange-killed-before-its-sync-then-prune", "exchange", prune));
   all.push_back(killed(prune_scenario(), "prune-killed-before-its-sync-then-a-run", "rename " + step_path(30), run));
   all.push_back(killed(prune_scenario(), "prune-killed-before-its-sync-then-prune", "rename " + step_path(30), prune));
-  const auto saved = "rename " + step + ".tmp-0a1b2c3d4 to";
+  const auto saved = "rename " + step + ".tmp-0a1b2c3d4e54 to";
   const Scenario save = save_scenario("", {});
   all.push_back(killed(save, "save-killed-before-its-sync-then-a-run", saved, [](CrashFs& fs) { return run_and_save(fs, 30, kOneWriter, 1); }));
   all.push_back(killed(save, "save-killed-before-its-sync-then-prune", saved, prune));
@@ -263,7 +265,8 @@ void add_conversions(std::vector<Scenario>& all) {
     TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}));
     return make_hf(fs, "/src/hf");
   };
-  Scenario import = outside_scenario("convert-from-huggingface", {}, false, [](CrashFs& fs, const std::string& dst, bool force) { return convert(fs, "/src/hf", dst, "titan", force); });
+  const auto imported = [](CrashFs& fs, const std::string& dst, bool force) { return convert(fs, "/src/hf", dst, "titan", force); };
+  Scenario import = outside_scenario("convert-from-huggingface", {}, false, imported);
   import.prepare = world;
   import.sources = {"/src/hf"};
   all.push_back(import);
@@ -290,11 +293,25 @@ const std::vector<Scenario>& scenarios() {
     add_kills(list);
     add_conversions(list);
     // Between them these make every call that a scenario makes.
-    const std::set<std::string> mutated{
-        "save-by-4-writers", "save-that-cannot-write-latest", "save-compressed", "save-over-a-pinned-damaged-step", "first-save-of-a-run", "save-and-retention", "rewrite-with-exchange",
-        "rewrite-without-exchange", "reshard-to-a-new-folder", "strip-by-copies", "strip-of-a-copy-that-nobody-synced", "lr-set", "prune",
-        "rewrite-killed-with-the-old-one-aside-then-prune", "exchange-killed-before-its-sync-then-a-tool", "exchange-killed-before-its-sync-then-prune",
-        "prune-killed-before-its-sync-then-prune", "convert-from-huggingface", "convert-to-huggingface"};
+    const std::set<std::string> mutated{"save-by-4-writers",
+                                        "save-that-cannot-write-latest",
+                                        "save-compressed",
+                                        "save-over-a-pinned-damaged-step",
+                                        "first-save-of-a-run",
+                                        "save-and-retention",
+                                        "rewrite-with-exchange",
+                                        "rewrite-without-exchange",
+                                        "reshard-to-a-new-folder",
+                                        "strip-by-copies",
+                                        "strip-of-a-copy-that-nobody-synced",
+                                        "lr-set",
+                                        "prune",
+                                        "rewrite-killed-with-the-old-one-aside-then-prune",
+                                        "exchange-killed-before-its-sync-then-a-tool",
+                                        "exchange-killed-before-its-sync-then-prune",
+                                        "prune-killed-before-its-sync-then-prune",
+                                        "convert-from-huggingface",
+                                        "convert-to-huggingface"};
     for (Scenario& scenario : list) scenario.mutate = mutated.count(scenario.name) != 0;
     return list;
   }();

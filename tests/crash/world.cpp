@@ -107,7 +107,7 @@ Result<LiveRun> start_run(CrashFs& fs) {
 
 Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep, const std::function<void()>& announced, ckpt::Codec codec) {
   const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
-  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d" + std::to_string(mesh.world())));
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e5" + std::to_string(mesh.world())));
   const auto still_ours = [&run] { return run.locks.still_ours(); };
   const auto published = save_all_ranks(fs, tmp, kSteps, snapshot, {run.damaged.count(step) != 0, still_ours});
   if (!published.ok()) {
