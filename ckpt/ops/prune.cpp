@@ -181,6 +181,8 @@ class Prune {
 
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
+    // What stays may have its name from a process that died before its sync: it has to last before anything goes.
+    if (any_goes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
     // First, so that no old trash stands in the way of a new name.
     report_.failures = recover_folder(fs_, report_.folder);
     for (PrunedDamage& damage : report_.damaged) {

@@ -309,7 +309,7 @@ const std::vector<Scenario>& scenarios() {
                                         "rewrite-killed-with-the-old-one-aside-then-prune",
                                         "exchange-killed-before-its-sync-then-a-tool",
                                         "exchange-killed-before-its-sync-then-prune",
-                                        "prune-killed-before-its-sync-then-prune",
+                                        "save-killed-before-its-sync-then-prune",
                                         "convert-from-huggingface",
                                         "convert-to-huggingface"};
     for (Scenario& scenario : list) scenario.mutate = mutated.count(scenario.name) != 0;
