@@ -211,6 +211,13 @@ TEST(LeafCodec, SurvivesFlippedBitsInFrames) {
   EXPECT_GT(refused, 0);
 }
 
+TEST(LeafCodec, RefusesALeafThatEndsWithinAnElement) {
+  LeafEncoder encoder;
+  const Bytes raw(6);
+  EXPECT_EQ(encoder.encode(raw, 4, 8).status().code, Code::kInvalid);
+  EXPECT_TRUE(encoder.encode(raw, 2, 8).ok());
+}
+
 TEST(LeafCodec, RefusesChunksBeyondTheLimitAndLeavesThatDoNotFit) {
   LeafEncoder encoder;
   LeafDecoder decoder;
