@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace titan::ckpt {
@@ -62,7 +63,8 @@ MemoryImage& image_of(const H5FD_t* file) { return *reinterpret_cast<const Image
 H5FD_t* image_open(const char*, unsigned, hid_t fapl, haddr_t) {
   const void* info = H5Pget_driver_info(fapl);
   if (!info) return nullptr;
-  auto* file = new ImageFile{};
+  auto* file = new (std::nothrow) ImageFile{};
+  if (!file) return nullptr;
   std::memcpy(&file->image, info, sizeof file->image);
   return &file->base;
 }
@@ -94,8 +96,13 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 }
 
 herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw) image_of(file).raw_writes.push_back({address, size});
-  else image_of(file).write(address, buffer, size);
+  // No exception passes through libhdf5, which is C.
+  try {
+    if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw) image_of(file).raw_writes.push_back({address, size});
+    else image_of(file).write(address, buffer, size);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
   return 0;
 }
 

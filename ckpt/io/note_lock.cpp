@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <random>
 #include <system_error>
 
@@ -135,10 +136,14 @@ void NoteLock::stop_beating() {
 
 NoteLock::~NoteLock() {
   stop_beating();
-  if (!look().ok()) return;
-  self_.heartbeat = 0;
-  Status ignored = lock_->write(encode_lock_owner(self_));  // the next one watches the note then
-  (void)ignored;
+  try {
+    if (!look().ok()) return;
+    self_.heartbeat = 0;
+    Status ignored = lock_->write(encode_lock_owner(self_));  // the next one watches the note then
+    (void)ignored;
+  } catch (const std::bad_alloc&) {
+    // Without memory the note stays as it is, as after a kill.
+  }
 }
 
 Status NoteLock::look() const {

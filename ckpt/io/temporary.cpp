@@ -1,5 +1,7 @@
 #include "ckpt/io/temporary.h"
 
+#include <new>
+
 #include "ckpt/io/recover.h"
 
 namespace titan::ckpt {
@@ -38,7 +40,12 @@ Temporary::Temporary(Fs& fs, const std::string& dst)
     : fs_(fs), dst_(dst), folder_(dst + kRewriteSuffix), fresh_(rewrite_fresh(dst)), aside_(rewrite_aside(dst)) {}
 
 Temporary::~Temporary() {
-  if (!kept_) (void)remove();
+  if (kept_) return;
+  try {
+    (void)remove();
+  } catch (const std::bad_alloc&) {
+    // Without memory nothing is removed, and the program still says why it ends. The next tool clears what is left.
+  }
 }
 
 Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& dst) {
