@@ -266,7 +266,7 @@ class Tool(Scenario):
         target = self.made(folder)
         if target is not None and (outcome.code == 0 or target.exists()):
             require(target.exists() and self.bench.whole(target), f"{target} is not whole\n{outcome.text()}")
-        if outcome.code == 3 and not trial.sticky and trial.call not in ("unlink", "rmdir", "close"):
+        if outcome.code == 3 and not trial.sticky and trial.call not in ("unlink", "rmdir", "close", "fsync"):
             left = [
                 path.name
                 for place in (folder, folder / "run" / "checkpoint")

@@ -141,5 +141,7 @@ class Repair:
             os.unlink(step.path)
         else:
             shutil.rmtree(step.path)
+        # With what a tool that was killed had left of an older copy.
+        shutil.rmtree(f"{step.path}.tmp-rewrite", ignore_errors=True)
         world.context = f"removed {step.path}"
         world.model.settle(world.model.look())

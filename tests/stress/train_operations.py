@@ -75,7 +75,7 @@ def judge_start(world, p, outcome):
             f"resumed at {outcome.resumed} (None: a fresh start), expected {sorted(expected[1])}\n{where}",
         )
     stop = p.get("stop") or 0
-    codes = {0} if start == world.steps or stop in (0, world.steps) else {75}
+    codes = {0} if start == world.steps or stop == 0 or stop >= world.steps else {75}
     if p.get("signal"):
         codes = {0, 75}
     require(outcome.code in codes, "exit-code", f"expected {sorted(codes)}\n{where}")
