@@ -136,7 +136,10 @@ def sharded_rank(rank, port, folder):
     if rank == 0:
         tensors = {**weights, **{f"optimizer.{k}": v for k, v in moments.items() if isinstance(v, torch.Tensor)}}
         torch.save(tensors, folder / "fsdp.pt")
-    dist.destroy_process_group()
+    dist.barrier()
+    # A thread of torch's is at times still there when the interpreter ends, which then aborts; both ranks are done here.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def full_tensors():
