@@ -58,7 +58,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
 }
 
 Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
-  const std::string tmp = join_path(checkpoint_dir, "latest.tmp");
+  const std::string tmp = join_path(checkpoint_dir, kLatestTemporary);
   const std::string text = name + "\n";
   // A process that died may have left one.
   if (const auto old = fs.stat(tmp); old.ok()) {

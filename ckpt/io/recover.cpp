@@ -78,6 +78,8 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {
       status = remove_tree(fs, path);
+    } else if (clean && entry.type == FileType::kFile && entry.name == kLatestTemporary) {
+      status = fs.remove_file(path);
     }
     if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));
   }

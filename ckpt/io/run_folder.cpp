@@ -15,7 +15,7 @@ constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler
 
 /// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that lies alone.
 bool is_ours(const DirEntry& entry) {
-  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == "latest.tmp" || entry.name == kRunLockFile);
+  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
 }
 
 /// select_resume over a list of steps, each judged before it is looked at.

@@ -89,6 +89,8 @@ std::optional<std::uint64_t> step_of(const DirEntry& entry);
 /// abandon it
 Result<std::string> follow_step(Fs& fs, const std::string& path);
 
+inline constexpr const char* kLatestTemporary = "latest.tmp";  ///< the file that becomes `latest`; a leftover once its run is dead
+
 /// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step name>-<id>" or
 /// ".trash-probe-...". recover.h removes them.
 bool is_leftover(const DirEntry& entry);

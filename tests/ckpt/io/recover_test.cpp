@@ -46,6 +46,13 @@ TEST_F(Recover, RemovesLeftoversAndNothingElse) {
   EXPECT_THAT(recover_folder(fs, "/nowhere"), IsEmpty());
 }
 
+TEST_F(Recover, RemovesTheFileThatWasToBecomeLatest) {
+  put("latest", "step-00000001");
+  put("latest.tmp", "step-000");
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
+  EXPECT_THAT(tree(fs, dir), ElementsAre("latest"));
+}
+
 TEST_F(Recover, ReportsEachFailureAndGoesOn) {
   put("step-00000002.tmp-00000000000a/f");
   put("step-00000003.tmp-00000000000b/f");
