@@ -1,6 +1,9 @@
 // What a conversion leaves behind: nothing, or the whole.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "converters/convert.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/failing_fs.h"
@@ -80,6 +83,29 @@ TEST_F(HfConvertWriting, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
     }
   }
   EXPECT_GT(refused, 20u);
+}
+
+TEST_F(HfConvertWriting, EveryFileIsDurableBeforeTheDestinationHasItsName) {
+  model.dim = 24;  // torchtitan's llama3 has dim / n_heads rows a head
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  for (const std::string to : {"hf", "dcp", "titan"}) {
+    ckpt::testing::FailingFs seen(fs);
+    expect_ok(convert_to(seen, to == "titan" ? "/hf" : "/titan", "/out-" + to, {.to = to}));
+    std::map<std::string, bool> durable;  // of each file that was made: nothing was written since its last sync
+    std::set<std::string> checked;
+    for (const ckpt::testing::Call& call : seen.calls()) {
+      if (call.op == ckpt::testing::Op::kCreate || call.op == ckpt::testing::Op::kPwrite) durable[call.path] = false;
+      if (call.op == ckpt::testing::Op::kDatasync) durable[call.path] = true;
+      if (call.op != ckpt::testing::Op::kRenameNoReplace) continue;
+      for (const auto& [path, synced] : durable) {
+        if (!path.starts_with(call.path + "/")) continue;
+        EXPECT_TRUE(synced) << path << " of " << to;
+        checked.insert(path);
+      }
+    }
+    EXPECT_GE(checked.size(), 2u) << to;
+  }
 }
 
 TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
