@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ckpt/format/manifest_codec.h"
 #include "converters/convert.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/failing_fs.h"
@@ -88,6 +89,7 @@ TEST_F(HfConvertWriting, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
 TEST_F(HfConvertWriting, EveryFileIsDurableBeforeTheDestinationHasItsName) {
   model.dim = 24;  // torchtitan's llama3 has dim / n_heads rows a head
   make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(put_text(fs, "/hf/tokenizer.json", "words").ok());
   expect_ok(convert_to(fs, "/hf", "/titan"));
   for (const std::string to : {"hf", "dcp", "titan"}) {
     ckpt::testing::FailingFs seen(fs);
@@ -120,6 +122,21 @@ TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
   EXPECT_EQ(refused.status().code, Code::kCorrupt);
   EXPECT_FALSE(fs.stat("/back").ok());
   EXPECT_EQ(tree(fs, "/").size(), 9u) << ::testing::PrintToString(tree(fs, "/"));
+}
+
+TEST_F(HfConvertWriting, TensorsOfAnotherShapeThanTheConfigurationAreRefused) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  std::string text = ckpt::testing::get_text(fs, "/titan/manifest.json");
+  const std::size_t at = text.find("\"model.ffn_dim\":\"20\"");
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(fs.remove_file("/titan/manifest.json").ok());
+  const auto changed = ckpt::with_self_digest(text.replace(at, 20, "\"model.ffn_dim\":\"24\""));
+  ASSERT_TRUE(changed.ok() && put_text(fs, "/titan/manifest.json", *changed).ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf"});
+  EXPECT_EQ(refused.status().code, Code::kIncompatible) << refused.status().to_string();
+  EXPECT_NE(refused.status().message.find("has another shape than its configuration says"), std::string::npos);
+  EXPECT_FALSE(fs.stat("/back").ok());
 }
 
 TEST_F(HfConvertWriting, AStopRequestEndsAConversionWithNothingWritten) {
