@@ -61,6 +61,7 @@ static bool is_step_and_id(std::string_view text) {
 }
 
 bool is_leftover(const DirEntry& entry) {
+  if (entry.type == FileType::kFile) return entry.name == kLatestTemporary;
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
   if (name.starts_with(kTrashPrefix)) {
