@@ -30,6 +30,7 @@ ResumeChoice choose(Steps& steps, const Judge& judge) {
     }
     if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
       choice.blocked = entry.validity;
+      if (choice.blocked.hint.empty()) choice.blocked.hint = "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
       break;
     }
     std::string why = one_line(entry.validity);
