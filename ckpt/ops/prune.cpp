@@ -179,6 +179,17 @@ class Prune {
     return guard_.still_ours();
   }
 
+  /// Reading the newest step may take long, and so may each deletion: a pin that came meanwhile counts.
+  template <typename Verdict>
+  bool pinned_meanwhile(const std::string& path, Verdict& verdict) {
+    if (!is_pinned(fs_, path)) return false;
+    verdict.goes = false;
+    verdict.why = "pinned by .keep meanwhile";
+    report_.bytes_gone -= verdict.bytes;
+    report_.bytes_freed -= std::min(report_.bytes_freed, verdict.bytes);
+    return true;
+  }
+
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
     // What stays may have its name from a process that died before its sync: it has to last before anything goes.
@@ -186,14 +197,14 @@ class Prune {
     // First, so that no old trash stands in the way of a new name.
     report_.failures = recover_folder(fs_, report_.folder);
     for (PrunedDamage& damage : report_.damaged) {
-      if (!damage.goes) continue;
+      if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
       damage.deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
-      if (!step->goes) continue;
+      if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();

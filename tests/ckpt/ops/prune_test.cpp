@@ -289,6 +289,24 @@ TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinned
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
 }
 
+// Reading the newest step whole may take an hour.
+TEST_F(PruneRun, APinThatComesWhileItReadsTheNewestStepCounts) {
+  const std::string damaged = std::string(kDir) + "/.damaged-step-00000005-aa";
+  ASSERT_TRUE(testing::put_text(fs_, damaged + "/model/x", "12345").ok());
+  options_.damaged = true;
+  options_.begin = [&](const std::string&) {
+    ASSERT_TRUE(testing::put_text(fs_, std::string(kDir) + "/step-00000010/.keep", "").ok());
+    ASSERT_TRUE(testing::put_text(fs_, damaged + "/.keep", "").ok());
+  };
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(left(), ElementsAre(40, 30, 10));
+  EXPECT_FALSE(report->steps[3].goes);
+  EXPECT_EQ(report->steps[3].why, "pinned by .keep meanwhile");
+  EXPECT_EQ(report->bytes_gone, report->steps[2].bytes);
+  EXPECT_TRUE(fs_.stat(damaged).ok());
+}
+
 TEST_F(PruneRun, OfAStepThatIsALinkOnlyTheNameGoes) {
   ASSERT_TRUE(make_dirs(fs_, "/store").ok());
   ASSERT_TRUE(fs_.rename_noreplace(std::string(kDir) + "/step-00000010", "/store/step-00000010").ok());
