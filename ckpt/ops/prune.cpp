@@ -102,6 +102,8 @@ class Prune {
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
     TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
+    for (const StepEntry& entry : scan_.steps)
+      if (entry.moved_aside && options_.dry_run) report_.restored.push_back(join_path(report_.folder, step_name(entry.step)));
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
     TITAN_RETURN_IF_ERROR(decide());
     describe();

@@ -251,6 +251,22 @@ TEST_F(PruneRun, PutsBackWhatADeadToolMovedAsideBeforeItDecides) {
   EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
 }
 
+TEST_F(PruneRun, ADryRunCountsWhatWouldBePutBack) {
+  const std::string step = std::string(kDir) + "/step-00000040";
+  ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
+  ASSERT_TRUE(fs_.rename_noreplace(step, step + ".tmp-rewrite/old").ok());
+  options_.dry_run = true;
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(report->restored, ElementsAre(step));
+  EXPECT_EQ(report->verified, 40u);
+  EXPECT_TRUE(report->leftovers.empty());
+  ASSERT_EQ(report->steps.size(), 4u);
+  EXPECT_TRUE(report->steps[1].goes);
+  EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
+}
+
 TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
   const std::string step = std::string(kDir) + "/step-00000040";
   ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
@@ -260,7 +276,7 @@ TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
   options_.rules.keep_last = 1;
   const auto report = prune_run(failing, options_);
   EXPECT_EQ(report.status().code, Code::kFailed);
-  EXPECT_THAT(left(), ElementsAre(30, 20, 10));
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10)) << "40 where it lies";
   EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
 }
 
