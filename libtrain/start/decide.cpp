@@ -112,6 +112,7 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
   if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
+  if (choice.entry->moved_aside) decision.notes.push_back(choice.entry->path + " was moved aside by an interrupted tool; a start puts it back first");
   decision.manifest = choice.entry->manifest;
   decision.may_fall_back = true;
   return decision;
