@@ -88,6 +88,12 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
+/// Most of a damaged step is whole as a rule: it goes for a better one only.
+Status nothing_whole(const std::string& folder) {
+  return corrupt("nothing is deleted: " + folder + " has no whole step, and a damaged one may be all that is left of the run")
+      .with_hint("`titan-ckpt verify` says what of each is damaged; what nobody needs can be removed by hand");
+}
+
 class Prune {
  public:
   Prune(Fs& fs, const PruneOptions& options) : fs_(fs), options_(options) {}
@@ -120,14 +126,20 @@ class Prune {
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
         report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
-      if (!any_goes(verdicts_)) return ok_status();
+      if (!any_goes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
+      if (newest == scan_.steps.end()) {
+        if (report_.waits.ok()) report_.waits = nothing_whole(report_.folder);
+        return ok_status();
+      }
       TITAN_ASSIGN_OR_RETURN(const bool whole, verify(*newest));
       if (!whole) continue;
       report_.verified = newest->step;
       return ok_status();
     }
   }
+
+  bool frees_damaged() const { return options_.damaged && !scan_.damaged.empty(); }
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
@@ -160,13 +172,15 @@ class Prune {
       const std::string path = join_path(report_.folder, name);
       PrunedDamage damage{name};
       Links own;
-      own.add(fs_, path);
+      const Result<FileInfo> info = fs_.stat(path);
+      const bool link = info.ok() && info->type == FileType::kLink;
+      if (!link) own.add(fs_, path);
       damage.bytes = own.bytes();
       if (is_pinned(fs_, path)) damage.why = "pinned by .keep";
       else if (!options_.damaged) damage.why = "damaged; --damaged frees it";
       else if (!report_.waits.ok()) damage.why = "nothing is deleted now";
       damage.goes = damage.why.empty();
-      if (damage.goes) all.add(fs_, path);
+      if (damage.goes && !link) all.add(fs_, path);
       report_.damaged.push_back(std::move(damage));
     }
     if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
