@@ -306,6 +306,9 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.only_new = resume == "never";
   request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval), static_cast<std::uint64_t>(config.training.steps),
                    static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)), config.checkpoint.enable_first_step_checkpoint};
+  if (config.debug.stop_at_step && !config.checkpoint.enable)
+    return ckpt::invalid("debug.stop_at_step = " + std::to_string(*config.debug.stop_at_step) + " saves a step, but checkpoint.enable = false")
+        .with_hint("leave one of them out");
   request.required = resume == "required";
   if (request.required) request.resume = "auto";
   const bool named = resume != "auto" && resume != "never" && resume != "required";
