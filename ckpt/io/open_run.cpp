@@ -34,17 +34,17 @@ std::string nearest_there(Fs& fs, std::string path) {
 }
 
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
+  const auto refused = [&](const Status& why, const std::string& there, const char* cannot) {
+    return why.wrapped("the run folder " + run_dir + " cannot be " + cannot)
+        .with_hint(why.hint.empty() ? "`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder" : why.hint);
+  };
   for (const std::string& folder : {run_dir, checkpoint_dir}) {
     const std::string there = nearest_there(fs, folder);
-    if (const Status may = may_make_names(fs, there); !may.ok())
-      return may.wrapped(there == folder ? "nothing can be written into " + folder : folder + " cannot be made in " + there)
-          .with_hint("`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder");
+    if (const Status may = may_make_names(fs, there); !may.ok()) return refused(may, there, fs.real_path(run_dir).ok() ? "used" : "made");
   }
-  for (const char* name : {kRunLockFile, "metrics.jsonl"}) {
-    const std::string path = join_path(run_dir, name);
-    const Status may = fs.may_write(path);
-    if (!may.ok() && may.code != Code::kNotFound)
-      return may.wrapped(path + " cannot be written").with_hint("`ls -l " + path + "` shows its owner and rights; or choose another job.dump_folder");
+  for (const std::string& folder : {run_dir, checkpoint_dir}) {
+    const std::string path = join_path(folder, kRunLockFile);
+    if (const Status may = fs.may_write(path); !may.ok() && may.code != Code::kNotFound) return refused(may, path, "locked");
   }
   return RunGuard::look_at_run(fs, run_dir, checkpoint_dir);
 }

@@ -11,7 +11,7 @@
 #include "libtrain/config/run_plan.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/process_limits.h"
-#include "libtrain/start/obstacle.h"
+#include "libtrain/start/look_ahead.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/threads.h"
 

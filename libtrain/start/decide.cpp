@@ -1,6 +1,7 @@
 #include "libtrain/start/decide.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
@@ -344,7 +345,10 @@ bool SavePlan::publishes(std::uint64_t step) const {
 }
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
-  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, ckpt::list_steps(fs, request.checkpoint_dir));
+  auto listed = ckpt::list_steps(fs, request.checkpoint_dir);
+  if (listed.status().error == ENOTDIR)
+    return listed.status().wrapped("there can be no steps in " + request.checkpoint_dir + ": a file is in the way").with_hint("choose another job.dump_folder");
+  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, std::move(listed));
   OwnSteps own(fs, std::move(names), request, damaged);
 
   if (request.only_new && !own.names().steps.empty())

@@ -82,10 +82,10 @@ TEST(OpenRun, ALookNamesWhatCannotBeMade) {
   ASSERT_TRUE(put_text(fs, dir / "file", "").ok());
   const Status file = look_at_run(fs, dir / "file", dir / "file/checkpoint");
   EXPECT_EQ(file.code, Code::kFailed);
-  EXPECT_EQ(file.message, "nothing can be written into " + (dir / "file"));
+  EXPECT_EQ(file.message, "the run folder " + (dir / "file") + " cannot be used");
   EXPECT_THAT(file.causes, ElementsAre((dir / "file") + " is a file: expected a folder"));
   EXPECT_THAT(file.hint, ::testing::HasSubstr("job.dump_folder"));
-  EXPECT_EQ(look_at_run(fs, dir / "file/run", dir / "file/run/checkpoint").message, (dir / "file/run") + " cannot be made in " + (dir / "file"));
+  EXPECT_EQ(look_at_run(fs, dir / "file/run", dir / "file/run/checkpoint").message, "the run folder " + (dir / "file/run") + " cannot be made");
   EXPECT_TRUE(look_at_run(fs, dir / "new/run", dir / "new/run/checkpoint").ok());
 }
 

@@ -88,7 +88,7 @@ TEST(Space, WhatADeadSaveLeftCountsAsFree) {
   config.model.dim = 256;
   config.model.n_layers = 1;
   config.model.n_heads = 4;
-  config.model.vocab_size = 4096;
+  config.model.vocab_size = 2048;
   const auto plan = make_run_plan(config, 1);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   ASSERT_TRUE(look_at_space(fs, config, *plan, 0).refused.ok()) << look_at_space(fs, config, *plan, 0).refused.message;
