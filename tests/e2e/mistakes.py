@@ -131,7 +131,7 @@ ROWS = [
     Row(45, "2 unknown step", "titan-ckpt inspect run@77", 10, "no step 77: it holds steps 8, 4"),
     Row(46, "2 misspelt tensor", "titan-ckpt cat run@8 layers.0.attention.wq.wieght", 10, "wieght", "layers.0.attention.wq.weight"),
     Row(47, "3 inspect RUN", "titan-ckpt inspect run", 10, "run folder, not a checkpoint", "run@latest"),
-    Row(48, "2 existing destination", "titan-ckpt strip run@8 lost/checkpoint/step-00000004", 2, "exists", "force|another name|--force"),
+    Row(48, "2 existing destination", "titan-ckpt strip run@8 wide", 2, "exists", "force|another name|--force"),
     Row(49, "2 destination = source", f"titan-ckpt strip {STEP} {STEP} --force", 2, "same|source", ""),
     Row(50, "1 parents made by strip", "titan-ckpt strip run@8 none/new", 2, "there is no folder none", "mkdir"),
     Row(51, "2 read-only folder", "bound_by_modes titan-ckpt cat run@8 norm.weight -o perm/x.npy", 3, "perm"),

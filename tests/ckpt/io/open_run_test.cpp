@@ -54,7 +54,9 @@ TEST(OpenRun, ALookPassesOverTheNoteOfADeadHolder) {
   LockOwner dead = this_process();
   const double now = dead.heartbeat;
   const auto look = [&](const LockOwner& holder) {
-    if (fs.stat("/r/run.lock").ok()) EXPECT_TRUE(fs.remove_file("/r/run.lock").ok());
+    if (fs.stat("/r/run.lock").ok()) {
+      EXPECT_TRUE(fs.remove_file("/r/run.lock").ok());
+    }
     EXPECT_TRUE(put_text(fs, "/r/run.lock", encode_lock_owner(holder)).ok());
     return look_at_run(fs, "/r", "/r/checkpoint").code;
   };

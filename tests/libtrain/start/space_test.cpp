@@ -92,7 +92,7 @@ TEST(Space, WhatADeadSaveLeftCountsAsFree) {
   const auto plan = make_run_plan(config, 1);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   ASSERT_TRUE(look_at_space(fs, config, *plan, 0).refused.ok()) << look_at_space(fs, config, *plan, 0).refused.message;
-  const std::string dead = "/run/checkpoint/step-00000004.tmp-abc";
+  const std::string dead = "/run/checkpoint/step-00000004.tmp-0123456789abcdef";
   ASSERT_TRUE(ckpt::make_dirs(fs, dead).ok());
   ASSERT_TRUE(ckpt::testing::put_text(fs, dead + "/file", std::string(40 * kMiB, 'x')).ok());
   EXPECT_TRUE(look_at_space(fs, config, *plan, 0).refused.ok());
