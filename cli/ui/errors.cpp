@@ -2,16 +2,34 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "cli/ui/json_out.h"
 #include "cli/ui/output.h"
 #include "cli/ui/text.h"
 
 namespace titan::ui {
 
+namespace {
+
+/// Lines to paste stand below a hint, each after "\n    ".
+std::string hint_lines(const std::string& hint) {
+  constexpr std::string_view kBreak = "\n    ";
+  std::string text;
+  for (std::size_t at = 0, end; at <= hint.size(); at = end + kBreak.size()) {
+    end = std::min(hint.find(kBreak, at), hint.size());
+    text += (at == 0 ? "" : "\n    ") + escape(hint.substr(at, end - at));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(status.hint) + "\n";
+  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(status.hint) + "\n";
   return text;
 }
 

@@ -107,6 +107,17 @@ Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settin
   return loaded;
 }
 
+bool asks_for_model(const LoadedConfig& loaded) {
+  return given(loaded, kFlavor) || (given(loaded, "model.dim") && given(loaded, "model.n_layers"));
+}
+
+Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir) {
+  if (asks_for_model(loaded)) return ckpt::ok_status();
+  return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir + " that would bring one")
+      .with_hint("name it, model.flavor = \"debugmodel\"; or its size, model.dim and model.n_layers; or weights to start from, --init-from PATH; or a checkpoint "
+                 "to go on with, --resume PATH, or the job.dump_folder of its run");
+}
+
 std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows) {
   std::vector<std::string> missing;
   if (given(loaded, kFlavor) || says_all(rows)) return missing;
