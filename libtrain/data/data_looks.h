@@ -17,10 +17,13 @@ ckpt::Status check_data_folder(const std::string& folder, const std::string& key
 /// Refuses a file that is neither text nor bare tokens, by its name: JSON, Parquet, an archive. \error kInvalid
 ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 
-/// Refuses what cannot be of this kind, by how it begins: an archive, UTF-16, binary as text, text as tokens. \error kInvalid
+/// Refuses what cannot be text, by how it begins: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// What a file looks like that is hardly meant, as words that follow its name: "looks like a log"; "" when nothing is odd.
+/// Not ok for what can be read as this kind and is hardly meant: binary as text, text as tokens. A run that has trained on it goes on.
+ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
+
+/// What else is odd about a file: "looks like a log"; "" for nothing.
 std::string odd_look(const std::string& path, std::string_view beginning, TokenKind kind);
 
 }  // namespace titan::train

@@ -76,6 +76,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);
   dataset->warnings_ = std::move(opened.warnings);
+  dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
   if (dataset->train_->id_bound() > vocab_size)
     return ckpt::invalid("model.vocab_size = " + std::to_string(vocab_size) + " is smaller than the " +
@@ -116,6 +117,7 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*options.dataset_path, key));
     TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
     validation_ = std::move(opened.stream);
+    if (doubt_.ok()) doubt_ = std::move(opened.doubt);
     warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)

@@ -57,6 +57,8 @@ class Dataset {
   /// \error kInvalid: a token id >= vocab_size (file, position).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
 
+  /// Not ok where the data can be read, but are hardly meant: a new run is refused, a resume goes on with a warning.
+  const ckpt::Status& doubt() const { return doubt_; }
   /// What of the data looks like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -72,6 +74,7 @@ class Dataset {
 
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
+  ckpt::Status doubt_;
   std::vector<std::string> warnings_;
   std::uint64_t vocab_size_ = 0;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0;

@@ -191,6 +191,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
     const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()), std::min(file.bytes().size(), kLookBytes));
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
+    if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(path, beginning, kind); !look.empty()) odd[look].push_back(path);
     TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
@@ -202,7 +203,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   if (tokens == 0)
     return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
-  for (const auto& [look, names] : odd) opened.warnings.push_back(key + ": " + ckpt::first_few(names) + " " + look);
+  for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
   if (width == 1) opened.stream = std::make_unique<MappedStream<std::uint8_t>>(std::move(segments), tokens, 256);
   if (width == 2) opened.stream = std::make_unique<MappedStream<std::uint16_t>>(std::move(segments), tokens, 0);
   if (width == 4) opened.stream = std::make_unique<MappedStream<std::uint32_t>>(std::move(segments), tokens, 0);

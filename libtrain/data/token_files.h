@@ -27,6 +27,7 @@ struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;  ///< fingerprints, in stream order
   std::vector<std::string> warnings;  ///< what looks like something else than data
+  ckpt::Status doubt;                 ///< not ok: a new run does not start on them (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by file.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h); kUnsupported:

@@ -119,7 +119,9 @@ void prepare_state(RunState& run) {
   check(agree(*run.world.io, plan.status()));
   run.plan = std::move(*plan);
   auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
-  check(agree(*run.world.io, opened.status()));
+  const Status doubt = opened.ok() ? (*opened)->doubt() : opened.status();
+  check(agree(*run.world.io, resumed ? opened.status() : doubt));
+  if (resumed && run.root() && !doubt.ok()) log_warn(doubt.message);
   run.dataset = std::move(*opened);
 
   // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.

@@ -43,6 +43,9 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
   const auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
+    const Status& doubt = (*dataset)->doubt();
+    if (!doubt.ok() && preview.decision.mode != StartMode::kResume) return doubt;
+    if (!doubt.ok()) preview.warnings.push_back(doubt.message);
     preview.validation_samples = (*dataset)->validation_samples();
     preview.warnings.insert(preview.warnings.end(), (*dataset)->warnings().begin(), (*dataset)->warnings().end());
     return (*dataset)->origin();

@@ -19,6 +19,10 @@ TEST(Errors, PrintWhatWhyAndWhatToDoWithNamesEscaped) {
             "  hint: `titan-ckpt verify runs/a`\n");
 }
 
+TEST(Errors, LinesToPasteStandBelowTheHint) {
+  EXPECT_EQ(error_text(ckpt::invalid("no").with_hint("type:\n    one\x1b\n    two\nthree"), {}), "error: no\n  hint: type:\n    one\\x1b\n    two\\x0athree\n");
+}
+
 TEST(Errors, AreOneJsonObjectWithTheExitCode) {
   EXPECT_EQ(error_json(damaged()),
             R"({"type":"error","code":12,"kind":"corruption","message":"a\u001B[2Jb: checksum 1 expected 2",)"
