@@ -49,8 +49,9 @@ class SameData(unittest.TestCase):
     def equal(self, run):
         """The run is the one that was never stopped, and its checkpoints name the files as its first start did."""
         self.assertEqual(harness.step_lines(run), harness.step_lines(self.whole))
-        losses = [[event["loss"] for event in harness.events(r) if "loss" in event or event["event"] == "validation" and "loss" in event] for r in (run, self.whole)]
+        losses = [[event["validation_loss"] for event in harness.events(folder) if event["event"] == "validation"] for folder in (run, self.whole)]
         self.assertEqual(*losses)
+        self.assertEqual(len(losses[0]), 3)
         for step in (12, 30):
             self.assertEqual(harness.checkpoint_id(run, step), harness.checkpoint_id(self.whole, step))
         names = [file["name"] for file in harness.ckpt("inspect", f"{run}@30")["data"]["files"]]
@@ -63,7 +64,7 @@ class SameData(unittest.TestCase):
         self.assertIn("data: same contents under other names: taken (a.txt is z.txt now, b.txt is m.txt now, c.txt is a.txt now), and read in the checkpoint's order", err)
         self.assertNotIn("not bitwise", err)
         self.equal(run)
-        notes = [note for attempt in harness.ckpt("inspect", f"{run}@30")["attempts"] for note in attempt["notes"]]
+        notes = [note for attempt in harness.ckpt("inspect", f"{run}@30")["train_state"]["attempts"] for note in attempt["notes"]]
         self.assertTrue(any(note.startswith("data: same contents") for note in notes), notes)
 
     def test_one_file_renamed(self):
