@@ -67,7 +67,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
-  if (!start.ok() && config.checkpoint.initial_load_path) return start.status();
+  if (!start.ok() && (config.checkpoint.initial_load_path || !train::asks_for_model(loaded))) return start.status();
   auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
   if (!made.ok()) return start.ok() ? made.status() : start.status();
   const train::RunPlan plan = std::move(*made);
