@@ -9,7 +9,9 @@
 #include "cli/ui/output.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
+#include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
+#include "libtrain/start/threads.h"
 
 namespace titan::train_cli {
 namespace {
@@ -21,6 +23,8 @@ using train::Config;
 struct Ranks {
   std::uint32_t count = 1;
   std::string from;
+  std::uint32_t local = count;  ///< of them on this host
+  bool launched = false;        ///< by another launcher, of which this process is a rank
 };
 
 /// As `run` counts them; without --nproc and launcher the mesh that the keys describe.
@@ -32,7 +36,7 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
                            const char* value = std::getenv(name);
                            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
                          }));
-  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says"};
+  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says", static_cast<std::uint32_t>(env->local_world), true};
   const Config::Parallelism& p = config.parallelism;
   const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
                          static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
@@ -40,6 +44,14 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   if (product == 1) return Ranks{1, "the default"};
   const auto count = static_cast<std::uint32_t>(product);
   return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
+}
+
+/// Whether the ranks that would run on this host have more threads than it allows them cores.
+std::string threads_warning(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+  const int local = static_cast<int>(ranks.local);
+  const train::CoreShare share = ranks.launched ? train::core_share(local) : train::CoreShare{train::allowed_cores()};
+  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
+  return train::too_many_threads(local, train::threads_per_rank(config, threads, local, share), share);
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
@@ -74,6 +86,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) f.warnings.push_back(std::move(line));
   if (!report.start) return ckpt::ok_status();
   f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
   const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
