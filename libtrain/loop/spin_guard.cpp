@@ -39,7 +39,7 @@ SpinGuard::SpinGuard() : watches_(omp_get_max_threads() > 1 && !user_has_chosen(
 SpinGuard::~SpinGuard() { hold(false); }
 
 void SpinGuard::look() {
-  constexpr auto kEvery = std::chrono::milliseconds(200);
+  constexpr auto kEvery = std::chrono::milliseconds(100);
   if (!watches_ || Clock::now() - last_ < kEvery) return;
   const std::uint64_t waited = waited_for_cores();
   const double wall_ns = std::chrono::duration<double, std::nano>(Clock::now() - last_).count();

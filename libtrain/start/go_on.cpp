@@ -80,7 +80,7 @@ std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool sa
   if (!step) return text + "no step is saved; the same " + what + " starts anew" + command;
   const std::string from = " from step " + std::to_string(*step);
   if (same) return text + "the same " + what + " goes on" + from + command;
-  return text + "to go on" + from + command;
+  return text + "go on" + from + command;
 }
 
 }  // namespace titan::train
