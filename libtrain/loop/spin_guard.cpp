@@ -26,44 +26,51 @@ std::uint64_t waited_for_cores() {
   return sum;
 }
 
-bool user_has_chosen() {
-  for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 }  // namespace
 
-SpinGuard::SpinGuard() : watches_(omp_get_max_threads() > 1 && !user_has_chosen()), last_(Clock::now()), waited_ns_(waited_for_cores()) {}
+SpinGuard::SpinGuard() : watches_(omp_get_max_threads() > 1 && !user_has_chosen(environment)), last_(Clock::now()), waited_ns_(waited_for_cores()) {
+  if (watches_) hold(true);  // a start beside other work would otherwise take several times as long
+}
 
 SpinGuard::~SpinGuard() { hold(false); }
 
 void SpinGuard::look() {
-  constexpr auto kEvery = std::chrono::milliseconds(100);
+  constexpr auto kEvery = std::chrono::milliseconds(100);  // each look reads a small file of every thread
   if (!watches_ || Clock::now() - last_ < kEvery) return;
   const std::uint64_t waited = waited_for_cores();
   const double wall_ns = std::chrono::duration<double, std::nano>(Clock::now() - last_).count();
   const double share = waited < waited_ns_ ? 0 : static_cast<double>(waited - waited_ns_) / wall_ns;
   last_ = Clock::now();
   waited_ns_ = waited;
-  if (share > 0.10 && !holder_.joinable()) hold(true);
-  if (share < 0.02 && holder_.joinable()) hold(false);
+  const bool sleeps = holder_.joinable();
+  if (should_sleep(share, sleeps) == sleeps) return;
+  log_debug(sleeps ? "the cores are free: waiting threads spin" : "other work is on these cores: waiting threads sleep at once");
+  hold(!sleeps);
+}
+
+bool SpinGuard::should_sleep(double waited_share, bool sleeps) { return waited_share > (sleeps ? 0.05 : 0.10); }
+
+bool SpinGuard::user_has_chosen(const GetEnv& get) {
+  return get("OMP_WAIT_POLICY") || get("GOMP_SPINCOUNT") || get("KMP_BLOCKTIME");
 }
 
 void SpinGuard::hold(bool on) {
-  if (on) {
+  if (on && !holder_.joinable()) {
     released_ = false;
     holder_ = std::thread([this] {
       // One more than there are cores, asleep.
 #pragma omp parallel num_threads(omp_get_num_procs() + 1)
       released_.wait(false);
     });
-    log_debug("other work is on these cores: waiting threads sleep at once");
-  } else if (holder_.joinable()) {
+  } else if (!on && holder_.joinable()) {
     released_ = true;
     released_.notify_all();
     holder_.join();
-    log_debug("the cores are free: waiting threads spin");
   }
 }
 
