@@ -2,10 +2,12 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <vector>
 
 #include "libtrain/metrics/log.h"
 
@@ -31,9 +33,29 @@ std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+/// Idle threads that make more OpenMP threads than cores, with those that compute; at most 1: there are as many already.
+int idle_threads() { return omp_get_num_procs() - omp_get_max_threads() + 2; }
+
+/// libgomp ends the process when it gets no thread: it is asked for none where the system has none.
+bool can_start(int threads) {
+  std::vector<std::thread> tried;
+  std::atomic<bool> enough{false};
+  try {
+    while (static_cast<int>(tried.size()) < threads) tried.emplace_back([&enough] { enough.wait(false); });
+  } catch (const std::system_error&) {
+  }
+  enough = true;
+  enough.notify_all();
+  for (std::thread& thread : tried) thread.join();
+  return static_cast<int>(tried.size()) == threads;
+}
+
 }  // namespace
 
-SpinGuard::SpinGuard() : watches_(omp_get_max_threads() > 1 && !user_has_chosen(environment)), last_(Clock::now()), waited_ns_(waited_for_cores()) {
+SpinGuard::SpinGuard() : last_(Clock::now()), waited_ns_(waited_for_cores()) {
+  constexpr int kMost = 32;  // with more cores to spare, other work finds one of its own
+  const int idle = idle_threads();
+  watches_ = omp_get_max_threads() > 1 && idle > 1 && idle <= kMost && !user_has_chosen(environment) && can_start(idle);
   if (watches_) hold(true);  // a start beside other work would otherwise take several times as long
 }
 
@@ -62,9 +84,9 @@ bool SpinGuard::user_has_chosen(const GetEnv& get) {
 void SpinGuard::hold(bool on) {
   if (on && !holder_.joinable()) {
     released_ = false;
-    holder_ = std::thread([this] {
-      // One more than there are cores, asleep.
-#pragma omp parallel num_threads(omp_get_num_procs() + 1)
+    const int threads = std::max(2, idle_threads());
+    holder_ = std::thread([this, threads] {
+#pragma omp parallel num_threads(threads)
       released_.wait(false);
     });
   } else if (!on && holder_.joinable()) {

@@ -33,7 +33,7 @@ class SpinGuard {
 
  private:
 
-  bool watches_ = true;
+  bool watches_ = false;
   std::chrono::steady_clock::time_point last_;
   std::uint64_t waited_ns_ = 0;
   std::atomic<bool> released_{true};
