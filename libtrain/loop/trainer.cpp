@@ -153,6 +153,7 @@ int Trainer::loop() {
     throw StatusError(ckpt::invalid("debug.stop_at_step = " + std::to_string(stop_at) + " saves a step, but checkpoint.enable = false").with_hint("leave one of them out"));
 
   note(StopPhase::kTraining);
+  spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
     double data_seconds = 0;
