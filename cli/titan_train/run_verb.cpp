@@ -85,7 +85,7 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
     ui::report_error(status, false, color);
     train::note_said_why();
   }
-  const bool goes_on = outcome.exit_code == 75 || outcome.exit_code == 130 || outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
+  const bool goes_on = outcome.at_stop || outcome.exit_code == 75 || outcome.exit_code == 130 || outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
     say_how_to_go_on(outcome.exit_code, words, options.loaded.config, Starter::kLauncher, color);
   std::_Exit(outcome.exit_code);
@@ -176,11 +176,9 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
       ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
-  const bool at_stop = train::is_at_stop(loaded->config, preview->decision);
-  if (preview->complete || at_stop) {
+  if (preview->complete) {
     free_leftovers(loaded->config, *color);
     say_complete(*loaded, *preview, *color);
-    if (at_stop) say_how_to_go_on(0, words, loaded->config, Starter::kUs, *color);
     return 0;
   }
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
@@ -199,7 +197,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
     fail(ckpt::failed(message).with_hint(hint));
   };
   const int code = train::launch_local(options, events);
-  const bool early = code == 75 || code == 130 || code == 143;
+  const bool early = code == 75 || code == 130 || code == 143 || (code == 0 && train::is_at_stop(loaded->config, preview->decision));
   if (early || (code == 3 && lost_rank)) say_how_to_go_on(code, words, loaded->config, Starter::kUs, *color);
   return code;
 }

@@ -313,8 +313,8 @@ StartOutcome start_run(RunState& run) {
       choose_start(run);
       if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
       prepare_state(run);
-      if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;
       load_or_init(run);
+      if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {

@@ -33,6 +33,7 @@ class Trainer {
   explicit Trainer(const TrainOptions& options) : run_(options) {}
 
   int run();
+  bool at_stop() const { return is_at_stop(run_.config, run_.start); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
     if (run_.world.shutdown) run_.world.shutdown();
@@ -267,6 +268,7 @@ TrainOutcome train(const TrainOptions& options) {
   TrainOutcome outcome;
   try {
     outcome.exit_code = trainer.run();
+    outcome.at_stop = trainer.at_stop();
     trainer.shut_down();
   } catch (const StatusError& error) {
     outcome.status = error.status;

@@ -28,6 +28,7 @@ struct TrainOutcome {
   ckpt::Status status;      ///< what went wrong
   int exit_code = 0;        ///< 0 done, 75 saved and stopped early, else the status's
   bool report = true;       ///< this rank should print the status (another one owns the fault otherwise)
+  bool at_stop = false;     ///< nothing to do: the run is at debug.stop_at_step already
   bool lost_rank = false;   ///< the status is that another rank is gone or silent
 };
 

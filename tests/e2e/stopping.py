@@ -121,7 +121,8 @@ class Stopping(unittest.TestCase):
         log = self.train(75, debug__stop_at_step=3)
         self.assertIn("saving step 3, then stopping (debug.stop_at_step)", log)
         again = self.train(0, debug__stop_at_step=3)
-        self.assertTrue(again.startswith(f"note: nothing to do, complete: {self.run}/checkpoint/step-00000003 is at debug.stop_at_step = 3\n"), again)
+        self.assertIn(f"nothing to do, complete: {self.run}/checkpoint/step-00000003 is at debug.stop_at_step = 3\n", again)
+        self.assertTrue(again.splitlines()[-1].startswith("note: go on from step 3: "), again)
         past = self.train(0, debug__stop_at_step=2)
         self.assertIn("is past debug.stop_at_step = 2", past)
         self.assertEqual(harness.published_steps(self.run), [3])
@@ -228,6 +229,7 @@ class Stopping(unittest.TestCase):
         logs = [rank.communicate(timeout=60)[1] for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [0, 0], logs)
         self.assertIn("nothing to do, complete: ", logs[0])
+        self.assertIn("note: go on from step 3: the same job with ", logs[0])
         self.assertEqual((self.run / "metrics.jsonl").read_text(), before)
 
     def test_17_a_lost_rank_is_one_error_under_another_launcher(self):
