@@ -64,6 +64,8 @@ std::string start_text(const PlanReport& report) {
 std::string steps_text(const PlanReport& report) {
   const Forecast& f = report.forecast;
   if (report.complete()) return "none: complete at training.steps = " + std::to_string(report.configured_steps);
+  if (report.start && train::is_at_stop(report.start->loaded.config, report.start->decision))
+    return "none: complete at debug.stop_at_step = " + std::to_string(*report.start->loaded.config.debug.stop_at_step);
   if (f.first_step > f.last_step) return "none";
   std::string text = std::to_string(f.first_step) + " to " + std::to_string(f.last_step);
   return f.last_step < report.configured_steps ? text + " (debug.stop_at_step; training.steps = " + std::to_string(report.configured_steps) + ")" : text;

@@ -133,6 +133,19 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
   return loaded;
 }
 
+bool is_at_stop(const Config& config, const StartDecision& start) {
+  const auto& stop_at = config.debug.stop_at_step;
+  return start.mode == StartMode::kResume && stop_at && start.step >= static_cast<std::uint64_t>(*stop_at) &&
+         start.step < static_cast<std::uint64_t>(config.training.steps);
+}
+
+std::string complete_line(const Config& config, const StartDecision& start) {
+  const std::string what = "nothing to do, complete: " + start.path + " is ";
+  if (!is_at_stop(config, start)) return what + "at training.steps = " + std::to_string(start.step);
+  const auto stop_at = static_cast<std::uint64_t>(*config.debug.stop_at_step);
+  return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
+}
+
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,
                                    std::vector<std::string>* warnings) {
   InitMap map;
