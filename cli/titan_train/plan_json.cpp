@@ -153,6 +153,10 @@ void data(JsonOut& json, const PlanReport& report) {
   json.text("kind", d.kind);
   json.count("files", d.files);
   json.count("bytes", d.bytes);
+  json.begin_array("names");
+  for (const ckpt::DataFile& file : report.start->data.files) json.text(file.name);
+  json.end_array();
+  json.text("note", report.start->continuation.same_data);
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.count("held_back", d.held_back);
   json.count("first_sample", d.first_sample);

@@ -54,6 +54,10 @@ std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
   return text;
 }
 
+}  // namespace
+
+std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) { return class_text(plan, environment, "M " + std::to_string(plan.batch.count)); }
+
 double flops_per_token(const RunPlan& plan) {
   std::uint64_t total = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
@@ -86,7 +90,9 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " + value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));
   lines.push_back("bit-for-bit with: " + class_line(plan, facts.environment));
-  lines.push_back("start: " + facts.start + "; steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step) + ", run folder " + facts.run_dir);
+  const std::string steps = "steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step);
+  if (facts.start.empty()) lines.push_back("start: new run in " + facts.run_dir + ": " + steps);
+  else lines.push_back("start: " + facts.start + "; " + steps + ", run folder " + facts.run_dir);
   return lines;
 }
 

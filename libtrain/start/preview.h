@@ -53,6 +53,11 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
 /// kIncompatible when the checkpoint is beyond training.steps.
 Status check_steps(const Config& config, std::uint64_t checkpoint_step);
 
+/// True where a start finds itself at or past debug.stop_at_step: it has nothing to do, and another one would not either.
+bool is_at_stop(const Config& config, const StartDecision& start);
+/// "nothing to do, complete: RUN/checkpoint/step-00000200 is at training.steps = 200", or at debug.stop_at_step.
+std::string complete_line(const Config& config, const StartDecision& start);
+
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);
 
