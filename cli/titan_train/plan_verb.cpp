@@ -51,6 +51,21 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
 }
 
+train::CoreShare share_of(const Ranks& ranks) {
+  return ranks.launched ? train::core_share(static_cast<int>(ranks.local)) : train::CoreShare{train::allowed_cores()};
+}
+
+/// Of a rank that would run on this host.
+int threads_of(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
+  return train::threads_per_rank(config, threads, static_cast<int>(ranks.local), share_of(ranks));
+}
+
+/// Whether the ranks that would run on this host have more threads than it allows them cores.
+std::string threads_warning(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+  return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
+}
+
 /// What settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
 void look_further(PlanReport& report, const Ranks& ranks) {
   const train::StartPreview& start = *report.start;
@@ -59,17 +74,7 @@ void look_further(PlanReport& report, const Ranks& ranks) {
   report.scan = outlook.scan;
   std::vector<std::string>& warnings = report.forecast.warnings;
   warnings.insert(warnings.end(), outlook.warnings.begin(), outlook.warnings.end());
-  const auto stored = start.stored ? train::stored_threads(start.stored->state.environment) : std::nullopt;
-  const int threads = train::threads_per_rank(start.loaded.config, stored, static_cast<int>(ranks.count));
-  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads);
-}
-
-/// Whether the ranks that would run on this host have more threads than it allows them cores.
-std::string threads_warning(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
-  const int local = static_cast<int>(ranks.local);
-  const train::CoreShare share = ranks.launched ? train::core_share(local) : train::CoreShare{train::allowed_cores()};
-  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
-  return train::too_many_threads(local, train::threads_per_rank(config, threads, local, share), share);
+  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads_of(ranks, start.loaded.config, report.stored()));
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {

@@ -20,7 +20,7 @@ struct BannerFacts {
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& facts);
 
-/// The equivalence class as text: equal text means equal bits on every layout.
+/// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
 std::string class_line(const RunPlan& plan, const ckpt::Settings& environment);
 
 /// torchtitan's FLOPs per token of a training step: 6 (N - N_embedding) + 6 L H 2 head_dim T.

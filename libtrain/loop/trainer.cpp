@@ -109,8 +109,7 @@ void Trainer::save(std::uint64_t step, bool last_chance) {
 
 /// What a save that fails does not touch.
 std::string Trainer::safe_text() const {
-  const std::uint64_t step = std::max(saved_, run_.start.step);
-  return step == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(step);
+  return saved_ == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(saved_);
 }
 
 /// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
@@ -124,7 +123,6 @@ Status Trainer::try_save(std::uint64_t step) {
   });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
   if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
-  saved_ = step;
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
                                                      {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
