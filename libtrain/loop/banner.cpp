@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "libtrain/config/value.h"
 #include "libtrain/pipeline/tree.h"
 
 namespace titan::train {
@@ -34,6 +35,10 @@ std::string stage_text(const RunPlan& plan, std::uint32_t stage) {
   if (first < last) add("layers " + std::to_string(first - 1) + (last - first > 1 ? "-" + std::to_string(last - 2) : ""));
   if (end == groups) add(plan.dims.tied ? "norm + tied head" : "norm + head");
   return "stage " + std::to_string(stage) + ": " + parts + ", " + grouped(parameters) + " parameters, " + percent(plan.stage_share[stage]) + " of the cost";
+}
+
+std::string rope_text(const ModelDims& dims) {
+  return "theta " + toml_float(dims.rope_theta) + (dims.rope_scaling ? ", scaled by " + rope_scaling_text(*dims.rope_scaling) : ", not scaled");
 }
 
 std::string value_of(const ckpt::Settings& settings, const std::string& key) {
@@ -69,6 +74,8 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + std::to_string(plan.mesh.world()) +
                   " ranks, schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) lines.push_back(stage_text(plan, stage));
+
+  lines.push_back("RoPE: " + rope_text(plan.dims));
 
   std::string blocks;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
