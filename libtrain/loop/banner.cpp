@@ -57,6 +57,16 @@ std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
   return text;
 }
 
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
+  std::string names;
+  std::uint64_t bytes = 0;
+  for (const ckpt::ModelFile& file : files) {
+    names += (names.empty() ? "" : ", ") + file.member;
+    bytes += file.bytes.size();
+  }
+  return "model files: " + names + " (" + grouped(bytes) + " bytes) came with the weights and go into every checkpoint";
+}
+
 double flops_per_token(const RunPlan& plan) {
   std::uint64_t total = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
