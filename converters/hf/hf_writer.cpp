@@ -66,7 +66,7 @@ class HfWriter final : public ForeignWriter {
   Result<Settings> model_rows() const;
   Status check_parameters();
   void cut_files();
-  void make_config(const JsonValue& base);
+  void make_config(JsonValue base);
   void note_refusal();
   void note_missing_tokenizer();
   std::uint64_t item_bytes(const Item& item) const {
@@ -184,7 +184,7 @@ void HfWriter::cut_files() {
   }
 }
 
-void HfWriter::make_config(const JsonValue& base) {
+void HfWriter::make_config(JsonValue base) {
   ModelConfig model = model_;
   model.tied = model_.tied && !options_.untie;
   HfDefaults defaults;
@@ -199,6 +199,7 @@ void HfWriter::make_config(const JsonValue& base) {
     const double scaled = model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
     if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
+  if (options_.untie && describes(base, model_)) base.set("tie_word_embeddings", JsonValue::boolean(false));
   config_ = write_hf_config(model, base, defaults);
   if (base.is_object() && !describes(base, model))
     notes_.push_back("the config.json that came with the model describes another one: a new one was made, with its special tokens and context where the vocabulary has the same size");
