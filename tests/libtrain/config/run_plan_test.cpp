@@ -55,6 +55,10 @@ TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
   const std::string all = "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
   EXPECT_EQ(dims_of(all).rope_scaling, kTorchtitans);
   EXPECT_EQ(dims_of(all + " model.rope_theta=500000").rope_scaling, std::nullopt);
+  RunPlan made;
+  const Config config = load_ok("", split(all + " model.rope_theta=500000")).config;
+  made.dims = *model_dims(config);
+  EXPECT_EQ(resolved_config(config, made).model.rope_scaling, "none") << "from now on it is written down";
 }
 
 // What a run writes down means the same when it is read again.
