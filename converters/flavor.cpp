@@ -22,7 +22,9 @@ ckpt::Settings without(ckpt::Settings rows, const ckpt::Settings& given) {
 
 }  // namespace
 
-bool fits(const ckpt::Flavor& flavor, const ModelConfig& model) { return flavor.dim == model.dim && flavor.n_layers == model.n_layers; }
+bool fits(const ckpt::Flavor& flavor, const ModelConfig& model) {
+  return flavor.dim == model.dim && flavor.n_layers == model.n_layers;
+}
 
 ckpt::Settings flavor_rows(const ckpt::Settings& given) {
   const ckpt::Flavor* flavor = ckpt::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
@@ -51,7 +53,8 @@ ckpt::Settings torchtitan_rows(const ckpt::Settings& given, const ModelConfig& m
   if (!fits(*flavor, model) && !explicit_rows) return flavor_rows(given);
   ModelConfig implied;  // eps and RoPE of a flavour are its defaults
   implied.n_heads = flavor->n_heads;
-  ckpt::Settings rows = ckpt::with_rows(model_settings(implied), {{"model.rope_scaling", ckpt::toml_string(ckpt::kFlavorRopeScaling)}});
+  ckpt::Settings rows =
+      ckpt::with_rows(model_settings(implied), {{"model.rope_scaling", ckpt::toml_string(ckpt::kFlavorRopeScaling)}});
   std::erase_if(rows, [](const auto& row) { return row.first != "model.n_heads" && row.first != "model.norm_eps" && !row.first.starts_with("model.rope_"); });
   return without(std::move(rows), given);
 }

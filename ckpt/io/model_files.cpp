@@ -19,7 +19,8 @@ std::string format_of(const std::string& member) {
 }
 
 Result<std::uint64_t> size_of(Fs& fs, const ModelFilePlace& place) {
-  TITAN_ASSIGN_OR_RETURN(const FileInfo info, place.folder.empty() ? fs.stat(place.path) : fs.stat_member(place.folder, place.member));
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info,
+                         place.folder.empty() ? fs.stat(place.path) : fs.stat_member(place.folder, place.member));
   return info.size;
 }
 
@@ -32,28 +33,34 @@ Result<std::vector<std::byte>> read_place(Fs& fs, const ModelFilePlace& place, s
 std::vector<ModelFilePlace> model_files_in(const std::string& folder, const Manifest& manifest) {
   std::vector<ModelFilePlace> places;
   for (const FileEntry& file : manifest.files) {
-    if (came_with_model(file) && !format_of(file.path).empty()) places.push_back({folder, join_path(folder, file.path), file.path, file.whole});
+    if (!came_with_model(file) || format_of(file.path).empty()) continue;
+    places.push_back({folder, join_path(folder, file.path), file.path, file.whole});
   }
   std::ranges::sort(places, {}, &ModelFilePlace::member);
   return places;
 }
 
-Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelFilePlace>& places, std::vector<std::string>& notes, std::uint64_t limit) {
+Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelFilePlace>& places,
+                                                std::vector<std::string>& notes, std::uint64_t limit) {
   std::vector<ModelFile> files;
   std::uint64_t left = limit;
-  const auto leave_out = [&](const ModelFilePlace& place, const std::string& why) { notes.push_back(place.path + " does not go into the run's checkpoints: " + why); };
+  const auto leave_out = [&](const ModelFilePlace& place, const std::string& why) {
+    notes.push_back(place.path + " does not go into the run's checkpoints: " + why);
+  };
   for (const ModelFilePlace& place : places) {
     const Result<std::uint64_t> size = size_of(fs, place);
     if (size.ok() && *size > left) {
-      leave_out(place, "it has " + std::to_string(*size) + " bytes, and the files of a model " + std::to_string(limit) + " at most in all");
+      leave_out(place, "it has " + std::to_string(*size) + " bytes, and the files of a model " + std::to_string(limit) +
+                           " at most in all");
       continue;
     }
-    Result<std::vector<std::byte>> bytes = size.ok() ? read_place(fs, place, left) : Result<std::vector<std::byte>>(size.status());
+    Result<std::vector<std::byte>> bytes = read_place(fs, place, left);
     if (!bytes.ok() && place.folder.empty()) {  // weights of another format do without it
       leave_out(place, bytes.status().message);
       continue;
     }
-    if (!bytes.ok()) return bytes.status().code == Code::kNotFound ? corrupt("member " + place.path + " is missing") : bytes.status();
+    if (bytes.status().code == Code::kNotFound) return corrupt("member " + place.path + " is missing");
+    if (!bytes.ok()) return bytes.status();
     ModelFile file{place.member, std::move(*bytes), {}};
     file.digest = digest_of(file.bytes);
     if (place.digest && file.digest != *place.digest) return corrupt(place.path + " does not match its digest");
@@ -63,7 +70,8 @@ Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelF
   return files;
 }
 
-Result<std::vector<FileEntry>> write_model_files(Fs& fs, const std::string& tmp_dir, const std::vector<ModelFile>& files) {
+Result<std::vector<FileEntry>> write_model_files(Fs& fs, const std::string& tmp_dir,
+                                                 const std::vector<ModelFile>& files) {
   std::vector<FileEntry> entries;
   std::set<std::string> folders;
   for (const ModelFile& file : files) {

@@ -15,7 +15,8 @@ constexpr Flavor kFlavors[] = {
 }  // namespace
 
 const Flavor* find_flavor(std::string_view name) {
-  const Flavor* found = std::ranges::find(kFlavors, name, [](const Flavor& flavor) { return std::string_view(flavor.name); });
+  const auto name_of = [](const Flavor& flavor) { return std::string_view(flavor.name); };
+  const Flavor* found = std::ranges::find(kFlavors, name, name_of);
   return found == std::end(kFlavors) ? nullptr : found;
 }
 

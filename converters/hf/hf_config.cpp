@@ -276,7 +276,8 @@ JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const
     JsonValue config = base;
     const char* key = config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
     config.set(key, JsonValue::string(defaults.dtype));
-    if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions) config.set(kContext, JsonValue::integer(defaults.trained_positions));
+    if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions)
+      config.set(kContext, JsonValue::integer(defaults.trained_positions));
     add_both_ropes(config, model);
     return config;
   }

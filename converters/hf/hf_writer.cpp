@@ -202,7 +202,8 @@ void HfWriter::make_config(JsonValue base) {
   if (options_.untie && describes(base, model_)) base.set("tie_word_embeddings", JsonValue::boolean(false));
   config_ = write_hf_config(model, base, defaults);
   if (base.is_object() && !describes(base, model))
-    notes_.push_back("the config.json that came with the model describes another one: a new one was made, with its special tokens and context where the vocabulary has the same size");
+    notes_.push_back("the config.json that came with the model describes another one: a new one was made, "
+                     "with its special tokens and context where the vocabulary has the same size");
   note_refusal();
 }
 
@@ -218,7 +219,8 @@ void HfWriter::note_refusal() {
 void HfWriter::note_missing_tokenizer() {
   const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
   if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
-    notes_.push_back("the run trained on bytes (training.dataset = \"text\"); the tokenizer files are those of the model that it began from, and have other ids");
+    notes_.push_back("the run trained on bytes (training.dataset = \"text\"); "
+                     "the tokenizer files are those of the model that it began from, and have other ids");
   if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
 }
 

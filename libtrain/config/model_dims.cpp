@@ -28,13 +28,15 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::int64_t ffn_width(std::int64_t dim, const ckpt::Flavor& flavor) {
-  return static_cast<std::int64_t>(ckpt::ffn_width(static_cast<std::uint64_t>(dim), flavor.multiple_of, flavor.multiplier));
+  const auto width = ckpt::ffn_width(static_cast<std::uint64_t>(dim), flavor.multiple_of, flavor.multiplier);
+  return static_cast<std::int64_t>(width);
 }
 
 /// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into RUN/config.toml; the
 /// scaling of RoPE was not part of that.
 bool gives_every_dimension(const Config::Model& model) {
-  return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim && model.vocab_size && model.norm_eps && model.rope_theta;
+  return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim &&
+         model.vocab_size && model.norm_eps && model.rope_theta;
 }
 
 Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
@@ -80,7 +82,8 @@ Result<ModelDims> model_dims(const Config& config) {
   const Config::Model& model = config.model;
   const std::string name = model.flavor.value_or(kDefaultFlavor);
   const ckpt::Flavor* flavor = ckpt::find_flavor(name);
-  if (flavor == nullptr) return ckpt::invalid("model.flavor: unknown flavour '" + name + "'; known: debugmodel, 8B, 70B, 405B");
+  if (flavor == nullptr)
+    return ckpt::invalid("model.flavor: unknown flavour '" + name + "'; known: debugmodel, 8B, 70B, 405B");
 
   ModelDims dims;
   dims.dim = model.dim.value_or(flavor->dim);

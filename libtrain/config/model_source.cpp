@@ -51,7 +51,8 @@ Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Sett
   if (given(alone, kScaling) || !says_all(rows)) return alone;
   const std::string row = ckpt::setting(rows, kScaling);
   LoadedConfig loaded = alone;
-  const Status status = set_value(*find_key(kScaling), row == ckpt::kNotSet ? Value{std::string(kPlainRope)} : parse_override_value(row), loaded.config);
+  const Value value = row == ckpt::kNotSet ? Value{std::string(kPlainRope)} : parse_override_value(row);
+  const Status status = set_value(*find_key(kScaling), value, loaded.config);
   if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
   const auto without = model_dims(alone.config), with = model_dims(loaded.config);
   if (without.ok() && with.ok() && *without == *with) return alone;
@@ -138,7 +139,8 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
   const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
   return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
-      .with_hint("set these keys under [model], or a model.flavor that is this model; a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
+      .with_hint("set these keys under [model], or a model.flavor that is this model; "
+                 "a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
 }
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
@@ -164,8 +166,8 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
   std::vector<std::string> keys;
   if (alone.config.model.flavor) {
     const std::string scaling = loaded.config.model.rope_scaling.value_or(kPlainRope);
-    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + ckpt::kFlavorRopeScaling + "\" now, and this run goes on as it began: model.rope_scaling = " +
-           toml_string(scaling);
+    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + ckpt::kFlavorRopeScaling +
+           "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
   }
   if (dims.ok()) {
     for (const Drift& row : model_differences(*dims, rows)) {

@@ -44,7 +44,9 @@ std::vector<Key> own_keys() {
 
       text("model.name", kCurve, TITAN_FIELD(model.name), "model family", {"llama3"},
            {"llama4", "qwen3", "deepseek_v3", "gpt_oss", "flux"}),
-      text("model.flavor", kCurve, TITAN_FIELD(model.flavor), "dimensions and RoPE of torchtitan's llama3 of that name; explicit keys below win; unset: debugmodel's dimensions, RoPE not scaled",
+      text("model.flavor", kCurve, TITAN_FIELD(model.flavor),
+           "dimensions and RoPE of torchtitan's llama3 of that name; explicit keys below win; "
+           "unset: debugmodel's dimensions, RoPE not scaled",
            {"debugmodel", "8B", "70B", "405B"},
            {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"}),
       text("model.tokenizer", kCurve, TITAN_FIELD(model.tokenizer),

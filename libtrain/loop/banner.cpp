@@ -38,7 +38,8 @@ std::string stage_text(const RunPlan& plan, std::uint32_t stage) {
 }
 
 std::string rope_text(const ModelDims& dims) {
-  return "theta " + toml_float(dims.rope_theta) + (dims.rope_scaling ? ", scaled by " + rope_scaling_text(*dims.rope_scaling) : ", not scaled");
+  const std::string scaling = dims.rope_scaling ? "scaled by " + rope_scaling_text(*dims.rope_scaling) : "not scaled";
+  return "theta " + toml_float(dims.rope_theta) + ", " + scaling;
 }
 
 std::string value_of(const ckpt::Settings& settings, const std::string& key) {

@@ -53,9 +53,16 @@ void open_run_folder(RunState& run) {
 Status take_model_files(RunState& run) {
   run.model_files.reset();
   if (!run.root()) return ckpt::ok_status();
-  std::vector<std::string> notes = run.weights ? run.weights->model_file_notes() : std::vector<std::string>{};
-  const std::vector<ckpt::ModelFilePlace> places = run.source ? run.source->model_files() : run.weights ? run.weights->model_files() : std::vector<ckpt::ModelFilePlace>{};
-  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(run.source ? run.watch : run.fs, places, notes));
+  std::vector<std::string> notes;
+  std::vector<ckpt::ModelFilePlace> places;
+  if (run.source) {
+    places = run.source->model_files();
+  } else if (run.weights) {
+    places = run.weights->model_files();
+    notes = run.weights->model_file_notes();
+  }
+  ckpt::Fs& fs = run.source ? run.watch : run.fs;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
   for (const std::string& note : notes) log_warn(note);
   if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
   return ckpt::ok_status();
