@@ -60,10 +60,6 @@ std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
   return text;
 }
 
-}  // namespace
-
-std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) { return class_text(plan, environment, "M " + std::to_string(plan.batch.count)); }
-
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
   std::string names;
   std::uint64_t bytes = 0;
