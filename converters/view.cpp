@@ -81,6 +81,9 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
   view.data = plan.data;
   view.train = plan.train;
   view.left_out = plan.left_out;
+  for (const Companion& file : plan.companions)
+    view.model_files.push_back({"", file.path, std::string(format.name()) + "/" + file.name, file.digest});
+  if (!plan.companions.empty()) view.model_file_notes = plan.notes;
   // Components without digests, so that everybody sees what there is.
   std::uint64_t bytes[2] = {0, 0};
   bool there[2] = {false, false};

@@ -19,11 +19,11 @@ struct Config {
 
   struct Model {
     std::string name = "llama3";
-    std::string flavor = "debugmodel";
+    std::optional<std::string> flavor;
     std::string tokenizer = "byte";
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
-    std::optional<std::string> rope_scaling;
+    std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
     std::optional<bool> tied_embeddings, qkv_bias;
   } model;
 

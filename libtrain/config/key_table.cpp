@@ -283,7 +283,7 @@ Status set_value(const Key& key, const Value& value, Config& config, std::string
       [&]<typename T>(T* place) -> Status {
         using Plain = typename Unwrapped<T>::type;
         if constexpr (Unwrapped<T>::optional)
-          if (is_none(value)) {
+          if (is_none(value) && !key.none_is_value) {
             place->reset();
             return ckpt::ok_status();
           }

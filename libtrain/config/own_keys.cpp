@@ -25,6 +25,11 @@ Key text(const char* name, KeyClass cls, Slot (*slot)(Config&), const char* doc,
          std::vector<std::string> later = {}, const char* hint = "") {
   return {name, cls, slot, doc, {}, std::move(choices), std::move(later), {}, false, hint};
 }
+/// A key of which "none" is a value that differs from unset.
+Key with_none(Key key) {
+  key.none_is_value = true;
+  return key;
+}
 
 }  // namespace
 
@@ -39,7 +44,9 @@ std::vector<Key> own_keys() {
 
       text("model.name", kCurve, TITAN_FIELD(model.name), "model family", {"llama3"},
            {"llama4", "qwen3", "deepseek_v3", "gpt_oss", "flux"}),
-      text("model.flavor", kCurve, TITAN_FIELD(model.flavor), "named dimensions; explicit ones below win",
+      text("model.flavor", kCurve, TITAN_FIELD(model.flavor),
+           "dimensions and RoPE of torchtitan's llama3 of that name; explicit keys below win; "
+           "unset: debugmodel's dimensions, RoPE not scaled",
            {"debugmodel", "8B", "70B", "405B"},
            {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"}),
       text("model.tokenizer", kCurve, TITAN_FIELD(model.tokenizer),
@@ -56,8 +63,9 @@ std::vector<Key> own_keys() {
              "token ids; the byte tokenizer uses 256; unset: the loaded checkpoint's, else the flavour's"),
       number("model.norm_eps", kCurve, TITAN_FIELD(model.norm_eps), positive(), "of RMSNorm; unset: the loaded checkpoint's, else the flavour's (1e-5)"),
       number("model.rope_theta", kCurve, TITAN_FIELD(model.rope_theta), positive(), "base of RoPE; unset: the loaded checkpoint's, else the flavour's (500000)"),
-      text("model.rope_scaling", kCurve, TITAN_FIELD(model.rope_scaling),
-           "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do (\"llama3:8:1:4:8192\"); unset: the loaded checkpoint's, else as it is"),
+      with_none(text("model.rope_scaling", kCurve, TITAN_FIELD(model.rope_scaling),
+                     "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do, \"none\" leaves it; "
+                     "unset: the loaded checkpoint's, else a given flavour's (\"llama3:8:1:4:8192\"), else \"none\"")),
       flag("model.tied_embeddings", kCurve, TITAN_FIELD(model.tied_embeddings),
            "the head uses the embedding's weight; unset: the loaded checkpoint's, else the flavour's (false)"),
       flag("model.qkv_bias", kCurve, TITAN_FIELD(model.qkv_bias),

@@ -174,7 +174,9 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
   model.rope_theta = dims.rope_theta;
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
+  // The flavour's name alone would scale again.
   if (dims.rope_scaling) model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
+  else if (model.flavor) model.rope_scaling = kPlainRope;
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);

@@ -52,6 +52,25 @@ void open_run_folder(RunState& run) {
   });
 }
 
+// Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
+Status take_model_files(RunState& run) {
+  run.model_files.reset();
+  if (!run.root()) return ckpt::ok_status();
+  std::vector<std::string> notes;
+  std::vector<ckpt::ModelFilePlace> places;
+  if (run.source) {
+    places = run.source->model_files();
+  } else if (run.weights) {
+    places = run.weights->model_files();
+    notes = run.weights->model_file_notes();
+  }
+  ckpt::Fs& fs = run.source ? run.watch : run.fs;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
+  for (const std::string& note : notes) log_warn(note);
+  if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  return ckpt::ok_status();
+}
+
 Status open_start(RunState& run, StartWord& word) {
   const std::string& path = run.start.path;
   if (run.start.mode == StartMode::kTransfer) {
@@ -102,6 +121,7 @@ void choose_start(RunState& run) {
   }
   if (!run.start.path.empty()) log_info("loading " + run.start.path);
   if (status.ok()) status = open_start(run, word);
+  if (status.ok()) status = take_model_files(run);
   check(agree(*run.world.io, status));
 
   // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
@@ -252,6 +272,7 @@ void announce(RunState& run) {
   }
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
+  if (run.model_files) log_info(model_files_line(*run.model_files));
   BannerFacts facts;
   if (run.source) facts.start = "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
   if (run.weights) facts.start = run.start.reason;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/flavor.h"
 
@@ -125,8 +126,9 @@ TEST(ModelConfig, TorchtitansFlavoursScaleRope) {
   const ckpt::Settings flavor{{"model.flavor", "\"debugmodel\""}};
   ModelConfig model = debugmodel();
   EXPECT_TRUE(agree(model, flavor, {.torchtitan = true}).ok());
+  EXPECT_EQ(ckpt::setting(model_settings(model), "model.rope_scaling"), ckpt::toml_string(ckpt::kFlavorRopeScaling));
   model.rope_scaling.reset();
-  EXPECT_TRUE(agree(model, flavor, {}).ok());
+  EXPECT_TRUE(agree(model, flavor, {}).ok()) << "a checkpoint of ours keeps what it says";
   const ckpt::Status refused = agree(model, flavor, {.torchtitan = true});
   EXPECT_EQ(refused.code, Code::kIncompatible);
   EXPECT_EQ(refused.message, "x: model.rope_scaling is not set, the configuration says \"llama3:8:1:4:8192\"");
