@@ -136,7 +136,10 @@ Settings model_settings(const ModelConfig& model) {
 Result<ModelConfig> model_from_settings(const std::string& what, const Settings& settings) {
   ModelConfig model;
   Taker taker(settings);
-  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, true);
+  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, dimension.member != &ModelConfig::head_dim);
+  // As titan-train reads its configuration.
+  if (taker.find("model.head_dim") == nullptr && model.n_heads > 0 && model.dim % model.n_heads == 0) model.head_dim = model.dim / model.n_heads;
+  else taker.take("model.head_dim", model.head_dim, true);
   taker.take("model.norm_eps", model.norm_eps, true);
   taker.take("model.rope_theta", model.rope_theta, true);
   taker.take(kTied, model.tied, false);

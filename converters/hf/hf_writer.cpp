@@ -213,7 +213,10 @@ void HfWriter::note_refusal() {
 // A run's saves have none, and neither have checkpoints that came from elsewhere.
 void HfWriter::note_missing_tokenizer() {
   const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
-  if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
+  if (there) return;
+  const bool generation = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
+  notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") + (generation ? "tokenizer.json and tokenizer_config.json" : "tokenizer.json, tokenizer_config.json and generation_config.json") +
+                   " of the model that this one began from into the folder");
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
