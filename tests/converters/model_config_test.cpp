@@ -70,7 +70,7 @@ TEST(ModelConfig, NamesEveryRowThatIsMissing) {
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().code, Code::kIncompatible);
   EXPECT_EQ(model.status().message,
-            "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim, model.ffn_dim, "
+            "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.ffn_dim, "
             "model.vocab_size, model.norm_eps, model.rope_theta missing");
 }
 

@@ -148,6 +148,18 @@ TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
   EXPECT_EQ(load_ok("validation.enable = true\nvalidation.dataset_path = \"v.txt\"\nvalidation.dataset = \"c4_validation\"").warnings.size(), 1u);
 }
 
+TEST(Loader, EveryKeyThatIsPassedOverStandsInThePageOnTorchtitan) {
+  std::ifstream file(std::string(TITAN_SOURCE_DIR) + "/docs/torchtitan.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  std::size_t count = 0;
+  for (const Key& key : key_table()) {
+    if (!key.pass_over) continue;
+    ++count;
+    EXPECT_THAT(page, HasSubstr("`" + key.name + "`"));
+  }
+  EXPECT_GT(count, 30u);
+}
+
 // Who types a flag wants what it does.
 TEST(Loader, RefusesOnTheCommandLineWhatAFileMayAskFor) {
   for (const char* flag : {"compile.enable=true", "parallelism.tensor_parallel_degree=2", "profiling.enable_profiling=true", "training.dataset=c4_test",
