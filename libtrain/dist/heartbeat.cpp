@@ -146,7 +146,6 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
     silent = state_->silent(options.quiet);
     return !silent.empty();
   });
-  if (silent.empty()) silent = state_->silent(options.quiet);
   std::vector<int> leaving;
   for (std::size_t i = 0; i < state_->peers.size(); ++i) {
     if (static_cast<int>(i) != options.rank && state_->peers[i].leaving) leaving.push_back(static_cast<int>(i));
