@@ -67,20 +67,20 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
     global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) + " x DP degree " + text(batches) +
                   (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) + " ranks of tensor and context parallelism share a batch" : "") + " =)";
   }
-  const std::string micro_from =
+  std::string micro_from =
       given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (batch.global % batch.micro != 0)
     return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
                          text(batch.micro) + " (" + micro_from + ")")
         .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
+  if (batch.global / batch.micro < dp && batch.global >= dp)
+    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) + " makes the same batch of smaller parts)";
   batch.count = batch.global / batch.micro;
   if (batch.count < dp)
     return ckpt::invalid("M = " + text(batch.count) + " micro-batches per step (" + global_from + " " + text(batch.global) +
                          " / micro-batch size " + text(batch.micro) + ") are fewer than the " + text(dp) +
                          " data-parallel ranks; each rank needs at least one")
-        .with_hint("use at most " + text(batch.count) + " data-parallel ranks, " +
-                   (batch.global >= dp ? "--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) + " (the same batch in smaller parts)"
-                                       : "a smaller " + micro_from) +
+        .with_hint("use at most " + text(batch.count) + " data-parallel ranks, a smaller " + micro_from +
                    ", or --training.global_batch_size=" + text(batch.micro * dp));
   return batch;
 }

@@ -30,7 +30,7 @@ TEST(MakeRunPlan, TheBatchIsTorchtitansWhereItsRanksWouldShareOne) {
   EXPECT_EQ(planned("[debug]\nseed = 1", 1)->warnings.size(), 0u);
   const auto small = planned("", 16);
   EXPECT_EQ(small.status().code, ckpt::Code::kInvalid);
-  EXPECT_THAT(small.status().message, testing::HasSubstr("M = 2 micro-batches"));
+  EXPECT_THAT(small.status().message, testing::HasSubstr("2 micro-batches per step"));
   const auto cut = make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = 8\nparallelism.pipeline_parallel_microbatch_size = 1", {"--model.flavor=debugmodel"}).config, 16);
   ASSERT_TRUE(cut.ok()) << cut.status().to_string();
   EXPECT_EQ(cut->batch.global, 16);
@@ -246,7 +246,7 @@ TEST(RunPlan, BadBatchesNameTheValues) {
       {"training.global_batch_size=16", 3,
        "M = 2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
        "ranks; each rank needs at least one",
-       "use at most 2 data-parallel ranks, --parallelism.pipeline_parallel_microbatch_size=4 (the same batch in smaller parts), or --training.global_batch_size=24"},
+       "use at most 2 data-parallel ranks, a smaller training.local_batch_size (--parallelism.pipeline_parallel_microbatch_size=4 makes the same batch of smaller parts), or --training.global_batch_size=24"},
   };
   for (const ErrorCase& c : cases) {
     const Result<RunPlan> made = plan(c.settings, c.world);
