@@ -23,7 +23,10 @@ Key number(const char* name, KeyClass cls, Slot (*slot)(Config&), Range range, c
 /// A key of which some values come later.
 Key text(const char* name, KeyClass cls, Slot (*slot)(Config&), const char* doc, std::vector<std::string> choices = {},
          std::vector<std::string> later = {}, const char* hint = "", bool (*pass_over)(Config&, const Value&) = nullptr, const char* instead = "") {
-  return {name, cls, slot, doc, {}, std::move(choices), std::move(later), {}, false, hint, pass_over, instead};
+  Key key{name, cls, slot, doc, {}, std::move(choices), std::move(later), {}, false, hint};
+  key.pass_over = pass_over;
+  key.instead = instead;
+  return key;
 }
 
 // Of torchtitan's files: values that may be passed over (Key::pass_over).
