@@ -130,7 +130,7 @@ Status HfWriter::check_parameters() {
     const auto index = by_name.find(expected.name);
     if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
-      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says").with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
   }
   return ckpt::ok_status();
 }

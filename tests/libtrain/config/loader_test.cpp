@@ -206,7 +206,7 @@ TEST(Loader, NamesAllUnknownKeysAtOnce) {
   ASSERT_EQ(status.causes.size(), 3u);
   EXPECT_EQ(status.causes[0], "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)");
   EXPECT_EQ(status.causes[1], "run.toml:5:1: unknown key 'modle.dim' (did you mean 'model.dim'?)");
-  EXPECT_EQ(status.causes[2], "run.toml:7:19: not supported yet: debug.batch_invariant = true");
+  EXPECT_EQ(status.causes[2], "run.toml:7:19: not supported yet: debug.batch_invariant = true; leave it out");
 }
 
 TEST(Loader, AcceptsTorchtitansKeysThatAskForNothingWeLack) {
