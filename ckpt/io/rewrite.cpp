@@ -45,13 +45,15 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
   return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
 }
 
+Status check_unpinned(Fs& fs, const std::string& dst) {
+  if (!is_pinned(fs, dst)) return ok_status();
+  return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
+}
+
 Status check_replaceable(Fs& fs, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
   TITAN_RETURN_IF_ERROR(replaceable ? replaceable(fs, dst) : check_checkpoint(fs, dst));
   if (!force) return invalid(dst + " exists").with_hint("choose another name, or replace this checkpoint with --force");
-  const auto pin = fs.stat(join_path(dst, ".keep"));
-  if (pin.ok() || pin.status().code != Code::kNotFound)
-    return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
-  return ok_status();
+  return check_unpinned(fs, dst);
 }
 
 /// A folder named step-%08d holds that step: readers of a run take every other for damaged.
@@ -163,6 +165,8 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
+      // The work takes its time, in which somebody may have pinned DST.
+      TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;

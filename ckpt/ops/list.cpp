@@ -35,6 +35,7 @@ ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   step.full = entry.full;
   step.pinned = entry.pinned;
   step.link = entry.link;
+  step.moved_aside = entry.moved_aside;
   step.resume = &entry == choice.entry;
   if (!step.resume) step.reason = why_not(entry, choice);
   step.bytes = tree_bytes(fs, entry.path);

@@ -112,6 +112,7 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
   if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
+  if (choice.entry->moved_aside) decision.notes.push_back(choice.entry->path + " was moved aside by an interrupted tool; a start puts it back first");
   decision.manifest = choice.entry->manifest;
   decision.may_fall_back = true;
   return decision;
@@ -228,7 +229,9 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSte
 /// checkpoint.load_step: a step of this run.
 Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const auto step = static_cast<std::uint64_t>(request.load_step);
-  const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
+  const std::vector<ckpt::StepEntry>& steps = own.names().steps;
+  const auto found = std::ranges::find(steps, step, &ckpt::StepEntry::step);
+  const std::string path = found != steps.end() ? found->path : ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
   if (!fs.stat(path).ok())
     return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " + request.checkpoint_dir + " (there are: " + own.list() + ")");
   if (!request.init_from.empty()) {
