@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "ckpt/base/size_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/destination.h"
@@ -214,7 +215,7 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent));
   const std::uint64_t needed = bytes + bytes / 20;
   if (available >= needed) return ok_status();
-  return failed("disk full: " + impl_->names.dst + " needs about " + std::to_string(needed) + " bytes, " + std::to_string(available) + " are free")
+  return failed("disk full: " + impl_->names.dst + " needs about " + size_text(needed) + ", " + size_text(available) + " are free")
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 

@@ -81,7 +81,7 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
                  step.mesh ? mesh_text(*step.mesh) : "?",
                  state_cell(step),
                  {step.id ? step.id->hex().substr(0, 12) : "?", Role::kDim},
-                 remarks(step)});
+                 {remarks(step), step.reason == "older" ? Role::kDim : Role::kPlain}});
       total += step.bytes;
     }
     const std::size_t count = report.steps.size();

@@ -1,6 +1,7 @@
 #include "libtrain/start/decide.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
@@ -309,6 +310,9 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.only_new = resume == "never";
   request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval), static_cast<std::uint64_t>(config.training.steps),
                    static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)), config.checkpoint.enable_first_step_checkpoint};
+  if (config.debug.stop_at_step && !config.checkpoint.enable)
+    return ckpt::invalid("debug.stop_at_step = " + std::to_string(*config.debug.stop_at_step) + " saves a step, but checkpoint.enable = false")
+        .with_hint("leave one of them out");
   request.required = resume == "required";
   if (request.required) request.resume = "auto";
   const bool named = resume != "auto" && resume != "never" && resume != "required";
@@ -344,7 +348,10 @@ bool SavePlan::publishes(std::uint64_t step) const {
 }
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
-  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, ckpt::list_steps(fs, request.checkpoint_dir));
+  auto listed = ckpt::list_steps(fs, request.checkpoint_dir);
+  if (listed.status().error == ENOTDIR)
+    return listed.status().wrapped("there can be no steps in " + request.checkpoint_dir + ": a file is in the way").with_hint("choose another job.dump_folder");
+  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, std::move(listed));
   OwnSteps own(fs, std::move(names), request, damaged);
 
   if (request.only_new && !own.names().steps.empty())

@@ -89,6 +89,19 @@ TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
   }
 }
 
+TEST(DecideStart, AStopThatCouldNotSaveIsRefusedBeforeAnythingStarts) {
+  Config config;
+  config.debug.stop_at_step = 4;
+  EXPECT_TRUE(start_request(config, "auto").ok());
+  config.checkpoint.enable = false;
+  const ckpt::Status refused = start_request(config, "auto").status();
+  EXPECT_EQ(refused.code, ckpt::Code::kInvalid);
+  EXPECT_EQ(refused.message, "debug.stop_at_step = 4 saves a step, but checkpoint.enable = false");
+  EXPECT_FALSE(refused.hint.empty());
+  config.debug.stop_at_step.reset();
+  EXPECT_TRUE(start_request(config, "auto").ok());
+}
+
 TEST(DecideStart, AnotherRunsCheckpointStartsThisRunAndIsItsOrigin) {
   Folders f;
   const std::string id = f.save(kOther, 40);
