@@ -130,7 +130,7 @@ Status HfWriter::check_parameters() {
     const auto index = by_name.find(expected.name);
     if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
-      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says").with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
   }
   return ckpt::ok_status();
 }
@@ -221,7 +221,10 @@ void HfWriter::note_missing_tokenizer() {
   if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
     notes_.push_back("the run trained on bytes (training.dataset = \"text\"); "
                      "the tokenizer files are those of the model that it began from, and have other ids");
-  if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
+  if (there) return;
+  const bool generation = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
+  notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") + (generation ? "tokenizer.json and tokenizer_config.json" : "tokenizer.json, tokenizer_config.json and generation_config.json") +
+                   " of the model that this one began from into the folder");
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {

@@ -66,7 +66,8 @@ bool generally_harmless(const Value& value) {
 
 Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
   Status status = ckpt::unsupported("not supported yet: " + (name.empty() ? key.name : std::string(name)) + " = " + to_toml(value));
-  return key.hint.empty() ? status : status.with_hint(key.hint);
+  if (!key.hint.empty()) return status.with_hint(key.hint);
+  return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
 
 Status wrong(const Key& key, const Value& value) {

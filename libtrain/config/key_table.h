@@ -54,6 +54,10 @@ struct Key {
   bool any_harmless = false;           ///< without slot: every value is accepted, since what it tunes is off
   std::string hint;                    ///< added where a value is not supported
   bool none_is_value = false;          ///< of an optional: "none" is kept, and differs from unset
+  /// Of another program's file: whether a value that is not supported may be passed over with a warning, because in this configuration it
+  /// shapes neither the curve nor what can be resumed; it notes there what others must know of it. Null: such a value is refused.
+  bool (*pass_over)(Config&, const Value&) = nullptr;
+  std::string instead;                 ///< what is done instead of a value that is passed over, for the warning
 };
 
 /// Another name that torchtitan gave or gives to a key, with the same meaning.

@@ -133,6 +133,21 @@ void choose_start(RunState& run) {
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
 }
 
+// Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first reader meets a second one
+// confirms, as after a load.
+void prove_last_step(RunState& run) {
+  const Status first = agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.path) : ckpt::ok_status());
+  if (first.code == ckpt::Code::kCorrupt) {
+    Status second;
+    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.path);
+    if (second.code == ckpt::Code::kCorrupt) second = ckpt::ok_status();
+    else if (run.world.rank == 1 % run.world.size && second.ok())
+      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again").with_hint("start again; if it comes back, look at the memory of rank 0's host");
+    check(agree(*run.world.io, second));
+  }
+  check(first);
+}
+
 void prepare_state(RunState& run) {
   const bool resumed = run.source != nullptr;
   // What one rank alone refuses, since its configuration is another, all must hear of.
@@ -349,7 +364,10 @@ StartOutcome start_run(RunState& run) {
     run.start = {};
     try {
       choose_start(run);
-      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
+      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) {
+        prove_last_step(run);
+        return StartOutcome::kComplete;
+      }
       prepare_state(run);
       check_store(run);
       load_or_init(run);

@@ -126,5 +126,22 @@ TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   EXPECT_TRUE(says(convert("/bare", "/without", {.to = "hf"})));
 }
 
+// A note asks for what is missing, and not for what it has just written.
+TEST_F(HfCompanions, AnExportAsksForNoFileThatItWrites) {
+  ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());
+  const auto asks = [&](const char* from, const char* to) {
+    std::string text;
+    for (const std::string& note : convert(from, to, {.to = "hf"}).notes)
+      if (note.starts_with("no tokenizer files")) text = note;
+    return text;
+  };
+  convert("/hf", "/bare", {});
+  EXPECT_NE(asks("/bare", "/first").find("generation_config.json"), std::string::npos);
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/generation_config.json", "{}").ok());
+  convert("/hf", "/some", {});
+  EXPECT_EQ(asks("/some", "/second").find("generation_config.json"), std::string::npos);
+  EXPECT_NE(asks("/some", "/third").find("tokenizer.json"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace titan::convert

@@ -26,6 +26,24 @@ Result<RunPlan> plan(const std::string& settings, std::uint32_t world, std::int6
   return make_run_plan(load_ok("", split(settings)).config, world, stored);
 }
 
+/// torchtitan's tensor and context parallel ranks share one batch, so that a file of it makes the batch that it makes there.
+TEST(MakeRunPlan, TheBatchIsTorchtitansWhereItsRanksWouldShareOne) {
+  const auto planned = [](const std::string& more, std::uint32_t world) {
+    return make_run_plan(load_ok("[parallelism]\ntensor_parallel_degree = 4\ncontext_parallel_degree = 2\n[training]\nlocal_batch_size = 8\n" + more, {"--model.flavor=debugmodel"}).config, world);
+  };
+  EXPECT_EQ(planned("", 1)->batch.global, 8);
+  EXPECT_EQ(planned("[debug]\nseed = 1", 1)->warnings.size(), 0u);
+  const auto small = planned("", 16);
+  EXPECT_EQ(small.status().code, ckpt::Code::kInvalid);
+  EXPECT_THAT(small.status().message, testing::HasSubstr("2 micro-batches per step"));
+  const auto cut = make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = 8\nparallelism.pipeline_parallel_microbatch_size = 1", {"--model.flavor=debugmodel"}).config, 16);
+  ASSERT_TRUE(cut.ok()) << cut.status().to_string();
+  EXPECT_EQ(cut->batch.global, 16);
+  EXPECT_THAT(cut->warnings, testing::Contains(testing::HasSubstr("training.global_batch_size is 16 sequences")));
+  // Degrees that are given are those of ranks with a batch of their own, there as here.
+  EXPECT_EQ(make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\nparallelism.data_parallel_shard_degree = 4\ntraining.local_batch_size = 2", {"--model.flavor=debugmodel"}).config, 4)->batch.global, 8);
+}
+
 ModelDims dims_of(const std::string& settings) {
   const Result<RunPlan> made = plan(settings, 1);
   EXPECT_TRUE(made.ok()) << made.status().to_string();
@@ -262,7 +280,7 @@ TEST(RunPlan, BadBatchesNameTheValues) {
       {"training.global_batch_size=16", 3,
        "2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
        "ranks; each rank needs at least one",
-       "use at most 2 data-parallel ranks, a smaller training.local_batch_size, or --training.global_batch_size=24"},
+       "use at most 2 data-parallel ranks, a smaller training.local_batch_size (--parallelism.pipeline_parallel_microbatch_size=4 makes the same batch of smaller parts), or --training.global_batch_size=24"},
   };
   for (const ErrorCase& c : cases) {
     const Result<RunPlan> made = plan(c.settings, c.world);
