@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
 #include "cli/ui/json_out.h"
@@ -12,6 +13,12 @@
 namespace titan::ui {
 
 namespace {
+
+// Who may not do something needs to know where to look; whoever knows better has given a hint.
+std::string hint_of(const ckpt::Status& status) {
+  if (!status.hint.empty() || status.error != EACCES) return status.hint;
+  return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
+}
 
 /// Lines to paste stand below a hint, each after "\n    ".
 std::string hint_lines(const std::string& hint) {
@@ -29,7 +36,7 @@ std::string hint_lines(const std::string& hint) {
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(status.hint) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
   return text;
 }
 
@@ -43,7 +50,7 @@ std::string error_json(const ckpt::Status& status) {
   json.begin_array("causes");
   for (const std::string& cause : status.causes) json.text(cause);
   json.end_array();
-  json.text("hint", status.hint);
+  json.text("hint", hint_of(status));
   json.end_object();
   return json.line();
 }

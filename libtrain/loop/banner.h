@@ -9,7 +9,7 @@
 namespace titan::train {
 
 struct BannerFacts {
-  std::string start;             ///< the resume decision with its reason
+  std::string start;             ///< the resume decision with its reason; empty: a new run from nothing
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;

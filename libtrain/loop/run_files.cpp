@@ -29,7 +29,9 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& con
 }
 
 Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
-  TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", config_toml(config)));
+  Config lasting = config;
+  lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
+  TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", config_toml(lasting)));
   TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
   EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);

@@ -11,7 +11,9 @@
 #include "libtrain/config/writer.h"
 #include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/launch/cores.h"
 #include "libtrain/start/read_errors.h"
+#include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
@@ -173,6 +175,15 @@ void load_or_init(RunState& run) {
   run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
+// A disk that cannot take the saves to come is better known now than at the save that fails.
+void check_store(RunState& run) {
+  run.on_root([&]() -> Status {
+    const SpaceVerdict space = look_at_space(run.fs, run.config, run.plan, run.start.step);
+    if (!space.warning.empty()) log_warn(space.warning);
+    return space.refused;
+  });
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved again.
@@ -213,7 +224,7 @@ void begin_attempt(RunState& run) {
       attempt.notes.push_back("not bitwise: " + difference);
       if (run.root()) log_warn("not bitwise: " + difference);
     } else if (run.root() && run.continuation.changes.empty() && run.continuation.changed.empty()) {
-      log_info("same class: bitwise continuation");
+      log_info("same machine class and settings: continues bit for bit");
     }
   }
   run.state.environment = std::move(environment);
@@ -225,6 +236,9 @@ void announce(RunState& run) {
   if (!run.root()) return;
   for (const std::string& warning : run.plan.warnings) log_warn(warning);
   for (const std::string& warning : run.dataset->warnings()) log_warn(warning);
+  const LaunchEnv& env = run.options.env;
+  if (env.source != "titan")  // our launcher has said it
+    if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world)); !line.empty()) log_warn(line);
   for (const std::string& line : change_lines(run.continuation.changes)) log_warn("changed: " + line);
   if (!run.continuation.policy.empty())
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
@@ -239,7 +253,8 @@ void announce(RunState& run) {
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
   BannerFacts facts;
-  facts.start = (run.source ? "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " : "") + run.start.reason;
+  if (run.source) facts.start = "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
+  if (run.weights) facts.start = run.start.reason;
   facts.run_dir = run.config.job.dump_folder;
   facts.first_step = run.start.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
@@ -315,7 +330,9 @@ StartOutcome start_run(RunState& run) {
       choose_start(run);
       if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
       prepare_state(run);
+      check_store(run);
       load_or_init(run);
+      if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {

@@ -24,7 +24,7 @@ Logger make_logger(int rank, const std::string& run_dir) {
   auto logger = std::make_shared<spdlog::logger>("titan", console);
   std::string file_error;
   if (!run_dir.empty()) {
-    const std::string path = run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
+    const std::string path = rank_log(rank, run_dir);
     try {
       auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);  // appends, makes the folder
       file->set_level(spdlog::level::debug);
@@ -34,7 +34,7 @@ Logger make_logger(int rank, const std::string& run_dir) {
     }
   }
   logger->set_level(spdlog::level::debug);
-  logger->flush_on(spdlog::level::warn);
+  logger->flush_on(spdlog::level::debug);  // lines are few, and a rank may be killed at any time
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %L r" + std::to_string(rank) + " %v",
                                                                     spdlog::pattern_time_type::utc));
   if (!file_error.empty()) logger->warn(spdlog::string_view_t(file_error));
@@ -61,6 +61,10 @@ void init_log(int rank, const std::string& run_dir) {
   const std::lock_guard<std::mutex> lock(g_mutex);
   if (g_logger) g_logger->flush();
   g_logger = std::move(fresh);
+}
+
+std::string rank_log(int rank, const std::string& run_dir) {
+  return run_dir.empty() ? "" : run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
 }
 
 void log_debug(const std::string& message) { log(spdlog::level::debug, message); }

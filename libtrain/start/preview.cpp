@@ -41,14 +41,15 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 
 /// Where the dataset as configured begins. A complete run does without one: the checkpoint's stands for it.
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
-  const auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
+  auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && preview.decision.mode != StartMode::kResume) return doubt;
     if (!doubt.ok()) preview.warnings.push_back(doubt.message);
     preview.validation_samples = (*dataset)->validation_samples();
     preview.warnings.insert(preview.warnings.end(), (*dataset)->warnings().begin(), (*dataset)->warnings().end());
-    return (*dataset)->origin();
+    preview.dataset = std::move(*dataset);
+    return preview.dataset->origin();
   }
   if (!preview.complete) return dataset.status();
   preview.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);
@@ -130,6 +131,19 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
     }
   }
   return loaded;
+}
+
+bool is_at_stop(const Config& config, const StartDecision& start) {
+  const auto& stop_at = config.debug.stop_at_step;
+  return start.mode == StartMode::kResume && stop_at && start.step >= static_cast<std::uint64_t>(*stop_at) &&
+         start.step < static_cast<std::uint64_t>(config.training.steps);
+}
+
+std::string complete_line(const Config& config, const StartDecision& start) {
+  const std::string what = "nothing to do, complete: " + start.path + " is ";
+  if (!is_at_stop(config, start)) return what + "at training.steps = " + std::to_string(start.step);
+  const auto stop_at = static_cast<std::uint64_t>(*config.debug.stop_at_step);
+  return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
 }
 
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,

@@ -1,6 +1,7 @@
 #pragma once
 // What a start would do, found out without ranks, tensors or a single write: for `titan-train plan`, and for the launcher, which
 // refuses what every rank would refuse. A rank's own start uses the same parts.
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "libtrain/start/init_map.h"
 
 namespace titan::train {
+
+class Dataset;
 
 struct StartInputs {
   const LoadedConfig& loaded;
@@ -31,6 +34,7 @@ struct StartPreview {
   std::vector<std::string> warnings;
   ckpt::LrSchedule lr;                 ///< in force from decision.step + 1 on
   ckpt::DataPosition data;             ///< where the first step begins
+  std::shared_ptr<Dataset> dataset;    ///< as configured, at its own beginning; null where a complete run does without
   std::uint64_t validation_samples = 0;
   std::optional<std::uint64_t> seed;   ///< nothing: drawn at the start
   bool complete = false;               ///< the checkpoint is at training.steps: nothing would be trained
@@ -48,6 +52,11 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
 
 /// kIncompatible when the checkpoint is beyond training.steps.
 Status check_steps(const Config& config, std::uint64_t checkpoint_step);
+
+/// True where a start finds itself at or past debug.stop_at_step: it has nothing to do, and another one would not either.
+bool is_at_stop(const Config& config, const StartDecision& start);
+/// "nothing to do, complete: RUN/checkpoint/step-00000200 is at training.steps = 200", or at debug.stop_at_step.
+std::string complete_line(const Config& config, const StartDecision& start);
 
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);
