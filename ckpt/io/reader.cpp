@@ -34,7 +34,7 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   }
   if (info->type != FileType::kFile) return corrupt("member " + path + " is not a regular file");
   if (info->size != file.bytes)
-    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
+    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes) + (info->size < file.bytes ? " (damaged: cut off)" : " (damaged: too long)"));
   return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
 }
 

@@ -153,12 +153,17 @@ void data(JsonOut& json, const PlanReport& report) {
   json.text("kind", d.kind);
   json.count("files", d.files);
   json.count("bytes", d.bytes);
+  json.begin_array("names");
+  for (const ckpt::DataFile& file : report.start->data.files) json.text(file.name);
+  json.end_array();
+  json.text("note", report.start->continuation.same_data);
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.count("held_back", d.held_back);
   json.count("first_sample", d.first_sample);
   json.count("end_sample", d.end_sample);
   json.real("first_epoch", d.first_epoch);
   json.real("end_epoch", d.end_epoch);
+  json.count("ids_checked", report.scan.checked);
   json.end_object();
 }
 
@@ -171,6 +176,16 @@ void saves(JsonOut& json, const Forecast& f) {
   json.count("interval", f.saves.interval);
   json.count("kept", f.saves.kept);
   json.count("most_at_once", f.saves.peak_count);
+  json.end_object();
+}
+
+void time(JsonOut& json, const PlanReport& report) {
+  const train::SpeedGuess& speed = report.speed;
+  if (speed.seconds_per_step <= 0) return json.null("time");
+  json.begin_object("time");
+  json.real("seconds_per_step", speed.seconds_per_step);
+  json.count("median_of", speed.steps);
+  json.count("attempt", speed.attempt);
   json.end_object();
 }
 
@@ -207,6 +222,7 @@ std::string plan_json(const PlanReport& report) {
   curve(json, "curve", report.lr.phases, steps);
   continuation(json, report, steps);
   saves(json, f);
+  time(json, report);
   lines(json, "warnings", f.warnings);
   refusal(json, report.refused);
   json.end_object();

@@ -2,16 +2,41 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
 #include "cli/ui/json_out.h"
 #include "cli/ui/output.h"
 #include "cli/ui/text.h"
 
 namespace titan::ui {
 
+namespace {
+
+// Who may not do something needs to know where to look; whoever knows better has given a hint.
+std::string hint_of(const ckpt::Status& status) {
+  if (!status.hint.empty() || status.error != EACCES) return status.hint;
+  return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
+}
+
+/// Lines to paste stand below a hint, each after "\n    ".
+std::string hint_lines(const std::string& hint) {
+  constexpr std::string_view kBreak = "\n    ";
+  std::string text;
+  for (std::size_t at = 0, end; at <= hint.size(); at = end + kBreak.size()) {
+    end = std::min(hint.find(kBreak, at), hint.size());
+    text += (at == 0 ? "" : "\n    ") + escape(hint.substr(at, end - at));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(status.hint) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
   return text;
 }
 
@@ -25,7 +50,7 @@ std::string error_json(const ckpt::Status& status) {
   json.begin_array("causes");
   for (const std::string& cause : status.causes) json.text(cause);
   json.end_array();
-  json.text("hint", status.hint);
+  json.text("hint", hint_of(status));
   json.end_object();
   return json.line();
 }

@@ -107,6 +107,21 @@ Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settin
   return loaded;
 }
 
+bool asks_for_model(const LoadedConfig& loaded) {
+  return given(loaded, kFlavor) || (given(loaded, "model.dim") && given(loaded, "model.n_layers"));
+}
+
+Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir) {
+  if (asks_for_model(loaded)) return ckpt::ok_status();
+  return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir + " that would bring one")
+      .with_hint("say which:"
+                 "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
+                 "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
+                 "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
+                 "\n    --resume PATH                              a checkpoint to go on with"
+                 "\n    --job.dump_folder=RUN                      the folder of a run that has checkpoints");
+}
+
 std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows) {
   std::vector<std::string> missing;
   if (given(loaded, kFlavor) || says_all(rows)) return missing;

@@ -6,12 +6,14 @@
 
 #include "ckpt/io/second_look.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/same_files.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/launch/cores.h"
 #include "libtrain/start/read_errors.h"
+#include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
@@ -68,7 +70,7 @@ Status open_start(RunState& run, StartWord& word) {
     run.start.step = run.state.step;
   }
   run.start.manifest.reset();
-  return ckpt::ok_status();
+  return run.start.mode == StartMode::kFresh ? check_model_asked(run.options.loaded, run.checkpoint_dir) : ckpt::ok_status();
 }
 
 // Rank 0 decides, and looks at files; the others take its word, the manifest included.
@@ -119,7 +121,9 @@ void prepare_state(RunState& run) {
   check(agree(*run.world.io, plan.status()));
   run.plan = std::move(*plan);
   auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
-  check(agree(*run.world.io, opened.status()));
+  const Status doubt = opened.ok() ? (*opened)->doubt() : opened.status();
+  check(agree(*run.world.io, resumed ? opened.status() : doubt));
+  if (resumed && run.root() && !doubt.ok()) log_warn(doubt.message);
   run.dataset = std::move(*opened);
 
   // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
@@ -171,6 +175,15 @@ void load_or_init(RunState& run) {
   run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
+// A disk that cannot take the saves to come is better known now than at the save that fails.
+void check_store(RunState& run) {
+  run.on_root([&]() -> Status {
+    const SpaceVerdict space = look_at_space(run.fs, run.config, run.plan, run.start.step);
+    if (!space.warning.empty()) log_warn(space.warning);
+    return space.refused;
+  });
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved again.
@@ -204,6 +217,7 @@ void begin_attempt(RunState& run) {
   attempt.environment = class_line(run.plan, environment);
   attempt.policy = run.continuation.policy;
   attempt.changed = run.continuation.changed;
+  if (!run.continuation.same_data.empty()) attempt.notes.push_back(run.continuation.same_data);
   if (run.source != nullptr) {
     const std::string difference = environment_difference(run.state.environment, environment);
     if (!difference.empty()) {
@@ -221,6 +235,7 @@ void begin_attempt(RunState& run) {
 void announce(RunState& run) {
   if (!run.root()) return;
   for (const std::string& warning : run.plan.warnings) log_warn(warning);
+  for (const std::string& warning : run.dataset->warnings()) log_warn(warning);
   const LaunchEnv& env = run.options.env;
   if (env.source != "titan")  // our launcher has said it
     if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world)); !line.empty()) log_warn(line);
@@ -229,6 +244,7 @@ void announce(RunState& run) {
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
       if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
+  if (!run.continuation.same_data.empty()) log_info(run.continuation.same_data);
   if (const std::string line = model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
   if (run.source) {
     const std::string line = no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
@@ -243,7 +259,8 @@ void announce(RunState& run) {
   facts.first_step = run.start.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
   facts.environment = run.state.environment;
-  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file, " : " files, ") + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
+  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
+               std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
@@ -313,6 +330,7 @@ StartOutcome start_run(RunState& run) {
       choose_start(run);
       if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
       prepare_state(run);
+      check_store(run);
       load_or_init(run);
       if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;

@@ -41,10 +41,15 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 
 /// Where the dataset as configured begins. A complete run does without one: the checkpoint's stands for it.
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
-  const auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
+  auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
+    const Status& doubt = (*dataset)->doubt();
+    if (!doubt.ok() && preview.decision.mode != StartMode::kResume) return doubt;
+    if (!doubt.ok()) preview.warnings.push_back(doubt.message);
     preview.validation_samples = (*dataset)->validation_samples();
-    return (*dataset)->origin();
+    preview.warnings.insert(preview.warnings.end(), (*dataset)->warnings().begin(), (*dataset)->warnings().end());
+    preview.dataset = std::move(*dataset);
+    return preview.dataset->origin();
   }
   if (!preview.complete) return dataset.status();
   preview.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);
@@ -207,6 +212,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   }
   preview.warnings.insert(preview.warnings.end(), preview.decision.notes.begin(), preview.decision.notes.end());
   if (preview.decision.mode == StartMode::kFresh) {
+    TITAN_RETURN_IF_ERROR(check_model_asked(inputs.loaded, request.checkpoint_dir));
     TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
   } else if (preview.decision.mode == StartMode::kTransfer) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));

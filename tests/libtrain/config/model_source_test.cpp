@@ -69,6 +69,18 @@ TEST(ModelSource, KeysThatAConfigurationNoLongerGivesAreNamedWithBothValues) {
   EXPECT_EQ(line(some, {}), "");
 }
 
+TEST(ModelSource, AFlavourOrWidthAndDepthAskForAModel) {
+  for (const char* toml : {"", "[model]\nn_layers = 7\n", "[model]\ndim = 64\nvocab_size = 256\n"}) {
+    EXPECT_FALSE(asks_for_model(load_ok(toml))) << toml;
+    const Status status = check_model_asked(load_ok(toml), "run/checkpoint");
+    EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+    EXPECT_THAT(status.message, HasSubstr("no checkpoint in run/checkpoint"));
+    for (const char* way : {"--model.flavor=", "--model.dim=", "--init-from", "--resume", "--job.dump_folder="}) EXPECT_THAT(status.hint, HasSubstr(way));
+  }
+  for (const char* toml : {"[model]\nflavor = \"debugmodel\"\n", "[model]\ndim = 64\nn_layers = 2\n"}) EXPECT_TRUE(check_model_asked(load_ok(toml), "x").ok()) << toml;
+  EXPECT_TRUE(asks_for_model(load_ok("[model]\ndim = 64\n", {"--model.n_layers=2"})));
+}
+
 TEST(ModelSource, GivenKeysStayAndAFlavourGivesAll) {
   const auto filled = with_model_of(from_weights("[model]\nn_layers = 7\n", {"--model.rope_scaling=none"}), rows_of(kOdd), "x");
   ASSERT_TRUE(filled.ok());
