@@ -45,11 +45,10 @@ std::string value_of(const ckpt::Settings& settings, const std::string& key) {
   return "n/a";
 }
 
-}  // namespace
-
-std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
-  std::string text = counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches") + " of " + std::to_string(plan.batch.micro) + " x " +
-                     std::to_string(plan.batch.seq_len) + " tokens, compute " + (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
+// `count` says how many micro-batches there are: in the checkpoint "M 4", for people "4 micro-batches".
+std::string class_text(const RunPlan& plan, const ckpt::Settings& environment, const std::string& count) {
+  std::string text = "micro-batch " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) + " tokens, " + count + ", compute " +
+                     (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
   for (const auto& [key, value] : environment) text += ", " + key + " " + value;
   return text;
 }
@@ -85,7 +84,8 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " + value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));
-  lines.push_back("bit-for-bit with: " + class_line(plan, facts.environment));
+  lines.push_back("bit-for-bit with: " +
+                  class_text(plan, facts.environment, counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches")));
   const std::string steps = "steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step);
   if (facts.start.empty()) lines.push_back("start: new run in " + facts.run_dir + ": " + steps);
   else lines.push_back("start: " + facts.start + "; " + steps + ", run folder " + facts.run_dir);
