@@ -53,6 +53,10 @@ std::string class_text(const RunPlan& plan, const ckpt::Settings& environment, c
   return text;
 }
 
+}  // namespace
+
+std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) { return class_text(plan, environment, "M " + std::to_string(plan.batch.count)); }
+
 double flops_per_token(const RunPlan& plan) {
   std::uint64_t total = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
