@@ -129,7 +129,7 @@ bool asks_for_model(const LoadedConfig& loaded) {
 Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir) {
   if (asks_for_model(loaded)) return ckpt::ok_status();
   return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir + " that would bring one")
-      .with_hint("say which:"
+      .with_hint("name it by model.flavor or its size, or say where it is (--init-from, --resume, job.dump_folder):"
                  "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
                  "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
                  "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
