@@ -233,6 +233,13 @@ bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
 std::vector<std::string> CheckpointReader::left_out() const { return foreign() ? impl_->foreign->left_out : std::vector<std::string>{}; }
 
+std::vector<ModelFilePlace> CheckpointReader::model_files() const {
+  return foreign() ? impl_->foreign->model_files : model_files_in(impl_->path, impl_->manifest);
+}
+std::vector<std::string> CheckpointReader::model_file_notes() const {
+  return foreign() ? impl_->foreign->model_file_notes : std::vector<std::string>{};
+}
+
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }
 Manifest CheckpointReader::take_manifest() && { return std::move(impl_->manifest); }

@@ -24,6 +24,8 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.integer("vocab_size", d.vocab_size);
   json.flag("tied_embeddings", d.tied);
   json.flag("qkv_bias", d.qkv_bias);
+  json.real("rope_theta", d.rope_theta);
+  json.text("rope_scaling", d.rope_scaling ? train::rope_scaling_text(*d.rope_scaling) : train::kPlainRope);
   if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");
   json.end_object();

@@ -147,6 +147,8 @@ std::string pipeline(const Forecast& f, const ui::Palette& palette) {
 }
 
 std::string data(const PlanReport& report, const ui::Palette& palette) {
+  if (report.start && !report.start->no_data.ok())
+    return heading(palette, "data") + "  " + escape(report.start->no_data.message) + "; a run needs --training.dataset_path=FILE\n";
   if (!report.data) return "";
   const train::DataForecast& d = *report.data;
   Facts facts;

@@ -79,7 +79,7 @@ void look_further(PlanReport& report, const Ranks& ranks) {
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
-  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
+  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener(), false, true});
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
@@ -133,11 +133,13 @@ int plan_verb(const Arguments& arguments) {
   const auto color = parse_color(arguments.command);
   const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
   if (!color.ok()) return fail(color.status());
-  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  Status refused;
+  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides, &refused);
   if (!loaded.ok()) return fail(loaded.status());
   PlanReport report;
   Status status = make_report(arguments, *loaded, report);
   if (!status.ok()) return fail(status);
+  if (!refused.ok()) report.refused = refused;
   ui::deliver(1, json ? plan_json(report) : plan_text(report, ui::Palette{ui::color_of_process(1, *color)}), &status);
   if (!status.ok()) return fail(status);
   return report.refused.ok() ? 0 : fail(json ? report.refused : in_short(report.refused, report));

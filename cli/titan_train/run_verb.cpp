@@ -175,7 +175,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
+      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener(), true});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
   if (preview->complete) {

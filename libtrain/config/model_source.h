@@ -17,7 +17,7 @@ namespace titan::train {
 ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors, std::optional<std::int64_t> n_heads = {});
 
 /// `loaded` with the checkpoint's values of the model's dimensions, eps, RoPE, tying and biases under every key that neither file nor
-/// flags give. A flavour that was given gives all of them. \error kIncompatible: a row that cannot be read
+/// flags give. A flavour that was given gives all of them but RoPE's scaling, which a checkpoint that says its model keeps. \error kIncompatible: a row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
 /// Whether a configuration says which model it means: by a flavour, or by its width and depth.

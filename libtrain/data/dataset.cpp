@@ -66,7 +66,8 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
   TITAN_RETURN_IF_ERROR(check_positive("training.sample_stride", stride));
   if (!training.dataset_path)
-    return ckpt::invalid("training.dataset_path is not set")
+    return ckpt::invalid(training.corpus.empty() ? "training.dataset_path is not set"
+                                                 : "training.dataset = \"" + training.corpus + "\": the data are not here, and nothing is downloaded")
         .with_hint("add --training.dataset_path=FILE (a file, a folder, or a comma-separated list)");
   TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
   const std::string key = "training.dataset_path";

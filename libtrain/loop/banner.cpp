@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "libtrain/config/value.h"
 #include "libtrain/pipeline/tree.h"
 
 namespace titan::train {
@@ -38,6 +39,11 @@ std::string stage_text(const RunPlan& plan, std::uint32_t stage) {
   return "stage " + std::to_string(stage) + ": " + parts + ", " + grouped(parameters) + " parameters, " + percent(plan.stage_share[stage]) + " of the cost";
 }
 
+std::string rope_text(const ModelDims& dims) {
+  const std::string scaling = dims.rope_scaling ? "scaled by " + rope_scaling_text(*dims.rope_scaling) : "not scaled";
+  return "theta " + toml_float(dims.rope_theta) + ", " + scaling;
+}
+
 std::string value_of(const ckpt::Settings& settings, const std::string& key) {
   for (const auto& [name, value] : settings) {
     if (name == key) return value;
@@ -61,6 +67,16 @@ std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
   return class_text("micro-batch " + micro_batch_size(plan) + ", M " + std::to_string(plan.batch.count), plan, environment);
 }
 
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
+  std::string names;
+  std::uint64_t bytes = 0;
+  for (const ckpt::ModelFile& file : files) {
+    names += (names.empty() ? "" : ", ") + file.member;
+    bytes += file.bytes.size();
+  }
+  return "model files: " + names + " (" + grouped(bytes) + " bytes) came with the weights and go into every checkpoint";
+}
+
 double flops_per_token(const RunPlan& plan) {
   std::uint64_t total = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
@@ -78,6 +94,8 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + counted(plan.mesh.world(), "rank", "ranks") +
                   ", schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) lines.push_back(stage_text(plan, stage));
+
+  lines.push_back("RoPE: " + rope_text(plan.dims));
 
   std::string blocks;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {

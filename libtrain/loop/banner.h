@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/io/model_files.h"
 #include "ckpt/model/schedule.h"
 #include "libtrain/config/run_plan.h"
 
@@ -19,6 +20,9 @@ struct BannerFacts {
 
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& facts);
+
+/// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files);
 
 /// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
 std::string class_line(const RunPlan& plan, const ckpt::Settings& environment);

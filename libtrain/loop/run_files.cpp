@@ -21,7 +21,9 @@ Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& nam
 Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir) {
   std::unique_ptr<RunFiles> files(new RunFiles(fs));
   files->run_dir_ = config.job.dump_folder;
-  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run, ckpt::open_run(fs, files->run_dir_, checkpoint_dir));
+  // A run that saves nothing makes no folder for it.
+  const bool without = !config.checkpoint.enable && fs.stat(checkpoint_dir).status().code == ckpt::Code::kNotFound;
+  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run, ckpt::open_run(fs, files->run_dir_, without ? files->run_dir_ : checkpoint_dir));
   for (const std::string& path : run.restored) log_warn("put back " + path + ", which an interrupted tool had moved aside");
   for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
   files->locks_ = std::move(run.locks);

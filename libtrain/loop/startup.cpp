@@ -52,6 +52,25 @@ void open_run_folder(RunState& run) {
   });
 }
 
+// Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
+Status take_model_files(RunState& run) {
+  run.model_files.reset();
+  if (!run.root()) return ckpt::ok_status();
+  std::vector<std::string> notes;
+  std::vector<ckpt::ModelFilePlace> places;
+  if (run.source) {
+    places = run.source->model_files();
+  } else if (run.weights) {
+    places = run.weights->model_files();
+    notes = run.weights->model_file_notes();
+  }
+  ckpt::Fs& fs = run.source ? run.watch : run.fs;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
+  for (const std::string& note : notes) log_warn(note);
+  if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  return ckpt::ok_status();
+}
+
 Status open_start(RunState& run, StartWord& word) {
   const std::string& path = run.start.path;
   if (run.start.mode == StartMode::kTransfer) {
@@ -102,6 +121,7 @@ void choose_start(RunState& run) {
   }
   if (!run.start.path.empty()) log_info("loading " + run.start.path);
   if (status.ok()) status = open_start(run, word);
+  if (status.ok()) status = take_model_files(run);
   check(agree(*run.world.io, status));
 
   // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
@@ -111,6 +131,21 @@ void choose_start(RunState& run) {
   if (run.start.mode == StartMode::kResume) seed = run.stored.state.seed;
   if (!run.start.origin.empty()) run.state.origin = run.start.origin;
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
+}
+
+// Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first reader meets a second one
+// confirms, as after a load.
+void prove_last_step(RunState& run) {
+  const Status first = agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.path) : ckpt::ok_status());
+  if (first.code == ckpt::Code::kCorrupt) {
+    Status second;
+    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.path);
+    if (second.code == ckpt::Code::kCorrupt) second = ckpt::ok_status();
+    else if (run.world.rank == 1 % run.world.size && second.ok())
+      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again").with_hint("start again; if it comes back, look at the memory of rank 0's host");
+    check(agree(*run.world.io, second));
+  }
+  check(first);
 }
 
 void prepare_state(RunState& run) {
@@ -252,6 +287,7 @@ void announce(RunState& run) {
   }
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
+  if (run.model_files) log_info(model_files_line(*run.model_files));
   BannerFacts facts;
   if (run.source) facts.start = "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
   if (run.weights) facts.start = run.start.reason;
@@ -328,7 +364,10 @@ StartOutcome start_run(RunState& run) {
     run.start = {};
     try {
       choose_start(run);
-      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
+      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) {
+        prove_last_step(run);
+        return StartOutcome::kComplete;
+      }
       prepare_state(run);
       check_store(run);
       load_or_init(run);

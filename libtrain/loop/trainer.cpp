@@ -86,6 +86,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.config = resolved_settings(run_.resolved);
   snap.writer = run_.options.version;
   snap.created = utc_now();
+  snap.model_files = run_.model_files;
   return snap;
 }
 

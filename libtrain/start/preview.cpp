@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libtrain/start/read_errors.h"
+#include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
@@ -69,6 +70,18 @@ Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& 
 }
 
 }  // namespace
+
+Status read_whole(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path));
+  for (const ckpt::Damage& damage : report.damage) {
+    if (damage.unit == "derived") continue;  // loaded by nobody
+    const std::string where = damage.tensor.empty() ? "" : ", leaf " + std::to_string(damage.leaf) + " of " + damage.tensor;
+    return ckpt::corrupt(ckpt::join_path(path, damage.file) + where + ": " + damage.detail);
+  }
+  if (!report.unreadable.empty())
+    return ckpt::failed(ckpt::join_path(path, report.unreadable[0].file) + " cannot be read: " + report.unreadable[0].detail);
+  return ckpt::ok_status();
+}
 
 Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   StoredRun stored;
@@ -197,7 +210,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     if (preview.decision.mode != StartMode::kResume) break;
     ckpt::MediaWatch watch(fs);
     const auto reader = ckpt::CheckpointReader::known(watch, preview.decision.path, *preview.decision.manifest);
-    const Status status = read_resume(reader, inputs, preview);
+    Status status = read_resume(reader, inputs, preview);
+    if (status.ok() && preview.complete && inputs.prove_complete) status = read_whole(fs, preview.decision.path);
     if (status.ok()) break;
     if (status.code == ckpt::Code::kMediaError) {
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, step_to_pass_over(config, request, status, watch.place(),
@@ -217,7 +231,12 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   } else if (preview.decision.mode == StartMode::kTransfer) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
   }
-  TITAN_ASSIGN_OR_RETURN(const ckpt::DataPosition origin, open_data(preview));
+  auto opened = open_data(preview);
+  if (!opened.ok() && inputs.data_elsewhere && !preview.stored && !config.training.corpus.empty() && !config.training.dataset_path) {
+    preview.no_data = opened.status();
+    opened = ckpt::DataPosition{};
+  }
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DataPosition origin, std::move(opened));
   preview.data = origin;
   preview.lr = ckpt::schedule_from(preview.plan.lr);
 

@@ -22,6 +22,8 @@ struct StartInputs {
   std::vector<std::string> allow;      ///< words of --allow
   std::uint32_t world = 1;
   ckpt::WeightOpener open_weights;     ///< for --init-from; empty: checkpoints of this toolkit only
+  bool prove_complete = false;         ///< reads the last step of a complete run whole (read_whole), since no resume will
+  bool data_elsewhere = false;         ///< data that only have a name (training.corpus) are no error before a first step
 };
 
 struct StartPreview {
@@ -34,6 +36,7 @@ struct StartPreview {
   std::vector<std::string> warnings;
   ckpt::LrSchedule lr;                 ///< in force from decision.step + 1 on
   ckpt::DataPosition data;             ///< where the first step begins
+  Status no_data;                      ///< not ok: the data are elsewhere (StartInputs::data_elsewhere), and `data` says nothing
   std::shared_ptr<Dataset> dataset;    ///< as configured, at its own beginning; null where a complete run does without
   std::uint64_t validation_samples = 0;
   std::optional<std::uint64_t> seed;   ///< nothing: drawn at the start
@@ -43,6 +46,9 @@ struct StartPreview {
 
 /// \error what a start meets before it can compare settings: no dataset, no such checkpoint, a mesh that does not fit, ...
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs);
+
+/// Reads every byte that a resume of the checkpoint `path` would load. \error kCorrupt, naming the first damage; kFailed (it cannot be read)
+Status read_whole(ckpt::Fs& fs, const std::string& path);
 
 /// The settings and positions that `reader` holds; components that are absent stay empty.
 Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader);
