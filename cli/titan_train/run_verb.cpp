@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 
@@ -47,23 +48,29 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
 [[noreturn]] void be_rank(const Arguments& arguments, const train::LaunchEnv& env, ui::ColorChoice color) {
-  train::bind_to_launcher();
+  train::install_stop_handlers();
   const auto leave = [&](const Status& status, bool report) {
     if (report) ui::report_error(status, false, color);
     std::_Exit(ckpt::exit_code(status.code));
   };
+  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound, true);
+  const bool speaks = env.rank == 0 || env.own_terminal();
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
-  if (!loaded.ok()) leave(loaded.status(), env.rank == 0);
+  if (!loaded.ok()) leave(loaded.status(), speaks);
   const auto mesh = train::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
-  if (!mesh.ok()) leave(mesh.status(), env.rank == 0);
+  if (!mesh.ok()) leave(mesh.status(), speaks);
 
   train::TrainOptions options;
   options.resume = arguments.command.value("resume").value_or("auto");
   options.allow = allow_words(arguments.command);
   options.open_weights = weight_opener();
   options.threads = threads_of_rank(loaded->config, env, options.resume);
+  // The program that takes this one's place knows nothing of a signal that came before.
+  if (train::stop_requested()) {
+    const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
+    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text), speaks);
+  }
   train::ensure_thread_env(options.threads);
-  train::install_stop_handlers();
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = ui::version_line("titan-train");
@@ -126,10 +133,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!nproc.ok()) return fail(nproc.status());
   const auto env = train::read_launch_env(environment);
   if (!env.ok()) return fail(env.status());
-  if (const Status limits = train::check_process_limits(); !limits.ok()) {
-    if (env->has_value() && (*env)->local_rank != 0) return ckpt::exit_code(limits.code);  // once on each host
-    return fail(limits);
-  }
+  if (const Status limits = train::check_process_limits(); !limits.ok()) return fail(limits);
   if (env->has_value()) {
     if (arguments.command.has("nproc") && *nproc != (*env)->world)
       return fail(ckpt::invalid("--nproc " + std::to_string(*nproc) + ", but the environment says WORLD_SIZE=" + std::to_string((*env)->world))

@@ -1,10 +1,12 @@
 #pragma once
 // What a process does for itself before it becomes a rank.
+#include "ckpt/base/status.h"
 
 namespace titan::train {
 
-/// Call first in a rank's main: ties its life to the launcher's, if it has one; exits with 3 when that is already gone.
-void bind_to_launcher();
+/// Call first in a rank's main, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank of ours dies with it;
+/// one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our launcher is already gone
+ckpt::Status bind_to_launcher();
 
 /// Makes sure that OMP_NUM_THREADS, MKL_NUM_THREADS and MKL_CBWR were set before this process started (their libraries
 /// read them once, at load time): executes the program again, once, with the same arguments where they were not.

@@ -256,14 +256,14 @@ TrainOutcome train(const TrainOptions& options) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
-    outcome.report = error.met == Met::kHere || options.env.rank == 0;
+    outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
   } catch (const CommError& error) {
-    outcome.status = ckpt::failed(error.what());
-    outcome.exit_code = 3;
-    // Every survivor notices; one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
     // Rank 0 that begins with itself met nobody.
     const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
-    outcome.report = options.env.rank == (lost_root ? 1 : 0);
+    outcome.report = options.env.rank == (lost_root ? 1 : 0) || options.env.own_terminal();
   } catch (const std::exception& error) {
     outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
     outcome.exit_code = 3;

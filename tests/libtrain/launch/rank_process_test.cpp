@@ -29,7 +29,7 @@ int be_thread_env() {
 const test::TestRole thread_env_role("thread-env", be_thread_env);
 
 int be_bound() {
-  bind_to_launcher();
+  if (!bind_to_launcher().ok()) return 3;
   std::cout << "bound" << std::endl;
   return 0;
 }

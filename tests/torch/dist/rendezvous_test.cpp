@@ -39,7 +39,7 @@ void operate(World& world, const std::string& operation) {
 }
 
 int be_worker() {
-  bind_to_launcher();
+  if (!bind_to_launcher().ok()) return 3;
   try {
     World world = connect(test::connect_options());
     const std::string operation = std::getenv("TEST_OPERATION");
