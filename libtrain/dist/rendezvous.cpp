@@ -115,17 +115,11 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
   // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
   if (options.env.rank == 0) deadline += kLeast;
   std::vector<int> missing;
-  while (true) {
-    try {
-      store.wait(keys, kLeast);
-      return;
-    } catch (const std::exception&) {
-      // Either the slice is over or the store is lost; the next call tells.
-    }
+  for (bool first = true;; first = false) {
     std::string word;
     try {
       word = word_of_leaver(store);
-      missing = missing_ranks(store, world);
+      if (!first) missing = missing_ranks(store, world);
     } catch (const std::exception& error) {
       const std::string absent = missing.empty() ? "" : "; " + name_ranks(missing) + " had not arrived";
       throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" + absent + ": " +
@@ -133,12 +127,20 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
     }
     // Near the end every rank gives up by itself: then all name those that did not come.
     if (!word.empty() && Clock::now() + 2 * kLeast < deadline) throw CommError(left_the_start(word));
-    if (missing.empty()) return;
-    const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " + std::to_string(world) + " ranks are there";
-    meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
-    if (Clock::now() >= deadline) {
-      throw CommError(name_ranks(missing) + " did not arrive at " + master_text(options.env) + " within " +
-                      seconds_text(options.init_timeout) + " (comm.init_timeout_seconds); " + there);
+    if (!first) {
+      if (missing.empty()) return;
+      const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " + std::to_string(world) + " ranks are there";
+      meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
+      if (Clock::now() >= deadline) {
+        throw CommError(name_ranks(missing) + " did not arrive at " + master_text(options.env) + " within " +
+                        seconds_text(options.init_timeout) + " (comm.init_timeout_seconds); " + there);
+      }
+    }
+    try {
+      store.wait(keys, kLeast);
+      return;
+    } catch (const std::exception&) {
+      // Either the slice is over or the store is lost; the next look tells.
     }
   }
 }
@@ -193,8 +195,8 @@ class Connector {
       return meet_and_group();
     } catch (const std::exception& error) {
       if (may_speak_) leave_word(*store_, options_.env.rank, error.what());
-      // The store goes with its host: the others read once a second why it goes.
-      if (session_->serves) std::this_thread::sleep_for(kLeast + kLook);
+      // The store goes with its host: the others look for word once a second.
+      if (session_->serves) std::this_thread::sleep_for(2 * kLeast);
       throw;
     }
   }
