@@ -29,7 +29,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Trainer {
  public:
-  explicit Trainer(const TrainOptions& options) : run_(options) {}
+  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) { run_.no_log_file = no_log_file; }
 
   int run();
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
@@ -246,9 +246,9 @@ void tell_of_locks() {
 
 TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
-  init_log(options.env.rank, options.loaded.config.job.dump_folder);
+  const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
-  Trainer trainer(options);
+  Trainer trainer(options, no_log_file);
   TrainOutcome outcome;
   try {
     outcome.exit_code = trainer.run();

@@ -30,7 +30,9 @@ struct BoundPort {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof address;
     EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
-    if (listens) EXPECT_EQ(listen(fd, 4), 0);
+    if (listens) {
+      EXPECT_EQ(listen(fd, 4), 0);
+    }
     EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
     port = ntohs(address.sin_port);
   }
