@@ -16,9 +16,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
   // Under the name that was given: what fails inside says nothing to whoever typed only that.
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, run_dir), "the run folder " + run_dir + " cannot be made"));
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, checkpoint_dir), "the run folder " + run_dir + " cannot be used"));
-  Result<RunGuard> locks = RunGuard::take_run(fs, run_dir, checkpoint_dir);
-  TITAN_RETURN_IF_ERROR(naming(locks.status(), "the run folder " + run_dir + " cannot be locked"));
-  run.locks = std::move(*locks);
+  TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
   if (lock_wait().beats && !run.locks.beating())
     return failed("no thread could be started for the heartbeat of the lock on " + run_dir).with_hint("raise the limit of processes (ulimit -u)");
   TITAN_RETURN_IF_ERROR(probe_store(fs, checkpoint_dir));

@@ -341,8 +341,10 @@ bool SavePlan::publishes(std::uint64_t step) const {
 }
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
-  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, ckpt::list_steps(fs, request.checkpoint_dir));
-  OwnSteps own(fs, std::move(names), request, damaged);
+  Result<ckpt::RunScan> names = ckpt::list_steps(fs, request.checkpoint_dir);
+  if (names.status().code == ckpt::Code::kFailed) return names.status().wrapped("the run's checkpoints in " + request.checkpoint_dir + " cannot be listed");
+  if (!names.ok()) return names.status();
+  OwnSteps own(fs, std::move(*names), request, damaged);
 
   if (request.only_new && !own.names().steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + own.list())
