@@ -96,17 +96,20 @@ Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
 }  // namespace
 
 std::string obstacle_text(const Obstacle& obstacle, const User& user) {
-  const auto denied = [&](const std::string& what, const std::string& right) {
+  const auto denied = [&](const std::string& what, const std::string& right, const std::string& letters) {
+    if (obstacle.owner == user.id)
+      return "the " + what + " " + obstacle.path + " is this user's own, but its mode is " + mode_text(obstacle.mode) + ": chmod u+" + letters + " " + obstacle.path +
+             ", or choose another place";
     return "the " + what + " " + obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) + ", mode " + mode_text(obstacle.mode) + ": user " +
            user_text(user.id, user.name) + " may not " + right + "; ask the owner for that right, or choose another place";
   };
   switch (obstacle.kind) {
     case Kind::kNone: return {};
-    case Kind::kPass: return denied("folder", "pass through it");
-    case Kind::kList: return denied("folder", "list it");
-    case Kind::kChange: return denied("folder", "make or remove anything in it");
-    case Kind::kRead: return denied("file", "read it");
-    case Kind::kWrite: return denied("file", "write it");
+    case Kind::kPass: return denied("folder", "pass through it", "x");
+    case Kind::kList: return denied("folder", "list it", "rx");
+    case Kind::kChange: return denied("folder", "make or remove anything in it", "wx");
+    case Kind::kRead: return denied("file", "read it", "r");
+    case Kind::kWrite: return denied("file", "write it", "rw");
     case Kind::kFile: return obstacle.path + " is a file, expected a folder: choose another name, or move that file away";
     case Kind::kReadOnly: return "the file system of " + obstacle.path + " is mounted read-only: choose another place, or have it mounted for writing";
     case Kind::kElse:

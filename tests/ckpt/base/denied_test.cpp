@@ -25,6 +25,8 @@ TEST(ObstacleText, SaysWhoseThingLacksWhichRightAndWhatToDo) {
   EXPECT_THAT(obstacle_text(of_root(Kind::kList, "a", 0711), user), HasSubstr("mode rwx--x--x: user ada (uid 1000) may not list it"));
   EXPECT_THAT(obstacle_text(of_root(Kind::kWrite, "a/run.lock", 0644), user), HasSubstr("the file a/run.lock belongs to root (uid 0), mode rw-r--r--: user ada (uid 1000) may not write it"));
   EXPECT_THAT(obstacle_text({Kind::kRead, "f", 7, 0600, ""}, {8, ""}), HasSubstr("the file f belongs to uid 7, mode rw-------: user uid 8 may not read it"));
+  EXPECT_EQ(obstacle_text({Kind::kList, "mine", 1000, 0311, "ada"}, user),
+            "the folder mine is this user's own, but its mode is -wx--x--x: chmod u+rx mine, or choose another place");
   EXPECT_THAT(obstacle_text(of_root(Kind::kElse, "f", 0777), user), HasSubstr("which allows it to user ada (uid 1000): an access list, the file server or a security module"));
   EXPECT_EQ(obstacle_text({Kind::kFile, "afile", 0, 0644, "root"}, user), "afile is a file, expected a folder: choose another name, or move that file away");
   EXPECT_THAT(obstacle_text({Kind::kReadOnly, "ro/x", 0, 0, ""}, user), HasSubstr("the file system of ro/x is mounted read-only"));
