@@ -77,9 +77,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
       const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {
-      status = remove_tree(fs, path);
-    } else if (clean && entry.type == FileType::kFile && entry.name == kLatestTemporary) {
-      status = fs.remove_file(path);
+      status = entry.type == FileType::kFile ? fs.remove_file(path) : remove_tree(fs, path);
     }
     if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));
   }

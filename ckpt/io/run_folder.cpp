@@ -30,6 +30,7 @@ ResumeChoice choose(Steps& steps, const Judge& judge) {
     }
     if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
       choice.blocked = entry.validity;
+      if (choice.blocked.hint.empty()) choice.blocked.hint = "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
       break;
     }
     std::string why = one_line(entry.validity);
@@ -61,6 +62,7 @@ static bool is_step_and_id(std::string_view text) {
 }
 
 bool is_leftover(const DirEntry& entry) {
+  if (entry.type == FileType::kFile) return entry.name == kLatestTemporary;
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
   if (name.starts_with(kTrashPrefix)) {

@@ -43,10 +43,20 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
 /// A folder that has gone as a whole: deleted by somebody, not damaged. Deleting begins with a rename, so what is still there is meant to be.
 bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
 
+/// Whether somebody may look at the step at all: a link that leads nowhere and a missing right say nothing about what is stored.
+Status can_be_judged(Fs& fs, const std::string& path) {
+  if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink) TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
+  Status opened = fs.open_read(join_path(path, "manifest.json")).status();
+  if (opened.code != Code::kFailed) return ok_status();
+  return opened.hint.empty() ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
+}
+
 /// Damage is part of the step, not an error.
 Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, const VerifyOptions& options) {
   VerifiedStep step;
   step.path = path;
+  step.readable = can_be_judged(fs, path);
+  if (!step.readable.ok()) return step;
   Result<VerifyReport> report = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
   if (report.ok()) {
     step.report = std::move(report).value();

@@ -12,7 +12,7 @@ namespace titan::ckpt {
 
 struct VerifiedStep {
   std::string path;
-  Status readable;                ///< not ok (kIncompatible): this version cannot check it
+  Status readable;                ///< not ok: a newer format (kIncompatible), a link that leads nowhere, or a right that is missing (kFailed)
   VerifyReport report;
 };
 

@@ -66,9 +66,11 @@ std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
   for (const std::string& path : summary.deleted) out += palette.paint(Role::kWarning, "deleted") + "  " + escape(path) + "  was deleted meanwhile, left out\n";
   if (summary.is_run) {
     const std::size_t count = summary.steps.size();
+    const auto unchecked = std::count_if(summary.steps.begin(), summary.steps.end(), [](const VerifiedStep& step) { return !step.readable.ok(); });
     out += "total  " + std::to_string(count) + (count == 1 ? " step, " : " steps, ") + checked(summary.leaves, summary.bytes, style) +
            ", " + std::to_string(summary.damage) + " damaged" +
-           (summary.unreadable_places == 0 ? "" : ", " + std::to_string(summary.unreadable_places) + " unreadable") + "\n";
+           (summary.unreadable_places == 0 ? "" : ", " + std::to_string(summary.unreadable_places) + " unreadable") +
+           (unchecked == 0 ? "" : ", " + std::to_string(unchecked) + " not checked") + "\n";
   }
   return out;
 }

@@ -161,7 +161,6 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
     silent = state_->silent(options.quiet);
     return !silent.empty();
   });
-  if (silent.empty()) silent = state_->silent(options.quiet);
   const std::vector<int> leaving = state_->leaving_ranks();
   // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
   if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)

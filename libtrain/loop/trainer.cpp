@@ -118,7 +118,11 @@ Status Trainer::try_save(std::uint64_t step) {
   if (!run_.root()) return ckpt::ok_status();
   log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
            " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
-  if (!report->damaged_aside.empty()) log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; `titan-ckpt prune --damaged` frees it");
+  if (!report->damaged_aside.empty()) {
+    const bool pinned = ckpt::is_pinned(ckpt::posix_fs(), report->damaged_aside);
+    log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; " +
+             (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
+  }
   for (const std::string& warning : report->warnings) log_warn(warning);
   run_.retention->saved(step);
   return ckpt::ok_status();

@@ -185,5 +185,17 @@ TEST(PosixCalls, ASaveSyncsEveryFileAndFolderBeforeTheStepHasItsName) {
   EXPECT_LT(parent, std::find(after, calls.end(), "open " + dir / "run/latest.tmp")) << "the name is durable before latest says it";
 }
 
+// Another process put a full folder there between our look and our rename.
+TEST(PosixCalls, AFullFolderThatComesInTheWayIsAnExistingTarget) {
+  const TempDir dir;
+  ASSERT_TRUE(posix_fs().make_dir(dir / "from").ok());
+  const std::unique_ptr<Fs> fs = make_posix_fs(NoReplace::kFallback);
+  Kernel kernel(dir.path());
+  kernel.fail("rename", ENOTEMPTY);
+  const Status status = fs->rename_noreplace(dir / "from", dir / "to");
+  EXPECT_TRUE(kernel.failed());
+  EXPECT_THAT(status.message, HasSubstr("the target exists"));
+}
+
 }  // namespace
 }  // namespace titan::ckpt

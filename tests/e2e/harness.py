@@ -81,7 +81,7 @@ def published_steps(run):
 
 def leftovers(run):
     folder = pathlib.Path(run) / "checkpoint"
-    return sorted(p.name for p in folder.iterdir() if ".tmp-" in p.name or p.name.startswith(".trash-")) if folder.exists() else []
+    return sorted(p.name for p in folder.iterdir() if ".tmp-" in p.name or p.name.startswith(".trash-") or p.name == "latest.tmp") if folder.exists() else []
 
 
 def step_lines(run):

@@ -147,6 +147,9 @@ class Retention(unittest.TestCase):
         (trash / "x").touch()
         self.assertIn("complete", self.train())
         self.assertEqual(harness.leftovers(self.run), [])
+        (self.steps / "latest.tmp").touch()  # a run that was killed before its last rename
+        self.assertIn("complete", self.train())
+        self.assertEqual(harness.leftovers(self.run), [])
 
     def test_damage_that_a_second_reader_does_not_find_costs_no_step(self):
         self.train(stop=4)

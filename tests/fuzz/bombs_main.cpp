@@ -65,6 +65,7 @@ std::string metadata_of(const std::string& storage, const std::string& entries) 
 struct Bomb {
   const char* name;
   std::function<Status()> light;
+  const char* says = "";  ///< part of the refusal, where another check could come first
 };
 
 }  // namespace
@@ -89,18 +90,18 @@ int main() {
          return metadata(metadata_of("", "(X" + le(4000, 4) + std::string(4000, 'k') + "q\x02" + global("torch.distributed.checkpoint.metadata", "BytesStorageMetadata") + ")\x81}bq\x03" +
                                              repeated("h\x02h\x03", 100'000) + "u"));
        }},
-      {"metadata: one chunk a million times", [] { return metadata(metadata_of("", "(" + short_text("t") + "h\x01u")); }},
+      {"metadata: one chunk a million times", [] { return metadata(metadata_of("", "(" + short_text("t") + "h\x01u")); }, "more parts than"},
       {"metadata: a tensor of a million chunks under 200 names", [] {
          std::string entries = "(";
          for (int i = 0; i < 200; ++i) entries += short_text("t" + std::to_string(i)) + "h\x01";
          return metadata(metadata_of("", entries + "u"));
-       }},
+       }, "more parts than"},
   };
   int failures = 0;
   for (const Bomb& bomb : bombs) {
     const Status status = bomb.light();
     std::printf("%s: %s\n", bomb.name, status.ok() ? "TAKEN" : status.message.substr(0, 160).c_str());
-    failures += status.ok() ? 1 : 0;
+    failures += status.ok() || status.message.find(bomb.says) == std::string::npos ? 1 : 0;
   }
   for (const titan::fuzz::OwnBomb& bomb : titan::fuzz::own_bombs()) {
     const Status status = bomb.light();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <new>
 #include <set>
@@ -36,6 +37,22 @@ TEST(ParallelFor, ReturnsTheFailureOfTheLowestIndexAndBeginsNothingMore) {
     return failed(std::to_string(i));
   });
   EXPECT_EQ(together.message, "0");
+}
+
+TEST(ParallelFor, ALaterIndexThatFailsAfterwardsIsNotReported) {
+  std::atomic<bool> second_begun = false, first_failed = false;
+  const Status status = parallel_for(2, 2, [&](std::size_t i) {
+    if (i == 0) {
+      while (!second_begun) std::this_thread::yield();
+      first_failed = true;
+    } else {
+      second_begun = true;
+      while (!first_failed) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // by now the failure of index 0 is noted
+    }
+    return failed(std::to_string(i));
+  });
+  EXPECT_EQ(status.message, "0");
 }
 
 TEST(ParallelFor, GoesOnWithTheThreadsThatCouldBeStarted) {

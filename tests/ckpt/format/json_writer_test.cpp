@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ckpt/format/json_reader.h"
 
 namespace titan::ckpt {
@@ -22,6 +24,13 @@ TEST(JsonWriter, EscapesWhatMustBeAndReplacesWhatIsNotUtf8) {
   JsonReader in("t", text);
   EXPECT_EQ(in.text(), std::string_view("a\"\\\n\x01\x7F\xC3\xA4\xEF\xBF\xBD/\0z", 14));
   EXPECT_TRUE(in.finish().ok());
+}
+
+TEST(JsonWriter, WritesNumbersThatReadBackAsTheyWere) {
+  JsonWriter out;
+  out.begin_list().value(-0.0).value(std::numeric_limits<double>::infinity()).value(-std::numeric_limits<double>::infinity());
+  out.value(std::numeric_limits<double>::quiet_NaN()).value(std::numeric_limits<double>::denorm_min()).end_list();
+  EXPECT_EQ(std::move(out).finish(), "[-0.0,null,null,null,5e-324]\n");
 }
 
 TEST(JsonWriter, SeesAByteThatIsNotUtf8WhereverItIs) {

@@ -60,17 +60,23 @@ TEST(ProbeStore, EveryFailingCallIsReportedAndWhatIsLeftIsCollectable) {
   }
 }
 
-/// A store as object stores pretend to be: a rename replaces whatever is there.
+/// A store as object stores pretend to be: a rename, or the making of a file, replaces whatever is there.
 class ReplacingFs final : public Fs {
  public:
-  explicit ReplacingFs(Fs& inner) : inner_(inner) {}
-  Result<std::unique_ptr<File>> create(const std::string& path) override { return inner_.create(path); }
+  enum class What { kRename, kCreate };
+  ReplacingFs(Fs& inner, What what) : inner_(inner), what_(what) {}
+  Result<std::unique_ptr<File>> create(const std::string& path) override {
+    if (what_ == What::kCreate && inner_.stat(path).ok()) TITAN_RETURN_IF_ERROR(inner_.remove_file(path));
+    return inner_.create(path);
+  }
   Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
   Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
   Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
   Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
-  Status rename_noreplace(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
+  Status rename_noreplace(const std::string& from, const std::string& to) override {
+    return what_ == What::kRename ? inner_.rename(from, to) : inner_.rename_noreplace(from, to);
+  }
   Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
   Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
   Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
@@ -79,14 +85,23 @@ class ReplacingFs final : public Fs {
 
  private:
   Fs& inner_;
+  What what_;
 };
 
 TEST(ProbeStore, RefusesAStoreWhoseRenameReplaces) {
   MemFs memory;
-  ReplacingFs fs(memory);
+  ReplacingFs fs(memory, ReplacingFs::What::kRename);
   Status status = probe_store(fs, "/");
   EXPECT_EQ(status.code, Code::kFailed);
   EXPECT_THAT(status.message, HasSubstr("refusing to rename over an existing folder"));
+}
+
+TEST(ProbeStore, RefusesAStoreThatMakesAFileTwice) {
+  MemFs memory;
+  ReplacingFs fs(memory, ReplacingFs::What::kCreate);
+  Status status = probe_store(fs, "/");
+  EXPECT_EQ(status.code, Code::kFailed);
+  EXPECT_THAT(status.message, HasSubstr("exclusive creation of a file"));
 }
 
 }  // namespace

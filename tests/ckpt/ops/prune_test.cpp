@@ -340,6 +340,20 @@ TEST(PruneLinks, BytesAreFreedWithTheLastName) {
   EXPECT_EQ(both->bytes_freed, report->bytes_freed + size);
 }
 
+TEST(Prune, AStepThatCouldNotBeDeletedIsNotCalledDeleted) {
+  testing::MemFs memory;
+  for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step}).ok());
+  testing::FailingFs failing(memory);
+  failing.arm({.op = testing::Op::kRenameNoReplace, .path_part = "step-00000010"});
+  const auto report = prune_run(failing, {.run = "/run", .rules = {.keep_last = 1}});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_TRUE(failing.fired());
+  EXPECT_FALSE(report->steps[2].deleted);
+  EXPECT_TRUE(report->steps[1].deleted);
+  EXPECT_EQ(report->failures.size(), 1u);
+  EXPECT_TRUE(memory.stat("/run/checkpoint/step-00000010").ok());
+}
+
 // The k-th call fails, for every k: the newest full step stays valid, no half-deleted folder looks like a step, and a second
 // run finishes the work.
 class PruneFaults : public ::testing::TestWithParam<testing::Repeat> {};

@@ -83,6 +83,19 @@ TEST_F(HfCompanions, TravelUnderEveryNameThatTokenizersHave) {
   convert("/all", "/back", {.to = "hf", .force = true});  // nothing in it is foreign to the format
 }
 
+TEST_F(HfCompanions, ADamagedOneIsNotExported) {
+  const std::byte wrong[] = {std::byte{'W'}};
+  ASSERT_TRUE(fs.overwrite("/titan/hf/tokenizer.json", 0, wrong).ok());
+  ConvertOptions options;
+  options.source = "/titan";
+  options.destination = "/back";
+  options.to = "hf";
+  const auto refused = convert_checkpoint(fs, options);
+  EXPECT_EQ(refused.status().code, ckpt::Code::kCorrupt);
+  EXPECT_NE(refused.status().message.find("tokenizer.json does not match its digest"), std::string::npos) << refused.status().to_string();
+  EXPECT_FALSE(fs.stat("/back").ok());
+}
+
 TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   const auto says = [](const ConversionReport& report) {
     return std::ranges::any_of(report.notes, [](const std::string& note) { return note.starts_with("no tokenizer files are in the checkpoint"); });

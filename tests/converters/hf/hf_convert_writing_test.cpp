@@ -1,6 +1,10 @@
 // What a conversion leaves behind: nothing, or the whole.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "ckpt/format/manifest_codec.h"
 #include "converters/convert.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/failing_fs.h"
@@ -82,6 +86,30 @@ TEST_F(HfConvertWriting, AFailureAtAnyCallLeavesNothingAndTheSourceAlone) {
   EXPECT_GT(refused, 20u);
 }
 
+TEST_F(HfConvertWriting, EveryFileIsDurableBeforeTheDestinationHasItsName) {
+  model.dim = 24;  // torchtitan's llama3 has dim / n_heads rows a head
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(put_text(fs, "/hf/tokenizer.json", "words").ok());
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  for (const std::string to : {"hf", "dcp", "titan"}) {
+    ckpt::testing::FailingFs seen(fs);
+    expect_ok(convert_to(seen, to == "titan" ? "/hf" : "/titan", "/out-" + to, {.to = to}));
+    std::map<std::string, bool> durable;  // of each file that was made: nothing was written since its last sync
+    std::set<std::string> checked;
+    for (const ckpt::testing::Call& call : seen.calls()) {
+      if (call.op == ckpt::testing::Op::kCreate || call.op == ckpt::testing::Op::kPwrite) durable[call.path] = false;
+      if (call.op == ckpt::testing::Op::kDatasync) durable[call.path] = true;
+      if (call.op != ckpt::testing::Op::kRenameNoReplace) continue;
+      for (const auto& [path, synced] : durable) {
+        if (!path.starts_with(call.path + "/")) continue;
+        EXPECT_TRUE(synced) << path << " of " << to;
+        checked.insert(path);
+      }
+    }
+    EXPECT_GE(checked.size(), 2u) << to;
+  }
+}
+
 TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
@@ -94,6 +122,21 @@ TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
   EXPECT_EQ(refused.status().code, Code::kCorrupt);
   EXPECT_FALSE(fs.stat("/back").ok());
   EXPECT_EQ(tree(fs, "/").size(), 9u) << ::testing::PrintToString(tree(fs, "/"));
+}
+
+TEST_F(HfConvertWriting, TensorsOfAnotherShapeThanTheConfigurationAreRefused) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  std::string text = ckpt::testing::get_text(fs, "/titan/manifest.json");
+  const std::size_t at = text.find("\"model.ffn_dim\":\"20\"");
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(fs.remove_file("/titan/manifest.json").ok());
+  const auto changed = ckpt::with_self_digest(text.replace(at, 20, "\"model.ffn_dim\":\"24\""));
+  ASSERT_TRUE(changed.ok() && put_text(fs, "/titan/manifest.json", *changed).ok());
+  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf"});
+  EXPECT_EQ(refused.status().code, Code::kIncompatible) << refused.status().to_string();
+  EXPECT_NE(refused.status().message.find("has another shape than its configuration says"), std::string::npos);
+  EXPECT_FALSE(fs.stat("/back").ok());
 }
 
 TEST_F(HfConvertWriting, AStopRequestEndsAConversionWithNothingWritten) {

@@ -124,6 +124,7 @@ TEST_F(TokenRowsTest, RefusesWhatIsNoRowsOfIntegers) {
       {npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3)}", kSix, 9), {}, "version 9"},
       {std::string("\x93NUMPY\1\0\377\377{", 11), {}, "not a NumPy file"},
       {std::string("\x93NUMPY\1\0\377\377{}      ", 18), {}, "header cannot be read"},
+      {std::string("\x93NUMPY\1\0\377\377", 10) + "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3)}", {}, "header cannot be read"},
   };
   for (const auto& c : cases) {
     const auto rows = TokenRows::open(write(c.file), c.options);

@@ -80,6 +80,17 @@ TEST(AdamW, AgreesWithThePlainFormula) {
   }
 }
 
+// What the rank owns, each element `value`.
+std::vector<OwnedGradient> own_gradients(const RunPlan& plan, const World& world, float value) {
+  std::vector<OwnedGradient> grads;
+  const ckpt::Ownership owners = owners_of(plan);
+  for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
+    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
+    grads.push_back({piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))}, value)});
+  }
+  return grads;
+}
+
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
   const RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {
@@ -88,6 +99,13 @@ TEST(AdamW, RefusesGradientsOfOtherPieces) {
     ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     std::vector<OwnedGradient> none;
     EXPECT_THROW(optimizer.step(none, 1e-3, 1, 1), std::logic_error);
+    // As many and as large as its own, but two of one size have changed places.
+    std::vector<OwnedGradient> swapped = own_gradients(plan, world, 0);
+    std::size_t other = 1;
+    while (other < swapped.size() && swapped[other].grad.numel() != swapped[0].grad.numel()) ++other;
+    ASSERT_LT(other, swapped.size());
+    std::swap(swapped[0], swapped[other]);
+    EXPECT_THROW(optimizer.step(swapped, 1e-3, 1, 1), std::logic_error);
     EXPECT_THROW(ShardedAdamW(plan, owners_of(plan, 1000), world, stage, {}), std::invalid_argument) << "1000 is no multiple of 16";
   });
 }
@@ -109,16 +127,20 @@ TEST(LeafSumOfSquares, DoesNotOverflowInFp32Range) {
   EXPECT_NEAR(leaf_sum_of_squares(x.data(), 20) / (20 * 9e76), 1, 1e-6);
 }
 
+TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
+  const RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
+  std::uint64_t elements = 0;
+  for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
+  run_ranks(plan.mesh, [&](World& world) {
+    EXPECT_EQ(global_grad_norm(world, plan, kLeaf, own_gradients(plan, world, 0.5f)), std::sqrt(0.25 * static_cast<double>(elements)));
+  });
+}
+
 TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     const RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
     run_ranks(plan.mesh, [&](World& world) {
-      std::vector<OwnedGradient> grads;
-      const ckpt::Ownership owners = owners_of(plan);
-      for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
-        const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
-        grads.push_back({piece, at::zeros({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))})});
-      }
+      std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
       if (world.rank == 4) grads.back().grad[-1] = bad;
       EXPECT_FALSE(std::isfinite(global_grad_norm(world, plan, kLeaf, grads))) << "rank " << world.rank;
     });
