@@ -87,8 +87,9 @@ Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
   }
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return obstacle_of_names(path);
+  if (S_ISDIR(info.st_mode) && call.starts_with("access for writing")) return may(path, W_OK) && may(path, X_OK) ? Obstacle{} : obstacle_at(Kind::kChange, path);
   if (S_ISDIR(info.st_mode)) return may(path, R_OK) ? Obstacle{} : obstacle_at(Kind::kList, path);
-  const bool writes = begins_with_any(call, {"open for writing", "open of the lock"});
+  const bool writes = begins_with_any(call, {"open for writing", "open of the lock", "access for writing"});
   if (writes && !may(path, W_OK)) return obstacle_at(Kind::kWrite, path);
   return may(path, R_OK) ? Obstacle{} : obstacle_at(Kind::kRead, path);
 }

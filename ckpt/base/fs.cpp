@@ -61,6 +61,8 @@ Status link_refused(const std::string& path) {
 
 Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) { return unsupported(path + ": open for writing: not offered by this file system"); }
 
+Status Fs::may_write(const std::string&) { return ok_status(); }
+
 Status Fs::link(const std::string& from, const std::string& to) { return unsupported(from + ": link to " + to + ": not offered by this file system"); }
 
 Status Fs::reflink(const std::string& from, const std::string& to) {

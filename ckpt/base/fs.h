@@ -101,6 +101,9 @@ class Fs {
   /// \error kNotFound when nothing is there; symbolic links are not followed (type kLink).
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
+  /// Whether this process may write the file `path`, or make names in the folder `path`: as far as the store tells without a try.
+  /// \error kFailed with the errno that a try would meet. Here: ok.
+  virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
   /// \error kLocked with the present content of the file in `causes` when another holder lives.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;

@@ -19,6 +19,7 @@
 #include "ckpt/base/member_file.h"
 #include "ckpt/base/posix_lock.h"
 #include "ckpt/base/scan_file.h"
+#include "ckpt/base/size_text.h"
 
 namespace titan::ckpt {
 namespace {
@@ -294,6 +295,14 @@ class PosixFs final : public Fs {
     return std::uint64_t{info.f_bavail} * info.f_frsize;
   }
 
+  Status may_write(const std::string& path) override {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) < 0) return from_errno(errno, path, "stat", OnMissing::kNotFound);
+    const int right = S_ISDIR(info.st_mode) ? W_OK | X_OK : W_OK;
+    if (::faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS) == 0) return ok_status();
+    return from_errno(errno, path, "access for writing", OnMissing::kNotFound);
+  }
+
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override {
     int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
     if (fd < 0) return from_errno(errno, path, "open of the lock");
@@ -386,7 +395,7 @@ class PosixFs final : public Fs {
 
 Status full_status(int error, const std::string& path, const std::string& call, const std::optional<SpaceLeft>& left) {
   const bool no_inodes = error == ENOSPC && left && left->inodes > 0 && left->inodes_free == 0 && left->bytes > 0;
-  const std::string free = left ? "; " + std::to_string(left->bytes) + " bytes free on this file system" : "";
+  const std::string free = left ? "; " + size_text(left->bytes) + " free on this file system" : "";
   Status status = failed(path + ": " + call + ": " + (no_inodes ? "no inodes left (" : "disk full (") + std::generic_category().message(error) + ")" + free);
   status.error = error;
   if (error == EDQUOT) return status.with_hint("the quota of this user or project is used up: remove files, or ask for more");

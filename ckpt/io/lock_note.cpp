@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "ckpt/format/json_reader.h"
 
@@ -25,7 +27,35 @@ std::uint32_t count_from(const std::string& text) {
   return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
+// Seconds since the epoch at which process `pid` of this host started; nothing where none runs. One that has ended and waits for its
+// parent runs no more.
+std::optional<double> process_start(std::uint64_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat"), uptime("/proc/uptime");  // kernel state, not storage: does not go through Fs
+  std::string text;
+  std::getline(stat, text);
+  double up = 0;
+  uptime >> up;
+  const std::size_t name_end = text.rfind(')');  // the program's name may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  fields >> field;  // the state, field 3
+  if (field == "Z" || field == "X") return std::nullopt;
+  for (int number = 4; number <= 22; ++number) fields >> field;  // 22: starttime
+  const double ticks = std::strtod(field.c_str(), nullptr);
+  return seconds_since_epoch() - up + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
 }  // namespace
+
+bool may_live(const LockOwner& holder, const LockOwner& self, double now) {
+  constexpr double kSlack = 5;  // clocks are set
+  if (holder.heartbeat == 0) return false;
+  if (!same_kernel(holder, self) || holder.host != self.host) return now - holder.heartbeat < kSilenceSeconds;
+  const std::optional<double> started = process_start(holder.pid);
+  // A process that started after the last heartbeat only has the number of the dead holder.
+  return started && *started <= holder.heartbeat + kSlack;
+}
 
 bool same_kernel(const LockOwner& a, const LockOwner& b) {
   return a.boot_id.empty() || b.boot_id.empty() ? a.host == b.host : a.boot_id == b.boot_id;

@@ -18,6 +18,7 @@ struct LockOwner {
   bool operator==(const LockOwner&) const = default;
 };
 
+inline constexpr double kSilenceSeconds = 25;  ///< a note that stays the same for so long is a dead holder's
 inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of what encode_lock_owner() makes
 
 /// One kernel decides about advisory locks of both: the boot ids say so, or the host names where one has no boot id.
@@ -27,6 +28,10 @@ bool same_kernel(const LockOwner& a, const LockOwner& b);
 std::string encode_lock_owner(const LockOwner& owner);
 /// \error kCorrupt. Text after the value is ignored: a write cut short may leave an old tail.
 Result<LockOwner> decode_lock_owner(const std::string& text);
+
+/// Whether the holder that left this note may live, judged without its lock: on this host by its process, elsewhere by its last
+/// heartbeat. `now`: seconds since the epoch.
+bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
 /// "process 42 on host a since T, job J, restart 1".
 std::string describe(const LockOwner& owner);

@@ -18,7 +18,6 @@
 namespace titan::ckpt {
 
 inline constexpr double kBeatSeconds = 5;      ///< between two heartbeats of a holder
-inline constexpr double kSilenceSeconds = 25;  ///< a note that stays the same for so long is a dead holder's
 inline constexpr double kSettleSeconds = 1;    ///< two that began in the same moment have both written their notes after it
 
 class NoteLock {

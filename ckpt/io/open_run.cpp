@@ -9,6 +9,13 @@ namespace {
 
 Status naming(const Status& status, const std::string& what) { return status.code == Code::kFailed ? status.wrapped(what) : status; }
 
+Status may_make_names(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(real));
+  if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
+  return fs.may_write(real);
+}
+
 }  // namespace
 
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
@@ -22,6 +29,27 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
   TITAN_RETURN_IF_ERROR(probe_store(fs, checkpoint_dir));
   run.warnings = recover_folder(fs, checkpoint_dir, &run.restored);
   return run;
+}
+
+std::string nearest_there(Fs& fs, std::string path) {
+  while (!fs.real_path(path).ok() && parent_path(path) != path) path = parent_path(path);
+  return path;
+}
+
+Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
+  const auto refused = [&](const Status& why, const std::string& there, const char* cannot) {
+    return why.wrapped("the run folder " + run_dir + " cannot be " + cannot)
+        .with_hint(why.hint.empty() ? "`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder" : why.hint);
+  };
+  for (const std::string& folder : {run_dir, checkpoint_dir}) {
+    const std::string there = nearest_there(fs, folder);
+    if (const Status may = may_make_names(fs, there); !may.ok()) return refused(may, there, fs.real_path(run_dir).ok() ? "used" : "made");
+  }
+  for (const std::string& folder : {run_dir, checkpoint_dir}) {
+    const std::string path = join_path(folder, kRunLockFile);
+    if (const Status may = fs.may_write(path); !may.ok() && may.code != Code::kNotFound) return refused(may, path, "locked");
+  }
+  return RunGuard::look_at_run(fs, run_dir, checkpoint_dir);
 }
 
 }  // namespace titan::ckpt

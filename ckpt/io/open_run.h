@@ -19,4 +19,11 @@ struct OpenRun {
 /// left. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks something we need, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
+/// What open_run would be refused with, as far as that shows without a lock or a write: rights, and who holds the locks.
+/// \error kFailed, kLocked
+Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
+
+/// `path`, or the nearest folder above it that is there.
+std::string nearest_there(Fs& fs, std::string path);
+
 }  // namespace titan::ckpt

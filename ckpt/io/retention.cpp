@@ -156,6 +156,8 @@ void Retention::pass() {
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
     }
+    // Earlier deletions take their time, in which somebody may have pinned this one.
+    if (is_pinned(fs_, join_path(options_.folder, step_name(step)))) continue;
     const Status status = delete_step(fs_, options_.folder, step_name(step), random_id());
     if (status.ok()) options_.deleted(step_name(step));
     else options_.problem(one_line(status));

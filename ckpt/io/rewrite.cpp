@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "ckpt/base/size_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/destination.h"
@@ -45,13 +46,15 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
   return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
 }
 
+Status check_unpinned(Fs& fs, const std::string& dst) {
+  if (!is_pinned(fs, dst)) return ok_status();
+  return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
+}
+
 Status check_replaceable(Fs& fs, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
   TITAN_RETURN_IF_ERROR(replaceable ? replaceable(fs, dst) : check_checkpoint(fs, dst));
   if (!force) return invalid(dst + " exists").with_hint("choose another name, or replace this checkpoint with --force");
-  const auto pin = fs.stat(join_path(dst, ".keep"));
-  if (pin.ok() || pin.status().code != Code::kNotFound)
-    return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
-  return ok_status();
+  return check_unpinned(fs, dst);
 }
 
 /// A folder named step-%08d holds that step: readers of a run take every other for damaged.
@@ -163,6 +166,8 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
+      // The work takes its time, in which somebody may have pinned DST.
+      TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
@@ -210,7 +215,7 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent));
   const std::uint64_t needed = bytes + bytes / 20;
   if (available >= needed) return ok_status();
-  return failed("disk full: " + impl_->names.dst + " needs about " + std::to_string(needed) + " bytes, " + std::to_string(available) + " are free")
+  return failed("disk full: " + impl_->names.dst + " needs about " + size_text(needed) + ", " + size_text(available) + " are free")
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 

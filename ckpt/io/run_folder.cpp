@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/recover.h"
 #include "ckpt/io/run_lock.h"
 
 namespace titan::ckpt {
@@ -127,6 +128,36 @@ void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
   }
 }
 
+// The step whose rewrite `name` is the temporary of.
+static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
+  if (!name.ends_with(kRewriteSuffix)) return std::nullopt;
+  return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
+}
+
+// Takes the steps out of the leftovers that interrupted tools had moved aside: until they are put back, that is where they are.
+static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
+  std::vector<std::string> rest;
+  for (std::string& name : scan.leftovers) {
+    const std::optional<std::uint64_t> step = rewritten_step(name);
+    const auto is_it = [&](const StepEntry& entry) { return entry.step == *step; };
+    if (step && std::none_of(scan.steps.begin(), scan.steps.end(), is_it)) {
+      const std::string path = rewrite_aside(join_path(checkpoint_dir, step_name(*step)));
+      const Result<FileInfo> info = fs.stat(path);
+      if (!info.ok() && info.status().code != Code::kNotFound) return info.status();
+      if (info.ok() && info->type == FileType::kDirectory) {
+        StepEntry& found = scan.steps.emplace_back();
+        found.step = *step;
+        found.path = path;
+        found.moved_aside = true;
+        continue;
+      }
+    }
+    rest.push_back(std::move(name));
+  }
+  scan.leftovers = std::move(rest);
+  return ok_status();
+}
+
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
   RunScan scan;
   Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
@@ -146,6 +177,7 @@ Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
       (is_leftover(entry) ? scan.leftovers : scan.foreign).push_back(entry.name);
     }
   }
+  TITAN_RETURN_IF_ERROR(find_moved_aside(fs, checkpoint_dir, scan));
   std::sort(scan.steps.begin(), scan.steps.end(), [](const StepEntry& a, const StepEntry& b) { return a.step > b.step; });
   return scan;
 }

@@ -18,6 +18,7 @@ struct StepEntry {
   std::string path;
   bool judged = false;         ///< what follows is known; otherwise only the name has been seen
   bool linked = false;         ///< the step is a symbolic link (known by the name already)
+  bool moved_aside = false;    ///< an interrupted tool had moved it to `path`; the next start of the run, or `prune`, puts it back
   std::string link;            ///< the folder that it leads to, where the step is a symbolic link; it is followed, never deleted
   bool pinned = false;         ///< a file ".keep" lies in it
   Status validity;             ///< ok = manifest, self-digest, version and member sizes hold
@@ -39,7 +40,8 @@ using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 /// not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
-/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. \error kFailed
+/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. A step that an interrupted tool had
+/// moved aside counts as there, in the place where it lies. \error kFailed
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
 /// How closely a step is looked at.
 enum class Look {

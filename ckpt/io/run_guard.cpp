@@ -83,6 +83,13 @@ Result<RunGuard> RunGuard::take_run(Fs& fs, const std::string& run_dir, const st
   return take_all(fs, folders);
 }
 
+Status RunGuard::look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
+  std::vector<std::string> folders{run_dir};
+  if (const auto real = fs.real_path(checkpoint_dir); real.ok()) add_folder(fs, folders, *real);
+  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(RunLock::look(fs, folder, this_process()));
+  return ok_status();
+}
+
 Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& folders) {
   RunGuard guard;
   for (const std::string& folder : folders) {

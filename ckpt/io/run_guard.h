@@ -21,6 +21,8 @@ class RunGuard {
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
   /// Those of a run: of `run_dir`, and of the real folder of its steps, whatever path leads to that. Both folders exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
+  /// RunLock::look at the same folders, as far as they are there.
+  static Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
   /// As NoteLock's, of each.
   Status pulse();
   Status beat(double now);

@@ -37,6 +37,16 @@ Result<std::unique_ptr<NoteLock>> RunLock::claim(Fs& fs, const std::string& fold
   return failed(lock.status().message);
 }
 
+Status RunLock::look(Fs& fs, const std::string& folder, const LockOwner& self) {
+  constexpr std::uint64_t kTextLimit = 16 * 1024;
+  const std::string path = join_path(folder, kRunLockFile);
+  const auto data = read_file(fs, path, kTextLimit);
+  if (!data.ok()) return data.status().code == Code::kNotFound ? ok_status() : data.status();
+  const auto holder = decode_lock_owner(std::string(reinterpret_cast<const char*>(data->data()), data->size()));
+  if (!holder.ok() || !may_live(*holder, self, self.heartbeat)) return ok_status();
+  return refuse(folder, path, holder, self, NoteLock::Seen::kDenied);
+}
+
 Result<std::unique_ptr<NoteLock>> RunLock::take(Fs& fs, const std::string& folder, LockOwner self, const LockWait& wait) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, claim(fs, folder, self, wait));
   TITAN_RETURN_IF_ERROR(NoteLock::settle({&lock, 1}));

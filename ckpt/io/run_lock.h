@@ -17,6 +17,8 @@ struct RunLock {
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self, const LockWait& wait = lock_wait());
   /// The same before NoteLock::settle, for whoever takes several.
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& folder, const LockOwner& self, const LockWait& wait = lock_wait());
+  /// Whether `folder` has a holder that lives, by its note alone: nothing is written or locked. \error kLocked, kFailed
+  static Status look(Fs& fs, const std::string& folder, const LockOwner& self);
 };
 
 }  // namespace titan::ckpt

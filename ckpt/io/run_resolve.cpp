@@ -7,26 +7,11 @@
 namespace titan::ckpt {
 namespace {
 
-/// The steps in `dir` by name alone, newest first; empty when there is no such folder. A folder that cannot be listed now is not empty.
-Result<std::vector<std::uint64_t>> steps_in(Fs& fs, const std::string& dir) {
-  std::vector<std::uint64_t> steps;
-  Result<std::vector<DirEntry>> entries = fs.list(dir);
-  if (!entries.ok()) {
-    if (entries.status().code == Code::kNotFound) return steps;
-    return entries.status();
-  }
-  for (const DirEntry& entry : *entries) {
-    if (const std::optional<std::uint64_t> step = step_of(entry)) steps.push_back(*step);
-  }
-  std::sort(steps.rbegin(), steps.rend());
-  return steps;
-}
-
-std::string describe(const std::vector<std::uint64_t>& steps) {
+std::string describe(const std::vector<StepEntry>& steps) {
   constexpr std::size_t kShown = 10;
   if (steps.empty()) return "it holds no steps";
   std::string text = "it holds steps ";
-  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i) text += (i ? ", " : "") + std::to_string(steps[i]);
+  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i) text += (i ? ", " : "") + std::to_string(steps[i].step);
   if (steps.size() > kShown) text += " and " + std::to_string(steps.size() - kShown) + " older ones";
   return text;
 }
@@ -38,21 +23,20 @@ std::optional<std::uint64_t> parse_step(const std::string& text) {
   return parse_step_name(text);
 }
 
-Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::string& dir, const std::vector<std::uint64_t>& steps,
-                                 const StepCheck& check, std::vector<std::string>* skipped) {
+Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vector<StepEntry>& steps, const StepCheck& check,
+                                 std::vector<std::string>* skipped) {
   Status none = not_found(run + " has no valid checkpoint: " + describe(steps));
-  for (std::uint64_t step : steps) {
-    const std::string path = join_path(dir, step_name(step));
-    if (const auto info = fs.stat(path); info.ok() && info->type == FileType::kLink) TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
-    const Result<Manifest> manifest = check(path);
+  for (const StepEntry& step : steps) {
+    if (step.linked) TITAN_RETURN_IF_ERROR(follow_step(fs, step.path).status());
+    const Result<Manifest> manifest = check(step.path);
     if (manifest.ok()) {
       if (skipped) *skipped = std::move(none.causes);
-      return path;
+      return step.path;
     }
     const Status& why = manifest.status();
     // A step that a newer version wrote, or that cannot be read now, is perhaps the one that was meant: an older one would be a guess.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
-    none.causes.push_back(step_name(step) + ": " + why.message);
+    none.causes.push_back(step_name(step.step) + ": " + why.message);
   }
   return none;
 }
@@ -76,8 +60,8 @@ Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   if (listed.status().code == Code::kMediaError) return listed.status();
   if (fs.stat(run).status().code == Code::kNotFound) return not_found(run + ": no such run folder");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, run));
-  if (!steps.empty()) return run;
+  TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, run));
+  if (!scan.steps.empty()) return run;
   return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) + " in it");
 }
 
@@ -91,8 +75,8 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
     Result<std::string> dir = resolve_run(fs, spec);
     if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
     if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, *dir));
-    return not_found(spec + " is a run folder, not a checkpoint: " + describe(steps))
+    TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, *dir));
+    return not_found(spec + " is a run folder, not a checkpoint: " + describe(scan.steps))
         .with_hint("name a step: " + spec + "@latest");
   }
   if (there.status().code != Code::kNotFound) return there.status();
@@ -105,11 +89,11 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   if (!step && wanted != "latest")
     return not_found(spec + ": no such checkpoint, and '" + wanted + "' is neither a step nor 'latest'");
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> steps, steps_in(fs, dir));
-  if (!step) return newest_valid(fs, run, dir, steps, check, skipped);
-  if (std::find(steps.begin(), steps.end(), *step) == steps.end())
-    return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(steps));
-  return join_path(dir, step_name(*step));
+  TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, dir));
+  if (!step) return newest_valid(fs, run, scan.steps, check, skipped);
+  const auto found = std::find_if(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == *step; });
+  if (found == scan.steps.end()) return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(scan.steps));
+  return found->path;
 }
 
 }  // namespace titan::ckpt

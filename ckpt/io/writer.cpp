@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "ckpt/base/size_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
@@ -128,17 +129,19 @@ std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot) {
   return std::make_shared<const Ownership>(snapshot.parameters, snapshot.leaf_elements, snapshot.mesh);
 }
 
+std::uint64_t space_for_save(const Snapshot& snapshot) {
+  const std::uint64_t estimate = estimate_bytes(snapshot);
+  return estimate + estimate / 20;
+}
+
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot) {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(checkpoint_dir));
-  const std::uint64_t estimate = estimate_bytes(snapshot), needed = estimate + estimate / 20;
-  if (available < needed) {
-    const std::string damaged = damaged_hint(fs, checkpoint_dir);
-    Status full = failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + std::to_string(needed) + " bytes, " +
-                         std::to_string(available) + " are free");
-    full.error = ENOSPC;
-    return full.with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
-  }
-  return ok_status();
+  const std::uint64_t needed = space_for_save(snapshot);
+  if (available >= needed) return ok_status();
+  const std::string damaged = damaged_hint(fs, checkpoint_dir);
+  Status full = failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + size_text(needed) + ", " + size_text(available) + " are free");
+  full.error = ENOSPC;
+  return full.with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
 }
 
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {

@@ -59,7 +59,9 @@ struct RankReceipt {
 std::string encode_receipt(const RankReceipt& receipt);
 Result<RankReceipt> decode_receipt(std::string_view bytes);
 
-/// Whether a checkpoint of `snapshot` fits (estimate x 1.05). \error kFailed: what it needs and what is free; the hint names what holds space
+/// Bytes that must be free for a checkpoint of `snapshot`: estimate x 1.05.
+std::uint64_t space_for_save(const Snapshot& snapshot);
+/// Whether a checkpoint of `snapshot` fits. \error kFailed: what it needs and what is free; the hint names what holds space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders; `checkpoint_dir` must be there. Checks free space

@@ -23,7 +23,7 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
     if (missing == "dataloader") return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";
   }
-  if (taken != nullptr && taken->step > entry.step) return "step " + std::to_string(taken->step) + " is newer";
+  if (taken != nullptr && taken->step > entry.step) return "older";
   return choice.blocked.ok() ? "" : "a newer step cannot be judged: a resume stops there";
 }
 
@@ -35,6 +35,7 @@ ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   step.full = entry.full;
   step.pinned = entry.pinned;
   step.link = entry.link;
+  step.moved_aside = entry.moved_aside;
   step.resume = &entry == choice.entry;
   if (!step.resume) step.reason = why_not(entry, choice);
   step.bytes = tree_bytes(fs, entry.path);

@@ -18,6 +18,7 @@ struct ListedStep {
   bool full = false;                  ///< has every component that a resume needs
   bool pinned = false;
   std::string link;                   ///< the folder that it leads to, where the step is a symbolic link
+  bool moved_aside = false;           ///< an interrupted tool had moved it to `path`
   bool resume = false;                ///< the one that a resume takes
   std::string reason;                 ///< why a resume does not take it; empty for the one it takes
   std::uint64_t bytes = 0;            ///< of all its files

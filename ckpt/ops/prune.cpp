@@ -88,6 +88,12 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
+/// Most of a damaged step is whole as a rule: it goes for a better one only.
+Status nothing_whole(const std::string& folder) {
+  return corrupt("nothing is deleted: " + folder + " has no whole step, and a damaged one may be all that is left of the run")
+      .with_hint("`titan-ckpt verify` says what of each is damaged; what nobody needs can be removed by hand");
+}
+
 class Prune {
  public:
   Prune(Fs& fs, const PruneOptions& options) : fs_(fs), options_(options) {}
@@ -102,6 +108,8 @@ class Prune {
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
     TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
+    for (const StepEntry& entry : scan_.steps)
+      if (entry.moved_aside && options_.dry_run) report_.restored.push_back(join_path(report_.folder, step_name(entry.step)));
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
     TITAN_RETURN_IF_ERROR(decide());
     describe();
@@ -118,14 +126,20 @@ class Prune {
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
         report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
-      if (!any_goes(verdicts_)) return ok_status();
+      if (!any_goes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
+      if (newest == scan_.steps.end()) {
+        if (report_.waits.ok()) report_.waits = nothing_whole(report_.folder);
+        return ok_status();
+      }
       TITAN_ASSIGN_OR_RETURN(const bool whole, verify(*newest));
       if (!whole) continue;
       report_.verified = newest->step;
       return ok_status();
     }
   }
+
+  bool frees_damaged() const { return options_.damaged && !scan_.damaged.empty(); }
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
@@ -158,13 +172,15 @@ class Prune {
       const std::string path = join_path(report_.folder, name);
       PrunedDamage damage{name};
       Links own;
-      own.add(fs_, path);
+      const Result<FileInfo> info = fs_.stat(path);
+      const bool link = info.ok() && info->type == FileType::kLink;
+      if (!link) own.add(fs_, path);
       damage.bytes = own.bytes();
       if (is_pinned(fs_, path)) damage.why = "pinned by .keep";
       else if (!options_.damaged) damage.why = "damaged; --damaged frees it";
       else if (!report_.waits.ok()) damage.why = "nothing is deleted now";
       damage.goes = damage.why.empty();
-      if (damage.goes) all.add(fs_, path);
+      if (damage.goes && !link) all.add(fs_, path);
       report_.damaged.push_back(std::move(damage));
     }
     if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
@@ -179,6 +195,17 @@ class Prune {
     return guard_.still_ours();
   }
 
+  /// Reading the newest step may take long, and so may each deletion: a pin that came meanwhile counts.
+  template <typename Verdict>
+  bool pinned_meanwhile(const std::string& path, Verdict& verdict) {
+    if (!is_pinned(fs_, path)) return false;
+    verdict.goes = false;
+    verdict.why = "pinned by .keep meanwhile";
+    report_.bytes_gone -= verdict.bytes;
+    report_.bytes_freed -= std::min(report_.bytes_freed, verdict.bytes);
+    return true;
+  }
+
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
     // What stays may have its name from a process that died before its sync: it has to last before anything goes.
@@ -186,14 +213,14 @@ class Prune {
     // First, so that no old trash stands in the way of a new name.
     report_.failures = recover_folder(fs_, report_.folder);
     for (PrunedDamage& damage : report_.damaged) {
-      if (!damage.goes) continue;
+      if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
       damage.deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
-      if (!step->goes) continue;
+      if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();

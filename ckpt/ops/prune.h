@@ -52,7 +52,7 @@ struct PruneReport {
   std::string folder;                     ///< that holds the steps
   bool dry_run = false;
   std::vector<PrunedStep> steps;          ///< newest first
-  std::vector<std::string> restored;      ///< steps put back that an interrupted tool had moved aside
+  std::vector<std::string> restored;      ///< steps put back that an interrupted tool had moved aside; in a dry run those that would be
   std::vector<PrunedDamage> damaged;
   std::vector<std::string> leftovers;     ///< temporaries and trash of dead runs, removed unless in a dry run
   std::uint64_t bytes_gone = 0;           ///< of all files of the steps that go and of leftovers

@@ -1,6 +1,7 @@
 #include "ckpt/ops/verify.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ckpt/io/run_folder.h"
 
@@ -48,11 +49,11 @@ Status can_be_judged(Fs& fs, const std::string& path) {
   if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink) TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
   Status opened = fs.open_read(join_path(path, "manifest.json")).status();
   if (opened.code != Code::kFailed) return ok_status();
-  return opened.hint.empty() ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
+  return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
 }
 
 /// Damage is part of the step, not an error.
-Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, const VerifyOptions& options) {
+Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run, const VerifyOptions& options) {
   VerifiedStep step;
   step.path = path;
   step.readable = can_be_judged(fs, path);
@@ -62,7 +63,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, const VerifyOp
     step.report = std::move(report).value();
   } else if (report.status().code == Code::kNotFound) {
     step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
-  } else if (report.status().code == Code::kIncompatible) {
+  } else if (report.status().code == Code::kIncompatible || (of_a_run && report.status().error == EACCES)) {
     step.readable = report.status();
   } else {
     return report.status();
@@ -100,7 +101,7 @@ Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, targets(fs, options.target, &summary.is_run));
   for (const std::string& path : paths) {
     if (options.begin) options.begin(path);
-    TITAN_ASSIGN_OR_RETURN(VerifiedStep step, verify_step(fs, path, options));
+    TITAN_ASSIGN_OR_RETURN(VerifiedStep step, verify_step(fs, path, summary.is_run, options));
     if ((!step.report.damage.empty() || !step.report.unreadable.empty()) && is_gone(fs, path)) {
       if (!summary.is_run) return not_found(path + " was deleted while it was checked");
       summary.deleted.push_back(path);

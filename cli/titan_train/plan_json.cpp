@@ -159,6 +159,7 @@ void data(JsonOut& json, const PlanReport& report) {
   json.count("end_sample", d.end_sample);
   json.real("first_epoch", d.first_epoch);
   json.real("end_epoch", d.end_epoch);
+  json.count("ids_checked", report.scan.checked);
   json.end_object();
 }
 
@@ -171,6 +172,16 @@ void saves(JsonOut& json, const Forecast& f) {
   json.count("interval", f.saves.interval);
   json.count("kept", f.saves.kept);
   json.count("most_at_once", f.saves.peak_count);
+  json.end_object();
+}
+
+void time(JsonOut& json, const PlanReport& report) {
+  const train::SpeedGuess& speed = report.speed;
+  if (speed.seconds_per_step <= 0) return json.null("time");
+  json.begin_object("time");
+  json.real("seconds_per_step", speed.seconds_per_step);
+  json.count("median_of", speed.steps);
+  json.count("attempt", speed.attempt);
   json.end_object();
 }
 
@@ -207,6 +218,7 @@ std::string plan_json(const PlanReport& report) {
   curve(json, "curve", report.lr.phases, steps);
   continuation(json, report, steps);
   saves(json, f);
+  time(json, report);
   lines(json, "warnings", f.warnings);
   refusal(json, report.refused);
   json.end_object();

@@ -44,7 +44,7 @@ std::string model_text(const train::RunPlan& plan) {
 }
 
 std::string start_text(const PlanReport& report) {
-  if (!report.start) return "not known: it is refused; what follows is a fresh start's";
+  if (!report.start) return "refused (see the error below); the rest shows a fresh start";
   const train::StartDecision& decision = report.start->decision;
   switch (decision.mode) {
     case train::StartMode::kFresh:
@@ -66,6 +66,15 @@ std::string steps_text(const PlanReport& report) {
   if (f.first_step > f.last_step) return "none";
   std::string text = std::to_string(f.first_step) + " to " + std::to_string(f.last_step);
   return f.last_step < report.configured_steps ? text + " (debug.stop_at_step; training.steps = " + std::to_string(report.configured_steps) + ")" : text;
+}
+
+std::string time_text(const PlanReport& report) {
+  const train::SpeedGuess& speed = report.speed;
+  const std::uint64_t steps = report.forecast.last_step - report.forecast.first_step + 1;
+  if (speed.seconds_per_step <= 0) return "not guessed: " + escape(speed.why_none);
+  return "about " + ui::format_duration(speed.seconds_per_step * static_cast<double>(steps)) + " for " + counted(steps, "step") + ": " +
+         ui::format_rounded(speed.seconds_per_step, 3) + " s a step, the median of the last " + counted(speed.steps, "step") + " of attempt " +
+         std::to_string(speed.attempt) + "; saves and validation come on top";
 }
 
 /// "4, 4, 3, 3": at most eight, else the number of ranks with each count.
@@ -91,6 +100,7 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
   if (report.start)
     for (const std::string& line : report.start->decision.skipped) facts.add("not taken", escape(line));
   facts.add("steps", steps_text(report));
+  if (report.speed.seconds_per_step > 0 || !report.speed.why_none.empty()) facts.add("time", time_text(report));
   facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
   if (const std::string line = report.start ? train::model_source_line(report.start->loaded) : ""; !line.empty()) facts.add("model from", escape(line));
   facts.add("precision", f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
@@ -141,6 +151,9 @@ std::string data(const PlanReport& report, const ui::Palette& palette) {
   facts.add("epoch", counted(d.samples_per_epoch, "sample") + (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
   facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " + ui::format_rounded(d.first_epoch, 4) + " to " +
                             ui::format_rounded(d.end_epoch, 4) + (d.end_epoch > 1 ? ": samples repeat" : ": no sample repeats"));
+  if (report.scan.checked > 0 && report.scan.refused.ok())
+    facts.add("ids", "looked at in " + (report.scan.checked == report.scan.to_read ? "all of " : "the first " + format_count(report.scan.checked) + " of ") +
+                         counted(report.scan.to_read, "sample"));
   return heading(palette, "data") + facts.table.render(palette, "  ");
 }
 

@@ -8,6 +8,8 @@
 #include "cli/ui/terminal.h"
 #include "libtrain/forecast/forecast.h"
 #include "libtrain/start/preview.h"
+#include "libtrain/start/speed.h"
+#include "libtrain/start/token_scan.h"
 
 namespace titan::train_cli {
 
@@ -20,6 +22,8 @@ struct PlanReport {
   std::optional<train::DataForecast> data;
   std::optional<std::uint64_t> seed;             ///< nothing: drawn at the start
   ckpt::LrSchedule lr;                           ///< the curve that would be followed
+  train::TokenScan scan;                         ///< of token files
+  train::SpeedGuess speed;
   ckpt::Status refused;                          ///< why the run would not start
 
   bool complete() const { return start && start->complete; }

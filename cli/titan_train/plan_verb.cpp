@@ -10,6 +10,10 @@
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/launch/launch_env.h"
+#include "libtrain/launch/process_limits.h"
+#include "libtrain/start/look_ahead.h"
+#include "libtrain/start/space.h"
+#include "libtrain/start/threads.h"
 
 namespace titan::train_cli {
 namespace {
@@ -27,11 +31,13 @@ struct Ranks {
 Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   constexpr int kMost = 1'000'000;
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
-  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
   TITAN_ASSIGN_OR_RETURN(const auto env, train::read_launch_env([](const char* name) {
                            const char* value = std::getenv(name);
                            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
                          }));
+  TITAN_RETURN_IF_ERROR(train::check_process_limits());
+  TITAN_RETURN_IF_ERROR(check_nproc(command, nproc, env));
+  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
   if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says"};
   const Config::Parallelism& p = config.parallelism;
   const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
@@ -42,6 +48,19 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
 }
 
+/// What settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
+void look_further(PlanReport& report, const Ranks& ranks) {
+  const train::StartPreview& start = *report.start;
+  train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
+  report.refused = outlook.refused;
+  report.scan = outlook.scan;
+  std::vector<std::string>& warnings = report.forecast.warnings;
+  warnings.insert(warnings.end(), outlook.warnings.begin(), outlook.warnings.end());
+  const auto stored = start.stored ? train::stored_threads(start.stored->state.environment) : std::nullopt;
+  const int threads = train::threads_per_rank(start.loaded.config, stored, static_cast<int>(ranks.count));
+  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads);
+}
+
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
@@ -50,7 +69,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   // Of which model could only be said with the checkpoint.
   if (!start.ok() && config.checkpoint.initial_load_path) return start.status();
   auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
-  if (!made.ok()) return made.status();
+  if (!made.ok()) return start.ok() ? made.status() : start.status();
   const train::RunPlan plan = std::move(*made);
   report.ranks_from = ranks.from;
   report.config_file = arguments.command.positionals[0];
@@ -71,7 +90,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
     report.refused = start.status();
   }
 
-  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens));
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens, train::count_kept_steps(ckpt::posix_fs(), config)));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
   if (!report.start) return ckpt::ok_status();
@@ -79,6 +98,8 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
   if (report.start->data.samples_per_epoch > 0)
     report.data = train::forecast_data(report.start->data, report.start->validation_samples, steps * static_cast<std::uint64_t>(plan.batch.global));
+  if (!report.refused.ok() || report.complete() || steps == 0) return ckpt::ok_status();
+  look_further(report, ranks);
   return ckpt::ok_status();
 }
 

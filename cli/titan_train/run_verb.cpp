@@ -95,6 +95,12 @@ Result<int> parse_nproc(const ui::Command& command, int most) {
   return count;
 }
 
+Status check_nproc(const ui::Command& command, int nproc, const std::optional<train::LaunchEnv>& env) {
+  if (!env || !command.has("nproc") || nproc == env->world) return ckpt::ok_status();
+  return ckpt::invalid("--nproc " + std::to_string(nproc) + ", but the environment says WORLD_SIZE=" + std::to_string(env->world))
+      .with_hint("leave out --nproc under a launcher, or unset RANK and WORLD_SIZE");
+}
+
 Result<ui::ColorChoice> parse_color(const ui::Command& command) {
   const std::string text = command.value("color").value_or("auto");
   if (text == "auto") return ui::ColorChoice::kAuto;
@@ -134,12 +140,8 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   const auto env = train::read_launch_env(environment);
   if (!env.ok()) return fail(env.status());
   if (const Status limits = train::check_process_limits(); !limits.ok()) return fail(limits);
-  if (env->has_value()) {
-    if (arguments.command.has("nproc") && *nproc != (*env)->world)
-      return fail(ckpt::invalid("--nproc " + std::to_string(*nproc) + ", but the environment says WORLD_SIZE=" + std::to_string((*env)->world))
-                      .with_hint("leave out --nproc under a launcher, or unset RANK and WORLD_SIZE"));
-    be_rank(arguments, **env, *color);
-  }
+  if (const Status agrees = check_nproc(arguments.command, *nproc, *env); !agrees.ok()) return fail(agrees);
+  if (env->has_value()) be_rank(arguments, **env, *color);
 
   // What every rank would refuse is refused here, once.
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);

@@ -1,11 +1,13 @@
 #pragma once
 // The verbs of titan-train; each returns the process's exit code.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ckpt/io/weight_source.h"
 #include "cli/titan_train/args.h"
 #include "cli/ui/terminal.h"
+#include "libtrain/launch/launch_env.h"
 
 namespace titan::train_cli {
 
@@ -23,6 +25,8 @@ int completion_verb(const Arguments& arguments);
 ckpt::WeightOpener weight_opener();
 /// The value of --nproc, 1 when it was not given. \error kInvalid: no number from 1 to `most`.
 ckpt::Result<int> parse_nproc(const ui::Command& command, int most = 4096);
+/// Whether --nproc, where it is given, is what the launcher says. \error kInvalid
+ckpt::Status check_nproc(const ui::Command& command, int nproc, const std::optional<train::LaunchEnv>& env);
 /// The value of --color. \error kInvalid.
 ckpt::Result<ui::ColorChoice> parse_color(const ui::Command& command);
 

@@ -2,16 +2,28 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "cli/ui/json_out.h"
 #include "cli/ui/output.h"
 #include "cli/ui/text.h"
 
 namespace titan::ui {
 
+namespace {
+
+// Who may not do something needs to know where to look; whoever knows better has given a hint.
+std::string hint_of(const ckpt::Status& status) {
+  if (!status.hint.empty() || status.error != EACCES) return status.hint;
+  return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
+}
+
+}  // namespace
+
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (!status.hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(status.hint) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(hint) + "\n";
   return text;
 }
 
@@ -25,7 +37,7 @@ std::string error_json(const ckpt::Status& status) {
   json.begin_array("causes");
   for (const std::string& cause : status.causes) json.text(cause);
   json.end_array();
-  json.text("hint", status.hint);
+  json.text("hint", hint_of(status));
   json.end_object();
   return json.line();
 }

@@ -25,6 +25,7 @@ std::string remarks(const ListedStep& step) {
   std::string text = step.resume ? "<- resume takes this one" : escape(step.reason);
   if (step.pinned) text += text.empty() ? "pinned" : "; pinned";
   if (!step.link.empty()) text += (text.empty() ? "a link to " : "; a link to ") + escape(step.link);
+  if (step.moved_aside) text += std::string(text.empty() ? "" : "; ") + "moved aside by an interrupted tool";
   return text;
 }
 
@@ -46,6 +47,7 @@ void step_json(JsonOut& json, const ListedStep& step) {
   json.flag("full", step.full);
   json.flag("pinned", step.pinned);
   if (!step.link.empty()) json.path("link", step.link);
+  if (step.moved_aside) json.flag("moved_aside", true);
   json.flag("resume", step.resume);
   json.text("reason", step.reason);
   json.count("bytes", step.bytes);
@@ -79,7 +81,7 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
                  step.mesh ? mesh_text(*step.mesh) : "?",
                  state_cell(step),
                  {step.id ? step.id->hex().substr(0, 12) : "?", Role::kDim},
-                 remarks(step)});
+                 {remarks(step), step.reason == "older" ? Role::kDim : Role::kPlain}});
       total += step.bytes;
     }
     const std::size_t count = report.steps.size();
@@ -91,6 +93,8 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
     out += note + escape(damage.name) + " (" + format_bytes(damage.bytes, style.exact_bytes) + ") is a damaged step that a save moved aside; ";
     out += damage.pinned ? "its .keep protects it\n" : "`titan-ckpt prune RUN --damaged` frees it\n";
   }
+  for (const ListedStep& step : report.steps)
+    if (step.moved_aside) out += note + "step " + std::to_string(step.step) + " lies in " + escape(step.path) + ": the next start of the run, or `titan-ckpt prune RUN`, puts it back\n";
   for (const std::string& name : report.leftovers)
     out += note + escape(name) + " is a leftover of an unfinished save or deletion; the next start of the run removes it\n";
   for (const std::string& name : report.foreign) out += note + escape(name) + " is not a checkpoint of this run; never touched\n";

@@ -40,7 +40,8 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
                escape(damage.why)});
   }
   std::string out = table.empty() ? "no checkpoints in " + escape(report.folder) + "\n" : table.render(style.palette);
-  for (const std::string& path : report.restored) out += "put back " + escape(path) + ", which an interrupted tool had moved aside\n";
+  for (const std::string& path : report.restored)
+    out += std::string(report.dry_run ? "would put back " : "put back ") + escape(path) + ", which an interrupted tool had moved aside\n";
   const auto goes = count_if_any(report, [](const auto& one) { return one.goes; });
   const auto deleted = count_if_any(report, [](const auto& one) { return one.deleted; });
   if (goes == 0 && report.leftovers.empty()) return out + "nothing to delete\n";

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ckpt/base/size_text.h"
+
 namespace titan::ui {
 
 namespace {
@@ -35,17 +37,7 @@ std::optional<int> digits(std::string_view text) {
 }  // namespace
 
 std::string format_bytes(std::uint64_t bytes, bool exact) {
-  if (exact) return std::to_string(bytes);
-  if (bytes < 1024) return format("%llu B", static_cast<unsigned long long>(bytes));
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  int unit = 0;
-  // 1023.95 would print as "1024.0".
-  while (value >= 1023.95 && unit < 5) {
-    value /= 1024;
-    ++unit;
-  }
-  return format("%.1f %s", value, kUnits[unit]);
+  return exact ? std::to_string(bytes) : ckpt::size_text(bytes);
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

@@ -110,7 +110,7 @@ Status HfWriter::plan(Fs& fs) {
   }
   make_config(base);
   if (base.is_null())
-    notes_.push_back("no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is known, and the tokens that begin and end a text are not set");
+    notes_.push_back("no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is known, and bos and eos tokens are not set");
   note_missing_tokenizer();
   if (manifest_.component(ckpt::kOptimizer) != nullptr) notes_.push_back("the optimizer's state and the position of the run have no place in this format");
   return ckpt::ok_status();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <type_traits>
 
 #include "libtrain/config/key_list.h"
@@ -178,7 +179,50 @@ std::string canonical_name(std::string_view name) {
   return std::string(name);
 }
 
+namespace {
+
+/// What other programs call it, by the last part of the name.
+std::string key_by_meaning(std::string_view name) {
+  static const std::map<std::string, std::string, std::less<>> kMeant = {
+      {"batch_size", "training.local_batch_size"},
+      {"per_device_train_batch_size", "training.local_batch_size"},
+      {"micro_batch_size", "training.local_batch_size"},
+      {"gradient_accumulation_steps", "training.global_batch_size"},
+      {"max_steps", "training.steps"},
+      {"num_steps", "training.steps"},
+      {"train_iters", "training.steps"},
+      {"epochs", "training.steps"},
+      {"num_train_epochs", "training.steps"},
+      {"max_seq_len", "training.seq_len"},
+      {"max_seq_length", "training.seq_len"},
+      {"block_size", "training.seq_len"},
+      {"learning_rate", "optimizer.lr"},
+      {"grad_clip", "training.max_norm"},
+      {"max_grad_norm", "training.max_norm"},
+      {"hidden_size", "model.dim"},
+      {"n_embd", "model.dim"},
+      {"num_hidden_layers", "model.n_layers"},
+      {"n_layer", "model.n_layers"},
+      {"num_attention_heads", "model.n_heads"},
+      {"n_head", "model.n_heads"},
+      {"num_key_value_heads", "model.n_kv_heads"},
+      {"intermediate_size", "model.ffn_dim"},
+      {"output_dir", "job.dump_folder"},
+      {"save_interval", "checkpoint.interval"},
+      {"save_steps", "checkpoint.interval"},
+      {"save_total_limit", "checkpoint.keep_latest_k"},
+      {"logging_steps", "metrics.log_freq"},
+  };
+  if (name.starts_with("validation.")) return "";
+  const std::size_t dot = name.rfind('.');
+  const auto found = kMeant.find(dot == std::string_view::npos ? name : name.substr(dot + 1));
+  return found == kMeant.end() ? "" : found->second;
+}
+
+}  // namespace
+
 std::string suggest_key(std::string_view name) {
+  if (std::string meant = key_by_meaning(name); !meant.empty()) return meant;
   std::vector<std::string> names;
   for (const Key& key : key_table())
     if (!key.name.ends_with(".*")) names.push_back(key.name);

@@ -68,7 +68,7 @@ const std::vector<Alias>& key_aliases();
 const Key* find_key(std::string_view name);
 /// Returns the canonical name: aliases resolved, other names unchanged.
 std::string canonical_name(std::string_view name);
-/// Returns the known name nearest to a mistyped one, else "".
+/// Returns the key that other programs call so, else the known name nearest to a mistyped one, else "".
 std::string suggest_key(std::string_view name);
 
 /// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads and deadlines are

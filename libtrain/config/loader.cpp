@@ -95,7 +95,8 @@ class Loader {
     if (section_exists(name))
       return fail(ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
     const std::string near = suggest_key(name);
-    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "'" + (near.empty() ? "" : " (did you mean '" + near + "'?)")));
+    if (near.empty()) return fail(ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
+    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'?)"));
   }
 
   LoadedConfig loaded_;

@@ -168,7 +168,7 @@ std::vector<Key> own_keys() {
       flag("validation.enable", kLogging, TITAN_FIELD(validation.enable), "evaluate every validation.freq steps and at the end"),
       text("validation.dataset_path", kLogging, TITAN_FIELD(validation.dataset_path),
            "as training.dataset_path; unset: the tail held back from the training data"),
-      number("validation.holdout", kCurve, TITAN_FIELD(validation.holdout), {0, 0.9, std::nullopt, true},
+      number("validation.holdout", kCurve, TITAN_FIELD(validation.holdout), {0, 0.5, std::nullopt, true},
              "share of the token stream, at its end, that training never sees while validation is on without its own data"),
       number("validation.local_batch_size", kLogging, TITAN_FIELD(validation.local_batch_size), count(),
              "sequences evaluated at once"),

@@ -64,10 +64,10 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
         .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
   batch.count = batch.global / batch.micro;
   if (batch.count < dp)
-    return ckpt::invalid("M = " + text(batch.count) + " micro-batches per step (" + global_from + " " + text(batch.global) +
-                         " / micro-batch size " + text(batch.micro) + ") are fewer than the " + text(dp) +
+    return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" + global_from + " " + text(batch.global) +
+                         " / micro-batch size " + text(batch.micro) + (batch.count == 1 ? ") is fewer" : ") are fewer") + " than the " + text(dp) +
                          " data-parallel ranks; each rank needs at least one")
-        .with_hint("use at most " + text(batch.count) + " data-parallel ranks, a smaller " + micro_from +
+        .with_hint("use at most " + text(batch.count) + (batch.count == 1 ? " data-parallel rank" : " data-parallel ranks") + ", a smaller " + micro_from +
                    ", or --training.global_batch_size=" + text(batch.micro * dp));
   return batch;
 }

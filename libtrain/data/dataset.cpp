@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "libtrain/data/token_files.h"
 
@@ -107,7 +108,7 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)
       return too_short("the validation dataset", validation_->size(), seq_len, "give more data, or a smaller validation.seq_len");
-    return {};
+    return count_validation(options);
   }
   if (!(options.holdout > 0 && options.holdout <= 0.5))
     return ckpt::invalid("validation.holdout must be above 0 and at most 0.5, not " + std::to_string(options.holdout));
@@ -118,6 +119,21 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
                      "give more data, a larger validation.holdout, a smaller validation.seq_len, or validation.dataset_path");
   *train_tokens -= held_back;
   validation_begin_ = *train_tokens;
+  return count_validation(options);
+}
+
+/// How many of the validation samples are read, and in how many micro-batches.
+Status Dataset::count_validation(const Config::Validation& options) {
+  TITAN_RETURN_IF_ERROR(check_positive("validation.local_batch_size", options.local_batch_size));
+  const auto rows = static_cast<std::uint64_t>(options.local_batch_size);
+  std::uint64_t batches = validation_samples_ / rows + (validation_samples_ % rows != 0 ? 1 : 0);
+  if (options.steps >= 0) batches = std::min(batches, static_cast<std::uint64_t>(options.steps));
+  if (batches > std::numeric_limits<std::uint32_t>::max())
+    return ckpt::invalid("one validation would take " + std::to_string(batches) + " micro-batches of " + std::to_string(rows) + " samples, at most " +
+                         std::to_string(std::numeric_limits<std::uint32_t>::max()) + " are possible")
+        .with_hint("set validation.steps, or a larger validation.local_batch_size");
+  validation_batches_ = static_cast<std::uint32_t>(batches);
+  validation_read_ = batches == 0 ? 0 : std::min(validation_samples_ - (batches - 1) * rows, rows) + (batches - 1) * rows;
   return {};
 }
 

@@ -56,18 +56,24 @@ class Dataset {
 
   /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
+  /// Those that one validation reads; validation_batches() has their micro-batches.
+  std::uint64_t validation_read() const { return validation_read_; }
+  /// ceil(validation_read() / validation.local_batch_size).
+  std::uint32_t validation_batches() const { return validation_batches_; }
   std::int64_t validation_seq_len() const { return validation_seq_len_; }
   ckpt::Status validation_sample(std::uint64_t sample, std::span<std::int64_t> out) const;
 
  private:
   Dataset() = default;
   ckpt::Status prepare_validation(const Config& config, std::uint64_t* train_tokens);
+  ckpt::Status count_validation(const Config::Validation& options);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
   std::uint64_t vocab_size_ = 0;
-  std::uint64_t validation_begin_ = 0, validation_samples_ = 0;
+  std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;
+  std::uint32_t validation_batches_ = 0;
   std::int64_t validation_seq_len_ = 0;
 };
 

@@ -48,22 +48,6 @@ Result<PipelineForecast> forecast_pipeline(const RunPlan& plan, std::uint32_t co
   return forecast;
 }
 
-SaveForecast forecast_saves(const Config& config, const Forecast& forecast) {
-  const Config::Checkpoint& checkpoint = config.checkpoint;
-  SaveForecast saves;
-  saves.enabled = checkpoint.enable;
-  saves.model_bytes = 4 * forecast.parameters;
-  saves.optimizer_bytes = 8 * forecast.parameters;
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
-  saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
-  if (!checkpoint.enable || forecast.first_step > forecast.last_step) return saves;
-  const std::uint64_t first = forecast.first_step, last = forecast.last_step;
-  saves.count = last / saves.interval - (first - 1) / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && first == 1 && last > 1 && saves.interval != 1) ++saves.count;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, saves.kept + 1);
-  return saves;
-}
-
 void warn_about_balance(Forecast& forecast) {
   const std::vector<double>& share = forecast.plan.stage_share;
   const auto stages = static_cast<double>(share.size());
@@ -79,13 +63,35 @@ void warn_about_balance(Forecast& forecast) {
 
 }  // namespace
 
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before) {
+std::uint64_t last_step_of(const Config& config) {
+  const auto steps = static_cast<std::uint64_t>(config.training.steps);
+  return config.debug.stop_at_step ? std::min(steps, static_cast<std::uint64_t>(*config.debug.stop_at_step)) : steps;
+}
+
+SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step, std::uint64_t steps_there) {
+  const Config::Checkpoint& checkpoint = config.checkpoint;
+  SaveForecast saves;
+  saves.enabled = checkpoint.enable;
+  saves.model_bytes = 4 * parameters;
+  saves.optimizer_bytes = 8 * parameters;
+  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
+  const std::uint64_t last = last_step_of(config);
+  if (!checkpoint.enable || start_step >= last) return saves;
+  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
+  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  // Retention deletes after a save: while the last one of a full folder is written, one more than it keeps is there.
+  const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
+  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  return saves;
+}
+
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before, std::uint64_t steps_there) {
   Forecast forecast;
   forecast.plan = plan;
   forecast.warnings = plan.warnings;
   forecast.first_step = start_step + 1;
-  forecast.last_step = static_cast<std::uint64_t>(config.training.steps);
-  if (config.debug.stop_at_step) forecast.last_step = std::min(forecast.last_step, static_cast<std::uint64_t>(*config.debug.stop_at_step));
+  forecast.last_step = last_step_of(config);
   const std::uint64_t steps = forecast.last_step > start_step ? forecast.last_step - start_step : 0;
   forecast.tokens_per_step = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
   forecast.tokens_before = tokens_before;
@@ -108,7 +114,7 @@ Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::u
       if (parameter.stage == stage) row.parameters += ckpt::element_count(parameter.shape);
     forecast.parameters += row.parameters;
   }
-  forecast.saves = forecast_saves(config, forecast);
+  forecast.saves = forecast_saves(config, forecast.parameters, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable) forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
   return forecast;

@@ -32,7 +32,7 @@ struct SaveForecast {
   std::uint64_t model_bytes = 0, optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
   std::uint64_t count = 0;           ///< until the last step
   std::uint64_t interval = 0, kept = 0;                ///< kept 0: all
-  std::uint64_t peak_count = 0;      ///< there at once, the one being written included
+  std::uint64_t peak_count = 0;      ///< there at once besides those that are there already, the one being written included
 };
 
 struct DataForecast {
@@ -54,9 +54,16 @@ struct Forecast {
   std::vector<std::string> warnings;                   ///< the plan's and those of the forecast
 };
 
-/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then.
-/// \error kInvalid: a schedule that does not fit.
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before);
+/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints that retention
+/// counts. \error kInvalid: a schedule that does not fit.
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before,
+                               std::uint64_t steps_there = 0);
+
+/// The last step that a start trains: training.steps or debug.stop_at_step.
+std::uint64_t last_step_of(const Config& config);
+
+/// Forecasts the saves of the steps after `start_step`.
+SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step, std::uint64_t steps_there);
 
 /// Forecasts the data: `position` at the start, `held_back` validation samples, `samples` to be consumed.
 DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t held_back, std::uint64_t samples);

@@ -19,6 +19,8 @@ std::string grouped(std::uint64_t value) {
   return digits;
 }
 
+std::string counted(std::uint64_t count, const std::string& one, const std::string& many) { return grouped(count) + " " + (count == 1 ? one : many); }
+
 std::string stage_text(const RunPlan& plan, std::uint32_t stage) {
   const auto groups = static_cast<std::uint32_t>(plan.dims.n_layers) + 2;
   const std::uint32_t begin = stage == 0 ? 0 : plan.stage_cuts[stage - 1];
@@ -46,8 +48,8 @@ std::string value_of(const ckpt::Settings& settings, const std::string& key) {
 }  // namespace
 
 std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
-  std::string text = "micro-batch " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) + " tokens, M " +
-                     std::to_string(plan.batch.count) + ", compute " + (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
+  std::string text = counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches") + " of " + std::to_string(plan.batch.micro) + " x " +
+                     std::to_string(plan.batch.seq_len) + " tokens, compute " + (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
   for (const auto& [key, value] : environment) text += ", " + key + " " + value;
   return text;
 }
@@ -66,8 +68,7 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   std::vector<std::string> lines;
   std::uint64_t parameters = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
-  lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + std::to_string(plan.mesh.world()) +
-                  " ranks, schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
+  lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) lines.push_back(stage_text(plan, stage));
 
   std::string blocks;
@@ -79,12 +80,12 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
       break;
     }
   }
-  lines.push_back("batch: " + std::to_string(plan.batch.count) + " micro-batches of " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) +
+  lines.push_back("batch: " + counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches") + " of " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) +
                   " tokens (per DP rank: " + blocks + "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " + value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));
-  lines.push_back("class: " + class_line(plan, facts.environment));
+  lines.push_back("bit-for-bit with: " + class_line(plan, facts.environment));
   lines.push_back("start: " + facts.start + "; steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step) + ", run folder " + facts.run_dir);
   return lines;
 }

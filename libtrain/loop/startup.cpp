@@ -13,6 +13,7 @@
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
+#include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
@@ -176,6 +177,15 @@ void load_or_init(RunState& run) {
   run.optimizer_step = moments ? run.stored.optimizer_step : 0;
 }
 
+// A disk that cannot take the saves to come is better known now than at the save that fails.
+void check_store(RunState& run) {
+  run.on_root([&]() -> Status {
+    const SpaceVerdict space = look_at_space(run.fs, run.config, run.plan, run.start.step);
+    if (!space.warning.empty()) log_warn(space.warning);
+    return space.refused;
+  });
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved again.
@@ -215,7 +225,7 @@ void begin_attempt(RunState& run) {
       attempt.notes.push_back("not bitwise: " + difference);
       if (run.root()) log_warn("not bitwise: " + difference);
     } else if (run.root() && run.continuation.changes.empty() && run.continuation.changed.empty()) {
-      log_info("same class: bitwise continuation");
+      log_info("same machine class and settings: continues bit for bit");
     }
   }
   run.state.environment = std::move(environment);
@@ -314,6 +324,7 @@ StartOutcome start_run(RunState& run) {
       choose_start(run);
       if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
       prepare_state(run);
+      check_store(run);
       load_or_init(run);
       break;
     } catch (const StatusError& error) {

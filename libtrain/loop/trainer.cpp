@@ -45,10 +45,12 @@ class Trainer {
   /// `last_chance`: there is no later save.
   void save(std::uint64_t step, bool last_chance);
   Status try_save(std::uint64_t step);
+  std::string safe_text() const;
   void validate(std::uint64_t step);
   ckpt::Snapshot snapshot(std::uint64_t step) const;
 
   RunState run_;
+  std::uint64_t saved_ = 0;  ///< the newest step that this start has saved
 };
 
 MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
@@ -96,7 +98,14 @@ void Trainer::save(std::uint64_t step, bool last_chance) {
     if (!last_chance) return;
     status = try_save(step);
   }
+  if (!status.ok()) status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
   check(status);
+}
+
+/// What a save that fails does not touch.
+std::string Trainer::safe_text() const {
+  const std::uint64_t step = std::max(saved_, run_.start.step);
+  return step == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(step);
 }
 
 /// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
@@ -110,6 +119,7 @@ Status Trainer::try_save(std::uint64_t step) {
   });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
   if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
+  saved_ = step;
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
                                                      {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
@@ -143,8 +153,6 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(run_.config.debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan.batch.tokens_per_step());
   const double flops = flops_per_token(run_.plan);
-  if (stop_at != 0 && !run_.config.checkpoint.enable)
-    throw StatusError(ckpt::invalid("debug.stop_at_step = " + std::to_string(stop_at) + " saves a step, but checkpoint.enable = false").with_hint("leave one of them out"));
   if (stop_at != 0 && run_.start.step >= stop_at && run_.start.step < steps) {
     if (run_.root()) log_info("at step " + std::to_string(run_.start.step) + " already, debug.stop_at_step = " + std::to_string(stop_at));
     return 75;

@@ -3,15 +3,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "libtrain/loop/status_error.h"
 
 namespace titan::train {
 
 ValidationResult run_validation(World& world, Executor& executor, const Dataset& dataset, const Config& config) {
   const std::int64_t rows = config.validation.local_batch_size, seq_len = dataset.validation_seq_len();
-  std::uint64_t samples = dataset.validation_samples();
-  if (config.validation.steps >= 0) samples = std::min(samples, static_cast<std::uint64_t>(config.validation.steps * rows));
-  const auto count = static_cast<std::uint32_t>((samples + static_cast<std::uint64_t>(rows) - 1) / static_cast<std::uint64_t>(rows));
+  const std::uint64_t samples = dataset.validation_read();
+  const std::uint32_t count = dataset.validation_batches();
   const auto valid_rows = [&](std::uint32_t index) {
     return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
   };
@@ -19,8 +19,9 @@ ValidationResult run_validation(World& world, Executor& executor, const Dataset&
     const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
-      const ckpt::Status status = dataset.validation_sample(sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)});
-      if (!status.ok()) throw std::runtime_error(status.to_string());
+      // As in training: the one rank that meets a bad id says so.
+      check(dataset.validation_sample(sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)}),
+            Met::kHere);
     }
     return MicroBatch{tokens.slice(1, 0, seq_len).contiguous(), tokens.slice(1, 1, seq_len + 1).contiguous()};
   };

@@ -1,6 +1,7 @@
 #include "libtrain/start/decide.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
@@ -112,6 +113,7 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
   if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
+  if (choice.entry->moved_aside) decision.notes.push_back(choice.entry->path + " was moved aside by an interrupted tool; a start puts it back first");
   decision.manifest = choice.entry->manifest;
   decision.may_fall_back = true;
   return decision;
@@ -228,7 +230,9 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSte
 /// checkpoint.load_step: a step of this run.
 Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const auto step = static_cast<std::uint64_t>(request.load_step);
-  const std::string path = ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
+  const std::vector<ckpt::StepEntry>& steps = own.names().steps;
+  const auto found = std::ranges::find(steps, step, &ckpt::StepEntry::step);
+  const std::string path = found != steps.end() ? found->path : ckpt::join_path(request.checkpoint_dir, ckpt::step_name(step));
   if (!fs.stat(path).ok())
     return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " + request.checkpoint_dir + " (there are: " + own.list() + ")");
   if (!request.init_from.empty()) {
@@ -306,6 +310,9 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
   request.only_new = resume == "never";
   request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval), static_cast<std::uint64_t>(config.training.steps),
                    static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)), config.checkpoint.enable_first_step_checkpoint};
+  if (config.debug.stop_at_step && !config.checkpoint.enable)
+    return ckpt::invalid("debug.stop_at_step = " + std::to_string(*config.debug.stop_at_step) + " saves a step, but checkpoint.enable = false")
+        .with_hint("leave one of them out");
   request.required = resume == "required";
   if (request.required) request.resume = "auto";
   const bool named = resume != "auto" && resume != "never" && resume != "required";
@@ -341,10 +348,14 @@ bool SavePlan::publishes(std::uint64_t step) const {
 }
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
-  Result<ckpt::RunScan> names = ckpt::list_steps(fs, request.checkpoint_dir);
-  if (names.status().code == ckpt::Code::kFailed) return names.status().wrapped("the run's checkpoints in " + request.checkpoint_dir + " cannot be listed");
-  if (!names.ok()) return names.status();
-  OwnSteps own(fs, std::move(*names), request, damaged);
+  auto listed = ckpt::list_steps(fs, request.checkpoint_dir);
+  if (listed.status().error == ENOTDIR) {
+    const Status in_the_way = listed.status().wrapped("there can be no steps in " + request.checkpoint_dir + ": a file is in the way");
+    return in_the_way.hint.empty() ? in_the_way.with_hint("choose another job.dump_folder") : in_the_way;
+  }
+  if (listed.status().code == ckpt::Code::kFailed) return listed.status().wrapped("the run's checkpoints in " + request.checkpoint_dir + " cannot be listed");
+  TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, std::move(listed));
+  OwnSteps own(fs, std::move(names), request, damaged);
 
   if (request.only_new && !own.names().steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + own.list())

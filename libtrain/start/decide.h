@@ -40,7 +40,7 @@ struct StartRequest {
 };
 
 /// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false means
-/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights
+/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
 ckpt::Result<StartRequest> start_request(const Config& config, const std::string& resume);
 
 enum class StartMode {

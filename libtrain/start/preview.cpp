@@ -41,10 +41,11 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 
 /// Where the dataset as configured begins. A complete run does without one: the checkpoint's stands for it.
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
-  const auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
+  auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
     preview.validation_samples = (*dataset)->validation_samples();
-    return (*dataset)->origin();
+    preview.dataset = std::move(*dataset);
+    return preview.dataset->origin();
   }
   if (!preview.complete) return dataset.status();
   preview.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);

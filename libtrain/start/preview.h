@@ -1,6 +1,7 @@
 #pragma once
 // What a start would do, found out without ranks, tensors or a single write: for `titan-train plan`, and for the launcher, which
 // refuses what every rank would refuse. A rank's own start uses the same parts.
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "libtrain/start/init_map.h"
 
 namespace titan::train {
+
+class Dataset;
 
 struct StartInputs {
   const LoadedConfig& loaded;
@@ -31,6 +34,7 @@ struct StartPreview {
   std::vector<std::string> warnings;
   ckpt::LrSchedule lr;                 ///< in force from decision.step + 1 on
   ckpt::DataPosition data;             ///< where the first step begins
+  std::shared_ptr<Dataset> dataset;    ///< as configured, at its own beginning; null where a complete run does without
   std::uint64_t validation_samples = 0;
   std::optional<std::uint64_t> seed;   ///< nothing: drawn at the start
   bool complete = false;               ///< the checkpoint is at training.steps: nothing would be trained

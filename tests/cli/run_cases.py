@@ -26,6 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 GOLDEN = HERE.parent / "golden" / "cli"
 DURATION = r"(?:\d+d\d\dh|\d+h\d\dm|\d+m\d\ds|\d+(?:\.\d)?s)"
 RULES = [
+    (re.compile(r"about " + DURATION + r" for (\S+ steps?): \S+ s a step"), r"about TIME for \1: SECONDS s a step"),
     (re.compile(r" +(?:" + DURATION + r"|age)(?= )"), "  AGE"),               # a column as wide as its content
     (re.compile(r"^(total +\S+ \S+) {3,}", re.M), r"\1  "),                   # what stands below it
     (re.compile(r"it says [0-9a-f]{32}, found [0-9a-f]{32}"), "it says HASH, found HASH"),  # depends on the version of HDF5

@@ -49,6 +49,7 @@ class SaveErrors(unittest.TestCase):
         log = self.train(3, {})
         self.assertRegex(log, r"error: step 2 could not be saved")
         self.assertIn("disk full", log)
+        self.assertRegex(log, "hint: nothing is saved yet; free some space")
         self.assertEqual(self.whole_steps(), [])
         self.assertEqual(self.failed_events(), [])
 
@@ -87,6 +88,7 @@ class SaveErrors(unittest.TestCase):
     def test_a_last_save_that_fails_twice_ends_with_3(self):
         log = self.train(3, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, match="step-00000006.tmp-", sticky=True)
         self.assertRegex(log, "error: step 6 could not be saved")
+        self.assertRegex(log, "hint: your work is safe up to step 4; free some space")
         self.assertEqual(self.whole_steps(), [2, 4])
         self.assertEqual(self.failed_events(), [6])
         shutil.rmtree(self.run_folder)

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace titan::ui {
 namespace {
 
@@ -17,6 +19,18 @@ TEST(Errors, PrintWhatWhyAndWhatToDoWithNamesEscaped) {
             "  caused by: first\n"
             "  caused by: second\n"
             "  hint: `titan-ckpt verify runs/a`\n");
+}
+
+TEST(Errors, WhoMayNotDoSomethingIsToldWhereToLook) {
+  ckpt::Status refused = ckpt::failed("x: open: Permission denied");
+  refused.error = EACCES;
+  EXPECT_NE(error_text(refused, {}).find("hint: give this user the permission"), std::string::npos);
+  EXPECT_NE(error_json(refused).find("give this user the permission"), std::string::npos);
+  refused.hint = "look there";
+  EXPECT_EQ(error_text(refused, {}), "error: x: open: Permission denied\n  hint: look there\n");
+  refused.hint.clear();
+  refused.error = EMFILE;
+  EXPECT_EQ(error_text(refused, {}), "error: x: open: Permission denied\n");
 }
 
 TEST(Errors, AreOneJsonObjectWithTheExitCode) {

@@ -101,7 +101,7 @@ TEST(PosixFs, AReadOnlyFileKeepsWhatTheUmaskAllows) {
 
 TEST(PosixFs, NoInodesLeftIsNotCalledAFullDisk) {
   const Status none = full_status(ENOSPC, "/d/f", "create", SpaceLeft{.bytes = 20'742'144, .inodes = 40, .inodes_free = 0});
-  EXPECT_EQ(none.message, "/d/f: create: no inodes left (No space left on device); 20742144 bytes free on this file system");
+  EXPECT_EQ(none.message, "/d/f: create: no inodes left (No space left on device); 19.8 MiB free on this file system");
   EXPECT_THAT(none.hint, HasSubstr("df -i"));
   // Neither where bytes are missing, nor where the file system has no limit of inodes, nor for a quota.
   for (const SpaceLeft left : {SpaceLeft{.bytes = 0, .inodes = 40, .inodes_free = 0}, SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 1}, SpaceLeft{.bytes = 9}})
@@ -117,7 +117,7 @@ TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {
     Status status = errno_status(error, dir / "not-there-yet", "pwrite");
     EXPECT_EQ(status.code, Code::kFailed);
     EXPECT_THAT(status.message, HasSubstr("disk full"));
-    EXPECT_THAT(status.message, HasSubstr("bytes free"));
+    EXPECT_THAT(status.message, HasSubstr(" free on this file system"));
     EXPECT_FALSE(status.hint.empty());
   }
 }

@@ -30,6 +30,67 @@ TEST(OpenRun, MakesTheFoldersAndHoldsBothLocks) {
   EXPECT_TRUE(open_run(fs, "/runs/a", "/runs/a/checkpoint").ok());
 }
 
+TEST(OpenRun, ALookSeesTheHolderAndTouchesNothing) {
+  MemFs fs;
+  EXPECT_TRUE(look_at_run(fs, "/runs/a", "/runs/a/checkpoint").ok());
+  EXPECT_FALSE(fs.stat("/runs").ok()) << "nothing is made";
+  const auto run = open_run(fs, "/runs/a", "/runs/a/checkpoint");
+  ASSERT_TRUE(run.ok());
+  const Status seen = look_at_run(fs, "/runs/a", "/runs/a/checkpoint");
+  EXPECT_EQ(seen.code, Code::kLocked);
+  EXPECT_THAT(seen.message, ::testing::StartsWith("/runs/a is locked by a live run or tool: process "));
+  EXPECT_TRUE(run->locks.still_ours().ok());
+  // A tool that holds the folder of steps alone.
+  MemFs other;
+  ASSERT_TRUE(make_dirs(other, "/r/checkpoint").ok());
+  const auto guard = RunGuard::take_run(other, "/r/checkpoint", "/r/checkpoint");
+  ASSERT_TRUE(guard.ok());
+  EXPECT_EQ(look_at_run(other, "/r", "/r/checkpoint").code, Code::kLocked);
+}
+
+TEST(OpenRun, ALookPassesOverTheNoteOfADeadHolder) {
+  MemFs fs;
+  ASSERT_TRUE(make_dirs(fs, "/r").ok());
+  LockOwner dead = this_process();
+  const double now = dead.heartbeat;
+  const auto look = [&](const LockOwner& holder) {
+    if (fs.stat("/r/run.lock").ok()) {
+      EXPECT_TRUE(fs.remove_file("/r/run.lock").ok());
+    }
+    EXPECT_TRUE(put_text(fs, "/r/run.lock", encode_lock_owner(holder)).ok());
+    return look_at_run(fs, "/r", "/r/checkpoint").code;
+  };
+  EXPECT_EQ(look(dead), Code::kLocked) << "this very process";
+  dead.heartbeat = 0;
+  EXPECT_EQ(look(dead), Code::kOk) << "it said that it ended";
+  dead.heartbeat = now;
+  dead.pid = 0x7FFFFFFE;  // no process has such a number
+  EXPECT_EQ(look(dead), Code::kOk);
+  dead.pid = this_process().pid;
+  dead.heartbeat = now - 40 * 365 * 86400.0;
+  EXPECT_EQ(look(dead), Code::kOk) << "a process that got the number of the dead one";
+  LockOwner elsewhere = dead;
+  elsewhere.host = "another";
+  elsewhere.boot_id = "another kernel";
+  elsewhere.heartbeat = now;
+  EXPECT_EQ(look(elsewhere), Code::kLocked);
+  elsewhere.heartbeat = now - kSilenceSeconds - 1;
+  EXPECT_EQ(look(elsewhere), Code::kOk);
+}
+
+TEST(OpenRun, ALookNamesWhatCannotBeMade) {
+  testing::TempDir dir;
+  Fs& fs = posix_fs();
+  ASSERT_TRUE(put_text(fs, dir / "file", "").ok());
+  const Status file = look_at_run(fs, dir / "file", dir / "file/checkpoint");
+  EXPECT_EQ(file.code, Code::kFailed);
+  EXPECT_EQ(file.message, "the run folder " + (dir / "file") + " cannot be used");
+  EXPECT_THAT(file.causes, ElementsAre((dir / "file") + " is a file: expected a folder"));
+  EXPECT_THAT(file.hint, ::testing::HasSubstr("job.dump_folder"));
+  EXPECT_EQ(look_at_run(fs, dir / "file/run", dir / "file/run/checkpoint").message, "the run folder " + (dir / "file/run") + " cannot be made");
+  EXPECT_TRUE(look_at_run(fs, dir / "new/run", dir / "new/run/checkpoint").ok());
+}
+
 TEST(OpenRun, AFolderThatHoldsItsStepsItselfHasOneLock) {
   MemFs fs;
   EXPECT_TRUE(open_run(fs, "/run", "/run/.").ok());

@@ -85,6 +85,20 @@ TEST_F(RunRetention, DeletesInTheBackgroundAfterASave) {
   EXPECT_THAT(problems_, IsEmpty());
 }
 
+TEST_F(RunRetention, APinThatComesWhileOtherStepsAreDeletedCounts) {
+  make({10, 20, 30, 40});
+  RetentionOptions pinning = options(1);
+  pinning.deleted = [this](const std::string& name) {
+    deleted_.push_back(name);
+    if (name == "step-00000010") pin(20);
+  };
+  Retention retention(fs_, pinning);
+  retention.saved(40);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{20, 40}));
+  EXPECT_THAT(deleted_, ElementsAre("step-00000010", "step-00000030"));
+}
+
 TEST_F(RunRetention, AStepWithADamagedJsonMemberFillsNoPlace) {
   make({10, 20, 30});
   const std::string member = path(20) + "/dataloader.json";

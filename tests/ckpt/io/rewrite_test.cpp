@@ -55,6 +55,27 @@ TEST_P(Replacing, APinnedCheckpointIsNotReplaced) {
   EXPECT_THAT(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).message, HasSubstr("pinned"));
 }
 
+TEST_P(Replacing, APinThatComesWhileTheToolWorksCounts) {
+  MemFs memory;
+  make(memory, "/src");
+  make(memory, "/out");
+  FailingFs fs(memory);
+  if (!GetParam()) fs.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
+  const auto reader = CheckpointReader::open(fs, kSrc);
+  auto rewrite = Rewrite::begin(fs, kSrc, "/out/step-00000010", true);
+  ASSERT_TRUE(rewrite.ok()) << rewrite.status().to_string();
+  for (const FileEntry& file : reader->manifest().files) ASSERT_TRUE((*rewrite)->carry(file.path).ok());
+  const std::string before = writer_of(memory, "/out/step-00000010");
+  ASSERT_TRUE(put_text(memory, "/out/step-00000010/.keep", "").ok());
+  Manifest manifest = reader->manifest();
+  manifest.writer = "copied";
+  EXPECT_THAT((*rewrite)->publish(manifest).message, HasSubstr("pinned"));
+  rewrite->reset();
+  EXPECT_EQ(writer_of(memory, "/out/step-00000010"), before);
+  EXPECT_TRUE(memory.stat("/out/step-00000010/.keep").ok());
+  EXPECT_EQ(temporaries(memory), 0u);
+}
+
 // Each call fails in turn, for good: as when the machine goes down there.
 TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
   for (const bool force : {false, true}) {

@@ -55,6 +55,11 @@ TEST_F(RealRun, ACutMemberAndAMissingManifestAreSkippedWithReasons) {
   EXPECT_THAT(skipped, ::testing::ElementsAre(HasSubstr(shard), HasSubstr("step-00000020")));
   EXPECT_EQ(*resolve_checkpoint(fs, "/run@latest"), dir + "/step-00000010");
   EXPECT_EQ(*resolve_checkpoint(fs, "/run@30"), dir + "/step-00000030");
+  // A tool that was killed between two renames has it.
+  ASSERT_TRUE(fs.make_dir(dir + "/step-00000010.tmp-rewrite").ok());
+  ASSERT_TRUE(fs.rename(dir + "/step-00000010", dir + "/step-00000010.tmp-rewrite/old").ok());
+  EXPECT_EQ(*resolve_checkpoint(fs, "/run@latest"), dir + "/step-00000010.tmp-rewrite/old");
+  EXPECT_EQ(*resolve_checkpoint(fs, "/run@10"), dir + "/step-00000010.tmp-rewrite/old");
 }
 
 TEST_F(RealRun, AFlippedBitInTheManifestAndACopyUnderAnotherNameAreInvalid) {

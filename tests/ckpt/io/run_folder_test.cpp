@@ -161,6 +161,26 @@ TEST_F(Run, ALinkThatLeadsNowhereStopsAResume) {
   EXPECT_FALSE(choice.blocked.hint.empty());
 }
 
+// What a kill between the two renames of a rewrite leaves, until the next start or tool.
+TEST_F(Run, AStepThatAnInterruptedToolMovedAsideIsThereWhereItLies) {
+  step(4, "full");
+  step(5, "full");
+  for (const char* name : {"/step-00000004", "/step-00000006", "/notes"}) ASSERT_TRUE(put_text(fs, dir + name + ".tmp-rewrite/old/manifest.json", "{}").ok());
+  ASSERT_TRUE(put_text(fs, dir + "/step-00000007.tmp-rewrite/new/manifest.json", "{}").ok());
+  const Result<RunScan> found = list_steps(fs, dir);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->steps.size(), 3u);
+  EXPECT_EQ(found->steps[0].step, 6u);
+  EXPECT_TRUE(found->steps[0].moved_aside);
+  EXPECT_EQ(found->steps[0].path, dir + "/step-00000006.tmp-rewrite/old");
+  EXPECT_FALSE(found->steps[1].moved_aside);
+  EXPECT_FALSE(found->steps[2].moved_aside);
+  EXPECT_THAT(found->leftovers, ElementsAre("step-00000004.tmp-rewrite", "step-00000007.tmp-rewrite"));
+  FailingFs failing(fs);
+  failing.arm({.op = Op::kStat, .path_part = "step-00000006.tmp-rewrite/old"});
+  EXPECT_EQ(list_steps(failing, dir).status().code, Code::kMediaError) << "what cannot be seen now may be there";
+}
+
 TEST_F(Run, DeletingALinkLeavesWhatItLeadsTo) {
   ASSERT_TRUE(put_text(fs, "/store/a/manifest.json", "{}").ok());
   ASSERT_TRUE(fs.symlink("/store/a", dir + "/step-00000005").ok());

@@ -40,7 +40,7 @@ TEST(ListRun, MarksTheNewestValidStepAndSaysWhyNotTheOthers) {
   EXPECT_TRUE(taken.valid && taken.full && taken.resume);
   EXPECT_EQ(taken.reason, "");
   EXPECT_EQ(taken.mesh, (Mesh{1, 1, 1}));
-  EXPECT_EQ(old.reason, "step 20 is newer");
+  EXPECT_EQ(old.reason, "older");
   EXPECT_TRUE(old.pinned);
   EXPECT_FALSE(old.resume);
 }

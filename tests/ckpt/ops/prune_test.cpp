@@ -251,6 +251,22 @@ TEST_F(PruneRun, PutsBackWhatADeadToolMovedAsideBeforeItDecides) {
   EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
 }
 
+TEST_F(PruneRun, ADryRunCountsWhatWouldBePutBack) {
+  const std::string step = std::string(kDir) + "/step-00000040";
+  ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
+  ASSERT_TRUE(fs_.rename_noreplace(step, step + ".tmp-rewrite/old").ok());
+  options_.dry_run = true;
+  options_.rules.keep_last = 1;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(report->restored, ElementsAre(step));
+  EXPECT_EQ(report->verified, 40u);
+  EXPECT_TRUE(report->leftovers.empty());
+  ASSERT_EQ(report->steps.size(), 4u);
+  EXPECT_TRUE(report->steps[1].goes);
+  EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
+}
+
 TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
   const std::string step = std::string(kDir) + "/step-00000040";
   ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
@@ -260,7 +276,7 @@ TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
   options_.rules.keep_last = 1;
   const auto report = prune_run(failing, options_);
   EXPECT_EQ(report.status().code, Code::kFailed);
-  EXPECT_THAT(left(), ElementsAre(30, 20, 10));
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10)) << "40 where it lies";
   EXPECT_TRUE(fs_.stat(step + ".tmp-rewrite/old/manifest.json").ok());
 }
 
@@ -287,6 +303,57 @@ TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinned
   EXPECT_TRUE(fs_.stat(pinned).ok());
   EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
+}
+
+// A damaged step may be all that is left of a run: most of it is whole.
+TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
+  const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa";
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  options_.rules = {};
+  options_.damaged = true;
+  options_.dry_run = true;
+  EXPECT_EQ(prune_run(fs_, options_)->verified, 40u);
+  options_.dry_run = false;
+  damage(40, "model/shard-00000.h5");
+  for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/" + step_name(step)).ok());
+  for (const bool gone : {false, true}) {
+    if (gone) ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/step-00000040").ok());
+    const auto report = prune_run(fs_, options_);
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    EXPECT_EQ(report->waits.code, Code::kCorrupt);
+    EXPECT_FALSE(report->damaged[0].goes);
+    EXPECT_TRUE(fs_.stat(moved).ok());
+  }
+}
+
+TEST_F(PruneRun, OfADamagedStepThatIsALinkOnlyTheNameGoes) {
+  ASSERT_TRUE(testing::put_text(fs_, "/store/x", "12345").ok());
+  ASSERT_TRUE(fs_.symlink("/store", std::string(kDir) + "/.damaged-step-00000020-aa").ok());
+  options_.rules = {};
+  options_.damaged = true;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(report->damaged[0].deleted);
+  EXPECT_EQ(report->bytes_gone, 0u);
+  EXPECT_TRUE(fs_.stat("/store/x").ok());
+}
+
+// Reading the newest step whole may take an hour.
+TEST_F(PruneRun, APinThatComesWhileItReadsTheNewestStepCounts) {
+  const std::string damaged = std::string(kDir) + "/.damaged-step-00000005-aa";
+  ASSERT_TRUE(testing::put_text(fs_, damaged + "/model/x", "12345").ok());
+  options_.damaged = true;
+  options_.begin = [&](const std::string&) {
+    ASSERT_TRUE(testing::put_text(fs_, std::string(kDir) + "/step-00000010/.keep", "").ok());
+    ASSERT_TRUE(testing::put_text(fs_, damaged + "/.keep", "").ok());
+  };
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(left(), ElementsAre(40, 30, 10));
+  EXPECT_FALSE(report->steps[3].goes);
+  EXPECT_EQ(report->steps[3].why, "pinned by .keep meanwhile");
+  EXPECT_EQ(report->bytes_gone, report->steps[2].bytes);
+  EXPECT_TRUE(fs_.stat(damaged).ok());
 }
 
 TEST_F(PruneRun, OfAStepThatIsALinkOnlyTheNameGoes) {

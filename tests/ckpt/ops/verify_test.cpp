@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
+
 #include "ckpt/io/run_folder.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
@@ -60,6 +63,21 @@ TEST_F(VerifyTest, CallsAStepWithoutManifestDamagedAndNotMissing) {
     const VerifySummary summary = verify(target);
     EXPECT_EQ(summary.damage, 1u) << target;
     EXPECT_EQ(summary.steps[0].report.damage[0].unit, "missing") << target;
+  }
+}
+
+TEST_F(VerifyTest, AStepThatThisUserMayNotReadIsSaidAndTheOthersAreChecked) {
+  for (const char* member : {"/manifest.json", "/model/shard-00000.h5"}) {
+    testing::FailingFs failing(fs_);
+    failing.arm({.op = testing::Op::kOpenRead, .path_part = new_ + member, .repeat = testing::Repeat::kSticky, .error = EACCES});
+    const auto all = verify_target(failing, {.target = "/run"});
+    ASSERT_TRUE(all.ok()) << all.status().to_string();
+    ASSERT_EQ(all->steps.size(), 2u);
+    EXPECT_EQ(all->steps[0].readable.code, Code::kFailed);
+    EXPECT_GT(all->steps[1].report.leaves, 60u);
+    EXPECT_TRUE(all->steps[1].report.damage.empty());
+    EXPECT_FALSE(all->ok());
+    EXPECT_EQ(all->unreadable().code, Code::kFailed);
   }
 }
 

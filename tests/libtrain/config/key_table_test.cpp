@@ -88,6 +88,8 @@ TEST(KeyTable, SuggestsTheNearestName) {
   for (const Case& c : {Case{"training.step", "training.steps"}, {"trainig.steps", "training.steps"},
                         {"training.stpes", "training.steps"}, {"training.lr", "optimizer.lr"},
                         {"checkpoint.intervall", "checkpoint.interval"}, {"parallelism.pipeline_parallel_deg", "parallelism.pipeline_parallel_degree"},
+                        {"training.batch_size", "training.local_batch_size"}, {"training.max_steps", "training.steps"}, {"hidden_size", "model.dim"},
+                        {"trainer.save_interval", "checkpoint.interval"}, {"optimizer.learning_rate", "optimizer.lr"},
                         {"foo", ""}, {"completely.different", ""}})
     EXPECT_EQ(suggest_key(c.typed), c.near) << c.typed;
 }

@@ -226,7 +226,7 @@ TEST(RunPlan, BadBatchesNameTheValues) {
        "(parallelism.pipeline_parallel_microbatch_size)",
        "set --training.global_batch_size=15"},
       {"training.global_batch_size=16", 3,
-       "M = 2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
+       "2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
        "ranks; each rank needs at least one",
        "use at most 2 data-parallel ranks, a smaller training.local_batch_size, or --training.global_batch_size=24"},
   };

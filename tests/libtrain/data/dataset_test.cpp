@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "tests/libtrain/scratch_dir.h"
@@ -219,6 +220,27 @@ TEST(Dataset, ReadsAValidationDatasetOfItsOwn) {
   EXPECT_EQ(out, range(30, 11));
   config.validation.enable = false;
   EXPECT_EQ(open_or_die(config)->validation_samples(), 0u);
+  EXPECT_EQ(open_or_die(config)->validation_batches(), 0u);
+}
+
+TEST(Dataset, CountsWhatOneValidationReadsWithoutOverflow) {
+  const ScratchDir dir;
+  Config config = config_for(dir.write("t.bin", counting(101)), 10);
+  config.validation.enable = true;
+  config.validation.dataset_path = dir.write("v.bin", counting(45));  // four samples
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  const struct {
+    std::int64_t rows, steps;
+    std::uint64_t read;
+    std::uint32_t batches;
+  } cases[] = {{1, -1, 4, 4}, {3, -1, 4, 2}, {4, -1, 4, 1}, {3, 1, 3, 1}, {3, 5, 4, 2}, {kMost, kMost, 4, 1}, {2, kMost, 4, 2}, {kMost, 1, 4, 1}};
+  for (const auto& c : cases) {
+    config.validation.local_batch_size = c.rows;
+    config.validation.steps = c.steps;
+    const auto data = open_or_die(config);
+    EXPECT_EQ(data->validation_read(), c.read) << c.rows << " rows, " << c.steps << " steps";
+    EXPECT_EQ(data->validation_batches(), c.batches) << c.rows << " rows, " << c.steps << " steps";
+  }
 }
 
 TEST(Dataset, NamesFileAndPositionOfATokenOutsideTheVocabulary) {

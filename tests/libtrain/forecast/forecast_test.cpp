@@ -129,6 +129,13 @@ TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
   config.checkpoint.keep_latest_k = 0;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
   const Forecast forecast = forecast_of(config, 1);
+  // What is there already stays until the save that makes it one too many.
+  config.checkpoint.keep_latest_k = 3;
+  const auto added = [&](std::uint64_t there) { return forecast_saves(config, 100, 0, there).peak_count; };
+  EXPECT_EQ(added(0), 4u);
+  EXPECT_EQ(added(1), 3u);
+  EXPECT_EQ(added(3), 1u);
+  EXPECT_EQ(added(9), 1u);
   EXPECT_EQ(forecast.saves.model_bytes, 4 * forecast.parameters);
   EXPECT_EQ(forecast.saves.optimizer_bytes, 8 * forecast.parameters);
 }

@@ -70,6 +70,38 @@ TEST(DecideStart, RequiredTakesAStepAndNeverStartsAfresh) {
   EXPECT_EQ(decide("")->step, 10u);
 }
 
+// The launcher and `plan` decide before anything is put back.
+TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
+  Folders f;
+  f.save(kOwn, 10);
+  const std::string step = std::string(kOwn) + "/step-00000010";
+  ASSERT_TRUE(f.fs.make_dir(step + ".tmp-rewrite").ok());
+  ASSERT_TRUE(f.fs.rename(step, step + ".tmp-rewrite/old").ok());
+  StartRequest request = *start_request(Config{}, "required");
+  request.checkpoint_dir = kOwn;
+  for (const std::int64_t load_step : {-1, 10}) {
+    request.load_step = load_step;
+    const auto start = decide_start(f.fs, request, {});
+    ASSERT_TRUE(start.ok()) << start.status().to_string();
+    EXPECT_EQ(start->mode, StartMode::kResume);
+    EXPECT_EQ(start->step, 10u);
+    if (load_step < 0) EXPECT_THAT(start->notes, testing::ElementsAre(HasSubstr("moved aside by an interrupted tool")));
+  }
+}
+
+TEST(DecideStart, AStopThatCouldNotSaveIsRefusedBeforeAnythingStarts) {
+  Config config;
+  config.debug.stop_at_step = 4;
+  EXPECT_TRUE(start_request(config, "auto").ok());
+  config.checkpoint.enable = false;
+  const ckpt::Status refused = start_request(config, "auto").status();
+  EXPECT_EQ(refused.code, ckpt::Code::kInvalid);
+  EXPECT_EQ(refused.message, "debug.stop_at_step = 4 saves a step, but checkpoint.enable = false");
+  EXPECT_FALSE(refused.hint.empty());
+  config.debug.stop_at_step.reset();
+  EXPECT_TRUE(start_request(config, "auto").ok());
+}
+
 TEST(DecideStart, AnotherRunsCheckpointStartsThisRunAndIsItsOrigin) {
   Folders f;
   const std::string id = f.save(kOther, 40);

@@ -1,0 +1,22 @@
+#pragma once
+// What would stop a run besides its settings, looked up in the order in which a run meets it. For `plan`: nothing is written, locked
+// or made.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "libtrain/start/preview.h"
+#include "libtrain/start/token_scan.h"
+
+namespace titan::train {
+
+struct Outlook {
+  Status refused;                     ///< kFailed (rights, space), kLocked, kInvalid (ids)
+  std::vector<std::string> warnings;
+  TokenScan scan;
+};
+
+/// \pre the settings of `preview` are not refused, and it is not complete
+Outlook look_ahead(ckpt::Fs& fs, const StartPreview& preview);
+
+}  // namespace titan::train

@@ -1,0 +1,42 @@
+#pragma once
+// How long will the steps take? Guessed from the newest attempt of the run, where that trained the same on the same ranks.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/fs.h"
+#include "libtrain/config/run_plan.h"
+
+namespace titan::train {
+
+struct SpeedGuess {
+  double seconds_per_step = 0;      ///< 0: none
+  std::uint64_t steps = 0;          ///< it is the median of these
+  std::uint32_t attempt = 0;
+  std::string why_none;             ///< empty with a guess, and where the run folder has no attempt
+};
+
+/// Reads `metrics.jsonl` line by line: the newest attempt, on which ranks, and its last steps but the first.
+class SpeedReader {
+ public:
+  void feed(std::string_view piece);
+  std::uint32_t attempt() const { return attempt_; }
+  std::uint64_t dp() const { return dp_; }  ///< 0: not known
+  std::uint64_t pp() const { return pp_; }
+  std::uint64_t steps() const { return recent_.size(); }
+  double median() const;            ///< seconds; 0 without steps
+
+ private:
+  void line_done();
+
+  static constexpr std::size_t kSteps = 50;
+  std::string line_;
+  std::uint32_t attempt_ = 0;
+  std::uint64_t dp_ = 0, pp_ = 0, seen_ = 0;
+  std::vector<double> recent_;      ///< the last kSteps
+};
+
+/// `threads`: of a rank in the start to come; 0: not known.
+SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const RunPlan& plan, int threads);
+
+}  // namespace titan::train

@@ -1,0 +1,18 @@
+#include "ckpt/base/size_text.h"
+
+#include <gtest/gtest.h>
+
+namespace titan::ckpt {
+namespace {
+
+TEST(SizeText, IsInTheUnitThatPeopleRead) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(1023), "1023 B");
+  EXPECT_EQ(size_text(1024), "1.0 KiB");
+  EXPECT_EQ(size_text(14'478'441), "13.8 MiB");
+  EXPECT_EQ(size_text((std::uint64_t{1} << 20) - 1), "1.0 MiB") << "not 1024.0 KiB";
+  EXPECT_EQ(size_text(~std::uint64_t{0}), "16.0 EiB");
+}
+
+}  // namespace
+}  // namespace titan::ckpt
