@@ -60,6 +60,7 @@ struct ImportPlan {
   std::vector<TensorPlan> tensors;              ///< every parameter, and slots when there are some: then those of every parameter (to look: those there are)
   Settings config;                              ///< ascending; "model.*" at least where the format knows them (model_config.h)
   std::uint64_t step = 0;
+  std::uint32_t data_ranks = 1;                 ///< that trained it, each with data of its own
   std::vector<std::uint64_t> optimizer_steps;   ///< Adam's t per parameter, when there are slots
   std::optional<ckpt::LrSchedule> lr;           ///< an absent component is not written
   std::optional<ckpt::DataPosition> data;
@@ -150,7 +151,8 @@ Result<const Format*> find_format(const std::string& name);
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file, also behind a link; false where nothing is. \error kMediaError, kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
-/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format.
+/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format, one of a program that is not read, or a
+/// folder of steps.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

@@ -3,8 +3,10 @@
 #include "ckpt/format/layout.h"
 #include "converters/companions.h"
 #include "converters/dcp/dcp_format.h"
+#include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
+#include "converters/import.h"
 
 namespace titan::convert {
 
@@ -43,7 +45,10 @@ Result<bool> is_file(Fs& fs, const std::string& path) {
 
 Status explained(Fs& fs, const std::string& path, const Status& absent) {
   if (absent.code != ckpt::Code::kNotFound) return absent;
+  TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
+  if (resolve_any(fs, path + "@latest") != path + "@latest")
+    return ckpt::not_found(path + " holds checkpoints of another program, and is none itself").with_hint("name a step: " + path + "@latest");
   return absent;
 }
 

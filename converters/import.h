@@ -38,10 +38,13 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+/// The same for reading the tensor that a user typed as `tensor`, perhaps with a slice: where that is a name of the foreign format and none
+/// of ours, the checkpoint is that tensor alone, as it is stored there.
+Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
 /// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else `spec` as it is.
 std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be one such
-/// checkpoint, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
+/// checkpoint, or one of ours outside of a run, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
 /// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks. A run's steps
 /// are those of list_any.

@@ -136,7 +136,11 @@ Settings model_settings(const ModelConfig& model) {
 Result<ModelConfig> model_from_settings(const std::string& what, const Settings& settings) {
   ModelConfig model;
   Taker taker(settings);
-  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, true);
+  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, dimension.member != &ModelConfig::head_dim);
+  // As titan-train reads its configuration. Without dim or heads it is those that are asked for.
+  const bool heads = model.dim > 0 && model.n_heads > 0;
+  if (taker.find("model.head_dim") == nullptr && heads && model.dim % model.n_heads == 0) model.head_dim = model.dim / model.n_heads;
+  else if (heads) taker.take("model.head_dim", model.head_dim, true);
   taker.take("model.norm_eps", model.norm_eps, true);
   taker.take("model.rope_theta", model.rope_theta, true);
   taker.take(kTied, model.tied, false);

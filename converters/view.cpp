@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/ops/slice.h"
 #include "converters/frame.h"
 #include "converters/import.h"
 #include "converters/rotary.h"
@@ -14,6 +15,7 @@ Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan,
   Manifest manifest;
   manifest.step = plan.step;
   manifest.config = plan.config;
+  manifest.mesh.dp = plan.data_ranks;
   manifest.leaf_elements = leaf_elements;
   for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
     ckpt::ParameterRecord& record = manifest.parameters.emplace_back();
@@ -81,6 +83,9 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
   view.data = plan.data;
   view.train = plan.train;
   view.left_out = plan.left_out;
+  for (const Companion& file : plan.companions)
+    view.model_files.push_back({"", file.path, std::string(format.name()) + "/" + file.name, file.digest});
+  if (!plan.companions.empty()) view.model_file_notes = plan.notes;
   // Components without digests, so that everybody sees what there is.
   std::uint64_t bytes[2] = {0, 0};
   bool there[2] = {false, false};
@@ -111,6 +116,32 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.look = true}));
   return view_checkpoint(*format, std::move(source), std::move(plan));
+}
+
+Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor) {
+  TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, path));
+  if (format == nullptr) return open_any(fs, path);
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
+  Result<ImportPlan> plan = source->plan({.look = true});
+  const auto ours = [&](const std::string& name) {
+    if (!plan.ok()) return false;
+    return std::ranges::any_of(plan->tensors, [&](const TensorPlan& one) {
+      const std::string& parameter = plan->parameters[one.ref.index].name;
+      return name == (one.ref.slot.empty() ? parameter : parameter + "." + one.ref.slot);
+    });
+  };
+  for (const std::string& name : {tensor, ckpt::split_slice(tensor).first}) {
+    if (ours(name)) break;
+    const auto theirs = std::ranges::find(source->tensors(), name, &ForeignTensor::name);
+    if (theirs == source->tensors().end()) continue;
+    ImportPlan alone;
+    alone.step = plan.ok() ? plan->step : 0;
+    alone.parameters.push_back({theirs->name, theirs->shape});
+    alone.tensors.push_back({{0, ""}, static_cast<std::size_t>(theirs - source->tensors().begin())});
+    return view_checkpoint(*format, std::move(source), std::move(alone));
+  }
+  if (!plan.ok()) return plan.status();
+  return view_checkpoint(*format, std::move(source), *std::move(plan));
 }
 
 namespace {

@@ -153,6 +153,10 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kDataloader, data, manifest));
   TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kTrainState, train, manifest));
   TITAN_RETURN_IF_ERROR(add_derived(snapshot, receipts, manifest));
+  if (snapshot.model_files) {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<FileEntry> files, write_model_files(fs, tmp_dir, *snapshot.model_files));
+    manifest.files.insert(manifest.files.end(), files.begin(), files.end());
+  }
   manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
   return publish(fs, checkpoint_dir, tmp_dir, manifest, options);

@@ -13,6 +13,9 @@ namespace titan::ckpt {
 /// there with its size and that the text reads back as the same manifest, within the `limit` of readers. \error kFailed
 Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit = kMaxManifestBytes);
 
+/// Makes a folder in the temporary of a save, or takes the empty one that is there. \error kFailed
+Status make_own_dir(Fs& fs, const std::string& path);
+
 /// Returns the entry of component "model" or "optimizer" for the files and parameters of `manifest`.
 ComponentEntry tensor_component(const Manifest& manifest, const char* name);
 

@@ -34,7 +34,7 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   }
   if (info->type != FileType::kFile) return corrupt("member " + path + " is not a regular file");
   if (info->size != file.bytes)
-    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
+    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes) + (info->size < file.bytes ? " (damaged: cut off)" : " (damaged: too long)"));
   return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
 }
 
@@ -232,6 +232,13 @@ CheckpointReader CheckpointReader::view(ForeignView foreign) {
 bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
 std::vector<std::string> CheckpointReader::left_out() const { return foreign() ? impl_->foreign->left_out : std::vector<std::string>{}; }
+
+std::vector<ModelFilePlace> CheckpointReader::model_files() const {
+  return foreign() ? impl_->foreign->model_files : model_files_in(impl_->path, impl_->manifest);
+}
+std::vector<std::string> CheckpointReader::model_file_notes() const {
+  return foreign() ? impl_->foreign->model_file_notes : std::vector<std::string>{};
+}
 
 const std::string& CheckpointReader::path() const { return impl_->path; }
 const Manifest& CheckpointReader::manifest() const { return impl_->manifest; }

@@ -8,6 +8,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/io/model_files.h"
 #include "ckpt/model/schedule.h"
 
 namespace titan::ckpt {
@@ -29,6 +30,8 @@ struct ForeignView {
   std::optional<TrainState> train;
   std::shared_ptr<const ElementSource> tensors;
   std::vector<std::string> left_out;    ///< names of what the checkpoint holds and the view cannot show
+  std::vector<ModelFilePlace> model_files;      ///< that came with the model
+  std::vector<std::string> model_file_notes;    ///< of those that cannot be taken along, why
 };
 
 /// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as CheckpointReader::open
@@ -54,6 +57,10 @@ class CheckpointReader {
   Manifest take_manifest() &&;
   bool foreign() const;  ///< a view: id and digests are zeros
   std::vector<std::string> left_out() const;  ///< ForeignView::left_out; empty for ours
+
+  /// The files that came with the model.
+  std::vector<ModelFilePlace> model_files() const;
+  std::vector<std::string> model_file_notes() const;  ///< ForeignView::model_file_notes
 
   /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent
   Result<std::string> json_text(const char* component) const;

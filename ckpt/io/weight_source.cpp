@@ -41,6 +41,9 @@ class CheckpointWeights final : public WeightSource {
 
   const Manifest* manifest() const override { return reader_.foreign() ? nullptr : &reader_.manifest(); }
 
+  std::vector<ModelFilePlace> model_files() const override { return reader_.model_files(); }
+  std::vector<std::string> model_file_notes() const override { return reader_.model_file_notes(); }
+
   Settings model_config() const override {
     Settings rows;
     for (const auto& row : reader_.manifest().config)

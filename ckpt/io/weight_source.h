@@ -34,6 +34,9 @@ class WeightSource {
   virtual std::uint64_t step() const = 0;
   /// Of a checkpoint of this toolkit, null for other formats: who has it may read the weights through CheckpointReader::known.
   virtual const Manifest* manifest() const { return nullptr; }
+  /// The files that came with the model, and why others cannot be taken along.
+  virtual std::vector<ModelFilePlace> model_files() const { return {}; }
+  virtual std::vector<std::string> model_file_notes() const { return {}; }
   /// The rows "model.*" of the configuration that the checkpoint knows (key -> TOML text), sorted.
   virtual Settings model_config() const = 0;
   /// Elements [first, first + count) of tensor `index`, row-major, into `out` (count x element size bytes). Thread-safe.

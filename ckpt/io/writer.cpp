@@ -72,6 +72,8 @@ std::uint64_t estimate_bytes(const Snapshot& snapshot) {
     const std::uint64_t elements = zstd ? grid.count() * grid.chunk_extent() : grid.elements;
     bytes += (1 + snapshot.slots.size()) * (elements * dtype_size(snapshot.dtype) + grid.count() * (kLeafRowBytes + 80 * zstd) + 1024 + 3072 * zstd);
   }
+  if (snapshot.model_files)
+    for (const ModelFile& file : *snapshot.model_files) bytes += file.bytes.size() + 4096;
   return bytes + std::uint64_t{16384} * snapshot.mesh.world();
 }
 
@@ -112,6 +114,8 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
   return ok_status();
 }
 
+}  // namespace
+
 // NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the one that was
 // asked for: nobody else has the id of this save.
 Status make_own_dir(Fs& fs, const std::string& path) {
@@ -121,8 +125,6 @@ Status make_own_dir(Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   return info.ok() && info->type == FileType::kDirectory && entries.ok() && entries->empty() ? ok_status() : made;
 }
-
-}  // namespace
 
 std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot) {
   if (snapshot.ownership) return snapshot.ownership;

@@ -10,6 +10,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/io/model_files.h"
 #include "ckpt/io/tensor_stream.h"
 #include "ckpt/model/schedule.h"
 #include "ckpt/plan/ownership.h"
@@ -17,7 +18,7 @@
 namespace titan::ckpt {
 
 /// Everything that a save writes, as a value at one step boundary, apart from tensor bytes (a TensorSource has those).
-/// Equal on every rank.
+/// Equal on every rank, but for the files that came with the model.
 struct Snapshot {
   std::vector<ParameterMeta> parameters;      ///< the whole model in model order, stages assigned
   Mesh mesh;
@@ -36,6 +37,8 @@ struct Snapshot {
   std::string created;                        ///< RFC 3339 UTC
   /// Who writes which leaves, of `parameters` on `mesh`. A run that saves often works it out once; null: where it is needed.
   std::shared_ptr<const Ownership> ownership;
+  /// What came with the model and is written beside it, not in the id. Rank 0's alone; null: nothing.
+  std::shared_ptr<const std::vector<ModelFile>> model_files;
 };
 
 /// The snapshot's ownership, worked out where it is null.

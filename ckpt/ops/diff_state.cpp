@@ -7,6 +7,7 @@
 
 #include "ckpt/ops/diff.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/same_files.h"
 
 namespace titan::ckpt {
 
@@ -71,7 +72,8 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
       parts.push_back(file.name + " (" + std::to_string(file.bytes) + " bytes, " + file.blocks.hex() + ")");
     return join(parts, ", ");
   };
-  data.field("files", files(a), files(b));
+  const bool same = match_files(a.files, b.files).same;
+  data.field(same ? "files (the same contents)" : "files", files(a), files(b));
 }
 
 void diff_components(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {

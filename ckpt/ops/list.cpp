@@ -48,6 +48,25 @@ ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   return step;
 }
 
+/// A checkpoint that stands outside of a run: made by a tool, or given by its own name.
+Result<ListReport> list_one(Fs& fs, const std::string& path) {
+  StepEntry entry;
+  entry.path = path;
+  entry.pinned = is_pinned(fs, path);
+  Result<Manifest> manifest = look_at_step(fs, path);
+  if (manifest.ok()) {
+    entry.step = manifest->step;
+    entry.full = missing_components(*manifest).empty();
+    entry.manifest = std::move(*manifest);
+  } else {
+    entry.validity = manifest.status();
+  }
+  ListedStep step = listed(fs, entry, {});
+  if (!step.valid) step.reason = entry.validity.message;
+  else if (step.full) step.reason = "one checkpoint: --resume " + path + " goes on from it, --init-from takes its weights";
+  return ListReport{.folder = path, .steps = {std::move(step)}};
+}
+
 }  // namespace
 
 std::uint64_t tree_bytes(Fs& fs, const std::string& path) {
@@ -66,6 +85,7 @@ std::uint64_t tree_bytes(Fs& fs, const std::string& path) {
 }
 
 Result<ListReport> list_run(Fs& fs, const std::string& run) {
+  if (fs.stat(join_path(run, "manifest.json")).ok()) return list_one(fs, run);
   ListReport report;
   TITAN_ASSIGN_OR_RETURN(report.folder, resolve_run(fs, run));
   TITAN_ASSIGN_OR_RETURN(RunScan scan, scan_run(fs, report.folder));

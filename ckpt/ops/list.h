@@ -45,7 +45,7 @@ struct ListReport {
   std::vector<std::string> foreign;   ///< anything else, never touched
 };
 
-/// Lists the steps of `run` (a run folder or its folder of steps). \error kNotFound when there is no such run.
+/// Lists the steps of `run` (a run folder, its folder of steps, or one checkpoint, which need not stand in a run). \error kNotFound when there is no such run.
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
 /// Bytes of all regular files below `path`; what cannot be read counts as nothing.

@@ -9,9 +9,9 @@ namespace titan::cli {
 Answer run_cat(const Request& request) {
   ckpt::CatOptions options;
   options.cancel = ui::stop_on_signals();
-  options.open = convert::open_any;
   options.checkpoint = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.tensor = request.command.positionals[1];
+  options.open = [&](ckpt::Fs& fs, const std::string& path) { return convert::open_for_tensor(fs, path, options.tensor); };
   options.out = request.command.value("output").value_or("");
   if (request.command.has("output") && options.out.empty()) return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
   const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);

@@ -22,6 +22,11 @@ bool is_switch(std::string name) {
   return boolean(name) || (name.compare(dot + 1, 3, "no_") == 0 && boolean(name.substr(0, dot + 1) + name.substr(dot + 4)));
 }
 
+bool names_the_file(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name == "job.config_file";
+}
+
 }  // namespace
 
 const ui::Program& program() {
@@ -63,7 +68,7 @@ const ui::Program& program() {
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   // Dotted overrides are taken out first: the parser would take the value of `--section.key value` for an argument.
   Arguments arguments;
-  std::vector<std::string> rest;
+  std::vector<std::string> rest, files;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const std::size_t equals = word.find('=');
@@ -71,10 +76,20 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
       rest.push_back(word);
       continue;
     }
+    // torchtitan's way to name the configuration.
+    if (names_the_file(word.substr(2, equals == std::string::npos ? equals : equals - 2))) {
+      if (equals == std::string::npos && i + 1 == words.size()) return ckpt::invalid("--job.config_file needs a value").with_hint("write `--job.config_file FILE`");
+      files.push_back(equals == std::string::npos ? words[++i] : word.substr(equals + 1));
+      continue;
+    }
     arguments.overrides.push_back(word);
     if (equals == std::string::npos && i + 1 < words.size() && !is_switch(word.substr(2))) arguments.overrides.push_back(words[++i]);
   }
-  TITAN_ASSIGN_OR_RETURN(arguments.command, ui::parse_command_line(program(), rest));
+  rest.insert(rest.end(), files.begin(), files.end());
+  auto command = ui::parse_command_line(program(), rest);
+  if (!command.ok() && !files.empty() && command.status().message.starts_with("unexpected argument"))
+    return ckpt::invalid("more than one configuration file").with_hint("name it once: as CONFIG or with --job.config_file");
+  TITAN_ASSIGN_OR_RETURN(arguments.command, std::move(command));
   for (const std::string& item : arguments.command.values.count("set") ? arguments.command.values.at("set") : std::vector<std::string>{}) {
     arguments.overrides.push_back("--set=" + item);
   }

@@ -33,7 +33,7 @@ int config_verb(const Arguments& arguments) {
   if (plan.ok()) {
     loaded->config = train::resolved_config(loaded->config, *plan);
   } else {
-    loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + " ranks: " + plan.status().message);
+    loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + (*nproc == 1 ? " rank: " : " ranks: ") + plan.status().message);
   }
   ckpt::Status status;
   ui::deliver(1, json ? train::describe_config_json(*loaded) : train::describe_config(*loaded), &status);

@@ -24,6 +24,8 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.integer("vocab_size", d.vocab_size);
   json.flag("tied_embeddings", d.tied);
   json.flag("qkv_bias", d.qkv_bias);
+  json.real("rope_theta", d.rope_theta);
+  json.text("rope_scaling", d.rope_scaling ? train::rope_scaling_text(*d.rope_scaling) : train::kPlainRope);
   if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");
   json.end_object();
@@ -153,6 +155,10 @@ void data(JsonOut& json, const PlanReport& report) {
   json.text("kind", d.kind);
   json.count("files", d.files);
   json.count("bytes", d.bytes);
+  json.begin_array("names");
+  for (const ckpt::DataFile& file : report.start->data.files) json.text(file.name);
+  json.end_array();
+  json.text("note", report.start->continuation.same_data);
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.count("held_back", d.held_back);
   json.count("first_sample", d.first_sample);

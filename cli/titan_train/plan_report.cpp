@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/plan/same_files.h"
 #include "cli/ui/reports.h"
 #include "cli/ui/table.h"
 #include "cli/ui/text.h"
@@ -63,6 +64,8 @@ std::string start_text(const PlanReport& report) {
 std::string steps_text(const PlanReport& report) {
   const Forecast& f = report.forecast;
   if (report.complete()) return "none: complete at training.steps = " + std::to_string(report.configured_steps);
+  if (report.start && train::is_at_stop(report.start->loaded.config, report.start->decision))
+    return "none: complete at debug.stop_at_step = " + std::to_string(*report.start->loaded.config.debug.stop_at_step);
   if (f.first_step > f.last_step) return "none";
   std::string text = std::to_string(f.first_step) + " to " + std::to_string(f.last_step);
   return f.last_step < report.configured_steps ? text + " (debug.stop_at_step; training.steps = " + std::to_string(report.configured_steps) + ")" : text;
@@ -144,10 +147,14 @@ std::string pipeline(const Forecast& f, const ui::Palette& palette) {
 }
 
 std::string data(const PlanReport& report, const ui::Palette& palette) {
+  if (report.start && !report.start->no_data.ok())
+    return heading(palette, "data") + "  " + escape(report.start->no_data.message) + "; a run needs --training.dataset_path=FILE\n";
   if (!report.data) return "";
   const train::DataForecast& d = *report.data;
   Facts facts;
   facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
+  if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
+  if (report.start && !report.start->continuation.same_data.empty()) facts.add("note", escape(report.start->continuation.same_data.substr(6)));
   facts.add("epoch", counted(d.samples_per_epoch, "sample") + (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
   facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " + ui::format_rounded(d.first_epoch, 4) + " to " +
                             ui::format_rounded(d.end_epoch, 4) + (d.end_epoch > 1 ? ": samples repeat" : ": no sample repeats"));

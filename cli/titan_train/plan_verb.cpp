@@ -9,6 +9,7 @@
 #include "cli/ui/output.h"
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
+#include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/start/look_ahead.h"
@@ -25,6 +26,8 @@ using train::Config;
 struct Ranks {
   std::uint32_t count = 1;
   std::string from;
+  std::uint32_t local = count;  ///< of them on this host
+  bool launched = false;        ///< by another launcher, of which this process is a rank
 };
 
 /// As `run` counts them; without --nproc and launcher the mesh that the keys describe.
@@ -37,8 +40,8 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
                          }));
   TITAN_RETURN_IF_ERROR(train::check_process_limits());
   TITAN_RETURN_IF_ERROR(check_nproc(command, nproc, env));
+  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says", static_cast<std::uint32_t>(env->local_world), true};
   if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
-  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says"};
   const Config::Parallelism& p = config.parallelism;
   const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
                          static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
@@ -46,6 +49,21 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
   if (product == 1) return Ranks{1, "the default"};
   const auto count = static_cast<std::uint32_t>(product);
   return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
+}
+
+train::CoreShare share_of(const Ranks& ranks) {
+  return ranks.launched ? train::core_share(static_cast<int>(ranks.local)) : train::CoreShare{train::allowed_cores()};
+}
+
+/// Of a rank that would run on this host.
+int threads_of(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
+  return train::threads_per_rank(config, threads, static_cast<int>(ranks.local), share_of(ranks));
+}
+
+/// Whether the ranks that would run on this host have more threads than it allows them cores.
+std::string threads_warning(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+  return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
 }
 
 /// What settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
@@ -56,18 +74,16 @@ void look_further(PlanReport& report, const Ranks& ranks) {
   report.scan = outlook.scan;
   std::vector<std::string>& warnings = report.forecast.warnings;
   warnings.insert(warnings.end(), outlook.warnings.begin(), outlook.warnings.end());
-  const auto stored = start.stored ? train::stored_threads(start.stored->state.environment) : std::nullopt;
-  const int threads = train::threads_per_rank(start.loaded.config, stored, static_cast<int>(ranks.count));
-  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads);
+  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads_of(ranks, start.loaded.config, report.stored()));
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
-  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener()});
+  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener(), false, true});
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
-  if (!start.ok() && config.checkpoint.initial_load_path) return start.status();
+  if (!start.ok() && (config.checkpoint.initial_load_path || !train::asks_for_model(loaded))) return start.status();
   auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
   if (!made.ok()) return start.ok() ? made.status() : start.status();
   const train::RunPlan plan = std::move(*made);
@@ -93,6 +109,7 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens, train::count_kept_steps(ckpt::posix_fs(), config)));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) f.warnings.push_back(std::move(line));
   if (!report.start) return ckpt::ok_status();
   f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
   const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
@@ -116,11 +133,13 @@ int plan_verb(const Arguments& arguments) {
   const auto color = parse_color(arguments.command);
   const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
   if (!color.ok()) return fail(color.status());
-  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  Status refused;
+  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides, &refused);
   if (!loaded.ok()) return fail(loaded.status());
   PlanReport report;
   Status status = make_report(arguments, *loaded, report);
   if (!status.ok()) return fail(status);
+  if (!refused.ok()) report.refused = refused;
   ui::deliver(1, json ? plan_json(report) : plan_text(report, ui::Palette{ui::color_of_process(1, *color)}), &status);
   if (!status.ok()) return fail(status);
   return report.refused.ok() ? 0 : fail(json ? report.refused : in_short(report.refused, report));

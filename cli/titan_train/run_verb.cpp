@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "cli/titan_train/go_on.h"
 #include "cli/titan_train/verbs.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
@@ -16,6 +17,7 @@
 #include "libtrain/config/loader.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/launcher.h"
 #include "libtrain/launch/process_limits.h"
@@ -47,18 +49,20 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
 }
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
-[[noreturn]] void be_rank(const Arguments& arguments, const train::LaunchEnv& env, ui::ColorChoice color) {
+[[noreturn]] void be_rank(const Arguments& arguments, const std::vector<std::string>& words, const train::LaunchEnv& env, ui::ColorChoice color) {
   train::install_stop_handlers();
-  const auto leave = [&](const Status& status, bool report) {
-    if (report) ui::report_error(status, false, color);
+  // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
+  const auto leave = [&](const Status& status) {
+    if (env.local_rank == 0) ui::report_error(status, false, color);
+    else ui::report_note("rank " + std::to_string(env.rank) + " ends with exit code " + std::to_string(ckpt::exit_code(status.code)) + ": " + status.message, color);
+    train::note_said_why();
     std::_Exit(ckpt::exit_code(status.code));
   };
-  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound, true);
-  const bool speaks = env.rank == 0 || env.own_terminal();
+  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
-  if (!loaded.ok()) leave(loaded.status(), speaks);
+  if (!loaded.ok()) leave(loaded.status());
   const auto mesh = train::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
-  if (!mesh.ok()) leave(mesh.status(), speaks);
+  if (!mesh.ok()) leave(mesh.status());
 
   train::TrainOptions options;
   options.resume = arguments.command.value("resume").value_or("auto");
@@ -68,7 +72,7 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
   // The program that takes this one's place knows nothing of a signal that came before.
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
-    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text), speaks);
+    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
   }
   train::ensure_thread_env(options.threads);
   options.loaded = std::move(*loaded);
@@ -79,8 +83,17 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
     Status ignored;  // a closed stdout does not end a training run
     ui::deliver(1, line + "\n", &ignored);
   };
-  const train::TrainOutcome outcome = train::train(options);
-  if (!outcome.status.ok() && outcome.report) ui::report_error(outcome.status, false, color);
+  const bool of_launcher = env.source == "titan";
+  if (!of_launcher) options.go_on = "the same job goes on from the newest step";
+  train::TrainOutcome outcome = train::train(options);
+  const Status& status = outcome.status;
+  if (!status.ok() && outcome.report && !(outcome.lost_rank && train::leave_to_launcher(status.message, status.hint))) {
+    ui::report_error(status, false, color);
+    train::note_said_why();
+  }
+  const bool goes_on = outcome.at_stop || outcome.exit_code == 75 || outcome.exit_code == 130 || outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
+  if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
+    say_how_to_go_on(outcome.exit_code, words, options.loaded.config, Starter::kLauncher, color);
   std::_Exit(outcome.exit_code);
 }
 
@@ -131,6 +144,20 @@ void free_leftovers(const train::Config& config, ui::ColorChoice color) {
   for (const std::string& warning : opened->warnings) ui::report_note("leftover: " + warning, color);
 }
 
+// Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in silence.
+void say_complete(const train::LoadedConfig& loaded, const train::StartPreview& preview, ui::ColorChoice color) {
+  ui::report_note(train::complete_line(loaded.config, preview.decision), color);
+  bool model = false, data = false;
+  for (const train::Change& change : preview.continuation.changes) {
+    const std::string& key = change.drift.key;
+    ui::report_note("not the checkpoint's setting: " + key + " is " + change.drift.stored + " there, " + change.drift.config + " here", color);
+    model |= key.starts_with("model.");
+    data |= key.starts_with("training.dataset");
+  }
+  const std::string other = model && data ? "another model and dataset" : model ? "another model" : data ? "another dataset" : "";
+  if (!other.empty()) ui::report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?", color);
+}
+
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
   const auto color = parse_color(arguments.command);
   const auto fail = [&](const Status& status) { return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto); };
@@ -139,24 +166,27 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!nproc.ok()) return fail(nproc.status());
   const auto env = train::read_launch_env(environment);
   if (!env.ok()) return fail(env.status());
-  if (const Status limits = train::check_process_limits(); !limits.ok()) return fail(limits);
+  if (const Status limits = train::check_process_limits(); !limits.ok()) {
+    if (env->has_value() && (*env)->local_rank != 0) {  // an error once on each host
+      ui::report_note("rank " + std::to_string((*env)->rank) + " ends with exit code " + std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message, *color);
+      return ckpt::exit_code(limits.code);
+    }
+    return fail(limits);
+  }
   if (const Status agrees = check_nproc(arguments.command, *nproc, *env); !agrees.ok()) return fail(agrees);
-  if (env->has_value()) be_rank(arguments, **env, *color);
+  if (env->has_value()) be_rank(arguments, words, **env, *color);
 
   // What every rank would refuse is refused here, once.
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener()});
+      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener(), true});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
   if (preview->complete) {
     free_leftovers(loaded->config, *color);
-    // Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in silence.
-    for (const train::Change& change : preview->continuation.changes)
-      ui::report_note("not the checkpoint's setting: " + change.drift.key + " is " + change.drift.stored + " there, " + change.drift.config + " here", *color);
-    ui::report_note("complete: " + preview->decision.path + " is at training.steps = " + std::to_string(preview->decision.step), *color);
+    say_complete(*loaded, *preview, *color);
     return 0;
   }
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
@@ -167,9 +197,17 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   options.threads_per_rank = train::threads_per_rank(
       loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt, *nproc);
   options.run_dir = loaded->config.job.dump_folder;
+  if (const std::string line = train::too_many_threads(*nproc, options.threads_per_rank, {train::allowed_cores()}); !line.empty()) ui::report_note(line, *color);
   train::LaunchEvents events;
-  events.failed = [&](const std::string& message, const std::string& hint) { fail(ckpt::failed(message).with_hint(hint)); };
-  return train::launch_local(options, events);
+  bool lost_rank = false;
+  events.failed = [&](const std::string& message, const std::string& hint) {
+    lost_rank = true;
+    fail(ckpt::failed(message).with_hint(hint));
+  };
+  const int code = train::launch_local(options, events);
+  const bool early = code == 75 || code == 130 || code == 143 || (code == 0 && train::is_at_stop(loaded->config, preview->decision));
+  if (early || (code == 3 && lost_rank)) say_how_to_go_on(code, words, loaded->config, Starter::kUs, *color);
+  return code;
 }
 
 }  // namespace titan::train_cli

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "cli/ui/json_out.h"
 #include "cli/ui/output.h"
@@ -18,12 +20,23 @@ std::string hint_of(const ckpt::Status& status) {
   return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
 }
 
+/// Lines to paste stand below a hint, each after "\n    ".
+std::string hint_lines(const std::string& hint) {
+  constexpr std::string_view kBreak = "\n    ";
+  std::string text;
+  for (std::size_t at = 0, end; at <= hint.size(); at = end + kBreak.size()) {
+    end = std::min(hint.find(kBreak, at), hint.size());
+    text += (at == 0 ? "" : "\n    ") + escape(hint.substr(at, end - at));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + escape(hint) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
   return text;
 }
 

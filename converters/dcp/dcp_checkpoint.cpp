@@ -4,6 +4,7 @@
 
 #include "converters/companions.h"
 #include "converters/dcp/dcp_format.h"
+#include "converters/elsewhere.h"
 
 namespace titan::convert {
 namespace dcp {
@@ -46,6 +47,8 @@ class DcpFormat final : public Format {
   }
   bool is_member(const std::string& name) const override { return name == dcp::kMetadataFile || name.ends_with(".distcp"); }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    // Megatron's files lie in a DCP directory, too.
+    if (fs.stat(ckpt::join_path(path, "common.pt")).ok()) TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));
     return std::unique_ptr<ForeignCheckpoint>(std::make_unique<dcp::DcpCheckpoint>(std::move(reader)));
   }

@@ -240,6 +240,7 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run, check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     plan_.lr = run.lr;
     plan_.train = run.train;
+    plan_.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.world, UINT32_MAX));
     if (!source_.reader().value("dataloader.world_size").ok()) {
       plan_.notes.push_back("tokens: " + std::to_string(run.world) + " data ranks, taken from the configuration's parallelism (dataloader.world_size is not in the source)");
     }

@@ -221,7 +221,30 @@ void add_both_ropes(JsonValue& config, const ModelConfig& model) {
   if (lacks("rope_theta")) config.set("rope_theta", JsonValue::real(model.rope_theta));
 }
 
+constexpr const char* kContext = "max_position_embeddings";
+
+// The context that a configuration allows; 0 where it does not say: models differ in their defaults.
+std::uint64_t context_of(const JsonValue& config) {
+  const JsonValue* value = config.find(kContext);
+  return value == nullptr ? 0 : value->as_u64().value_or(0);
+}
+
+// What the vocabulary of `base` means is the same for another model that has it.
+void keep_token_facts(JsonValue& config, const JsonValue& base) {
+  const JsonValue* vocabulary = base.find("vocab_size");
+  if (vocabulary == nullptr || vocabulary->as_u64() != config.find("vocab_size")->as_u64()) return;
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+    if (const JsonValue* token = base.find(key)) config.set(key, *token);
+  config.set(kContext, JsonValue::integer(std::max(context_of(base), context_of(config))));
+}
+
 }  // namespace
+
+bool describes(const JsonValue& base, const ModelConfig& model) {
+  if (!base.is_object()) return false;
+  const Result<ModelConfig> described = read_hf_config("config.json", base);
+  return described.ok() && *described == model;
+}
 
 Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config) {
   if (!config.is_object()) return corrupt(what + " is not an object");
@@ -249,15 +272,14 @@ Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& con
 }
 
 JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults) {
-  if (base.is_object()) {
-    const Result<ModelConfig> described = read_hf_config("config.json", base);
-    if (described.ok() && *described == model) {
-      JsonValue config = base;
-      const char* key = config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
-      config.set(key, JsonValue::string(defaults.dtype));
-      add_both_ropes(config, model);
-      return config;
-    }
+  if (describes(base, model)) {
+    JsonValue config = base;
+    const char* key = config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
+    config.set(key, JsonValue::string(defaults.dtype));
+    if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions)
+      config.set(kContext, JsonValue::integer(defaults.trained_positions));
+    add_both_ropes(config, model);
+    return config;
   }
   const Family& family = kFamilies[model.qkv_bias ? 2 : 0];
   JsonValue config = JsonValue::object();
@@ -272,7 +294,7 @@ JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const
   config.set("hidden_size", JsonValue::integer(model.dim));
   config.set("initializer_range", JsonValue::real(0.02));
   config.set("intermediate_size", JsonValue::integer(model.ffn_dim));
-  config.set("max_position_embeddings", JsonValue::integer(defaults.max_positions));
+  config.set(kContext, JsonValue::integer(defaults.max_positions));
   if (!model.qkv_bias) config.set("mlp_bias", JsonValue::boolean(false));
   config.set("model_type", JsonValue::string(family.model_type));
   config.set("num_attention_heads", JsonValue::integer(model.n_heads));
@@ -283,6 +305,7 @@ JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const
   config.set("tie_word_embeddings", JsonValue::boolean(model.tied));
   config.set("use_cache", JsonValue::boolean(true));
   config.set("vocab_size", JsonValue::integer(model.vocab_size));
+  keep_token_facts(config, base);
   return config;
 }
 

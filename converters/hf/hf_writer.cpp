@@ -66,7 +66,7 @@ class HfWriter final : public ForeignWriter {
   Result<Settings> model_rows() const;
   Status check_parameters();
   void cut_files();
-  void make_config(const JsonValue& base);
+  void make_config(JsonValue base);
   void note_refusal();
   void note_missing_tokenizer();
   std::uint64_t item_bytes(const Item& item) const {
@@ -130,7 +130,7 @@ Status HfWriter::check_parameters() {
     const auto index = by_name.find(expected.name);
     if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
-      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says");
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says").with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
   }
   return ckpt::ok_status();
 }
@@ -184,7 +184,7 @@ void HfWriter::cut_files() {
   }
 }
 
-void HfWriter::make_config(const JsonValue& base) {
+void HfWriter::make_config(JsonValue base) {
   ModelConfig model = model_;
   model.tied = model_.tied && !options_.untie;
   HfDefaults defaults;
@@ -193,12 +193,17 @@ void HfWriter::make_config(const JsonValue& base) {
   if (seq_len != manifest_.config.end()) {
     const std::string& text = seq_len->second;
     std::from_chars(text.data(), text.data() + text.size(), defaults.max_positions);
+    defaults.trained_positions = defaults.max_positions;
   }
   if (model.rope_scaling) {
     const double scaled = model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
     if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
+  if (options_.untie && describes(base, model_)) base.set("tie_word_embeddings", JsonValue::boolean(false));
   config_ = write_hf_config(model, base, defaults);
+  if (base.is_object() && !describes(base, model))
+    notes_.push_back("the config.json that came with the model describes another one: a new one was made, "
+                     "with its special tokens and context where the vocabulary has the same size");
   note_refusal();
 }
 
@@ -210,10 +215,16 @@ void HfWriter::note_refusal() {
                    "; transformers 4 loads it");
 }
 
-// A run's saves have none, and neither have checkpoints that came from elsewhere.
+// Runs that began from random weights have none, and neither have checkpoints that came from elsewhere.
 void HfWriter::note_missing_tokenizer() {
   const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
-  if (!there) notes_.push_back("no tokenizer files are in the checkpoint: copy tokenizer.json, tokenizer_config.json and generation_config.json of the model that this one began from into the folder");
+  if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
+    notes_.push_back("the run trained on bytes (training.dataset = \"text\"); "
+                     "the tokenizer files are those of the model that it began from, and have other ids");
+  if (there) return;
+  const bool generation = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
+  notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") + (generation ? "tokenizer.json and tokenizer_config.json" : "tokenizer.json, tokenizer_config.json and generation_config.json") +
+                   " of the model that this one began from into the folder");
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {

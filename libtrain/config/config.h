@@ -19,11 +19,11 @@ struct Config {
 
   struct Model {
     std::string name = "llama3";
-    std::string flavor = "debugmodel";
+    std::optional<std::string> flavor;
     std::string tokenizer = "byte";
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
-    std::optional<std::string> rope_scaling;
+    std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
     std::optional<bool> tied_embeddings, qkv_bias;
   } model;
 
@@ -44,6 +44,7 @@ struct Config {
 
   struct Training {
     std::string dataset = "text";
+    std::string corpus;                       ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
     std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
     bool shuffle = true;
@@ -61,6 +62,7 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
+    std::int64_t ranks_of_a_batch = 1;  ///< torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
   } parallelism;
 
   struct Checkpoint {

@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/same_files.h"
 #include "libtrain/config/stored_number.h"
 #include "libtrain/data/dataset.h"
 
@@ -85,8 +86,14 @@ std::vector<PolicyPreview> preview_all(const StoredRun& stored, const RunPlan& p
   return previews;
 }
 
+/// The dataset as it is there, under the names and in the order of the checkpoint where its contents are the checkpoint's.
+ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset, const ckpt::FileMatch& match) {
+  if (match.same && stored.kind == dataset.kind) dataset.files = stored.files;
+  return dataset;
+}
+
 Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan, bool lr_policy_named,
-                bool tokenizer_follows, bool fresh_data) {
+                bool tokenizer_follows, bool fresh_data, const std::string& other_files) {
   Change change{drift, change_effect(drift.key)};
   if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
   change.type = "--allow " + allow_name(drift.key, config);
@@ -103,6 +110,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       change.what = fresh_data ? "the data begins at sample 0 of epoch 0 at step " + std::to_string(stored.state.step + 1)
                                : "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " + std::to_string(unseen(stored.data)) +
                                      " samples of the old one stay unseen";
+      if (drift.key == "training.dataset_path" && !other_files.empty()) change.what = other_files + "; " + change.what;
       break;
     case ChangeEffect::kNever:
       change.what = "cannot change within a run";
@@ -185,9 +193,13 @@ ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const c
   return settings;
 }
 
-Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan, const ckpt::DataPosition& dataset,
+Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan, const ckpt::DataPosition& configured,
                           std::uint64_t seed, const Permission& permission) {
   Continuation run;
+  const ckpt::FileMatch match = ckpt::match_files(stored.data.files, configured.files);
+  const ckpt::DataPosition dataset = as_stored(stored.data, configured, match);
+  const bool known = stored.data.kind == configured.kind;  // else the bytes mean other tokens, or the checkpoint does not say
+  if (known) run.same_data = ckpt::same_files_note(match);
   run.lr = stored.lr;
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
@@ -208,7 +220,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   const bool other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data);
+    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data, known ? ckpt::other_files_note(match) : "");
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
                       (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
@@ -255,7 +267,7 @@ std::vector<std::string> change_lines(const std::vector<Change>& changes) {
       {"lr_scheduler.total_steps", "training.steps when unset"},
       {"training.local_batch_size", "parallelism.pipeline_parallel_microbatch_size when that is given"},
       {"training.global_batch_size", "sequences per step"},
-      {"training.dataset_path", "the files' names, sizes and contents"},
+      {"training.dataset_path", "the files' sizes and contents"},
       {"training.sample_stride", "training.seq_len when unset"},
       {"validation.holdout", "in force while validation is on without a dataset_path"},
   };

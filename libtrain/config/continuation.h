@@ -44,6 +44,7 @@ struct Continuation {
   std::vector<Change> changes;           ///< in key order
   std::vector<PolicyPreview> previews;   ///< of all five, when an LR setting differs
   std::vector<std::string> warnings;
+  std::string same_data;                 ///< files that are the checkpoint's under other names or in another order; "" for none
 
   // The state to go on with, when verdict is ok.
   ckpt::LrSchedule lr;
@@ -57,8 +58,9 @@ struct Continuation {
   Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy named, or one that cannot do it
 };
 
-/// Decides. `seed`: of the config where it names one, else the run's. `dataset`: origin of the dataset as configured.
-Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan, const ckpt::DataPosition& dataset,
+/// Decides. `seed`: of the config where it names one, else the run's. `configured`: origin of the dataset as it is there; files with the
+/// contents of the checkpoint's are the checkpoint's, whatever their names.
+Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan, const ckpt::DataPosition& configured,
                           std::uint64_t seed, const Permission& permission);
 
 /// What a start without a checkpoint stores as accepted settings.

@@ -66,7 +66,8 @@ bool generally_harmless(const Value& value) {
 
 Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
   Status status = ckpt::unsupported("not supported yet: " + (name.empty() ? key.name : std::string(name)) + " = " + to_toml(value));
-  return key.hint.empty() ? status : status.with_hint(key.hint);
+  if (!key.hint.empty()) return status.with_hint(key.hint);
+  return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
 
 Status wrong(const Key& key, const Value& value) {
@@ -283,7 +284,7 @@ Status set_value(const Key& key, const Value& value, Config& config, std::string
       [&]<typename T>(T* place) -> Status {
         using Plain = typename Unwrapped<T>::type;
         if constexpr (Unwrapped<T>::optional)
-          if (is_none(value)) {
+          if (is_none(value) && !key.none_is_value) {
             place->reset();
             return ckpt::ok_status();
           }

@@ -53,6 +53,11 @@ struct Key {
   std::vector<Value> harmless;         ///< without slot: accepted besides false, "", "none" and []
   bool any_harmless = false;           ///< without slot: every value is accepted, since what it tunes is off
   std::string hint;                    ///< added where a value is not supported
+  bool none_is_value = false;          ///< of an optional: "none" is kept, and differs from unset
+  /// Of another program's file: whether a value that is not supported may be passed over with a warning, because in this configuration it
+  /// shapes neither the curve nor what can be resumed; it notes there what others must know of it. Null: such a value is refused.
+  bool (*pass_over)(Config&, const Value&) = nullptr;
+  std::string instead;                 ///< what is done instead of a value that is passed over, for the warning
 };
 
 /// Another name that torchtitan gave or gives to a key, with the same meaning.
@@ -85,7 +90,7 @@ std::string expectation(const Key& key);
 
 /// Reads the key's value; nothing when it is unset. The key has a slot.
 std::optional<Value> get_value(const Key& key, const Config& config);
-/// Checks `value` and stores it; "none" unsets an optional key. `name`: how a key below a "section.*" was called.
+/// Checks `value` and stores it; "none" unsets an optional key, unless it is one of its values. `name`: how a key below a "section.*" was called.
 /// \error kInvalid: wrong type, out of range, no such choice; kUnsupported: not built yet. Messages start with the key.
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
 /// Checks every value of a Config against the table. \error as set_value.

@@ -49,8 +49,7 @@ class Loader {
       return fail(ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
     last_origin_[name] = value_at;
     // Another program's file may ask for what is not here, as long as the command line asks for something else.
-    if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag)
-      std::erase_if(problems_, [&](const Status& problem) { return problem.message == wrong.mapped(); });
+    if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag) drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
     Status status = set_value(*key, value, loaded_.config, name);
@@ -58,10 +57,38 @@ class Loader {
       // A flag already names the key.
       const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
       status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
-      wrong_values_[name] = status.message;
+      const bool from_file = value_at.kind == Origin::Kind::kFile && status.code == ckpt::Code::kUnsupported;
+      wrong_values_[name] = {status.message, key, value, from_file};
       return fail(std::move(status));
     }
     if (key->slot) loaded_.origins[name] = value_at;
+  }
+
+  /// What a file asks for in vain and that would neither shape the curve nor what can be resumed becomes one warning.
+  void pass_over(const std::string& path) {
+    std::string plain, replaced;
+    for (const auto& [name, wrong] : wrong_values_) {
+      if (!wrong.from_file || !wrong.key->pass_over || !wrong.key->pass_over(loaded_.config, wrong.value)) continue;
+      drop(wrong.message);
+      const std::string text = name + " = " + to_toml(wrong.value);
+      if (wrong.key->instead.empty())
+        plain += (plain.empty() ? "without effect here: " : ", ") + text;
+      else
+        replaced += (replaced.empty() ? "" : "; ") + text + ": " + wrong.key->instead;
+    }
+    if (plain.empty() && replaced.empty()) return;
+    loaded_.warnings.push_back(path + ": " + plain + (plain.empty() || replaced.empty() ? "" : "; ") + replaced);
+  }
+
+  /// Takes out what is refused only because it is torchtitan's and not supported here: the rest of the configuration stands without it.
+  Status take_refused() {
+    Loader refused;
+    for (const auto& [name, wrong] : wrong_values_)
+      if (!wrong.key->slot)
+        for (const Status& problem : problems_)
+          if (problem.message == wrong.message) refused.fail(problem);
+    for (const Status& problem : refused.problems_) drop(problem.message);
+    return refused.problems_.empty() ? Status{} : refused.all_problems();
   }
 
   void fail(Status status) { problems_.push_back(std::move(status)); }
@@ -76,6 +103,11 @@ class Loader {
       if (const auto dims = model_dims(loaded_.config); !dims.ok()) return dims.status();
       return std::move(loaded_);
     }
+    return all_problems();
+  }
+
+ private:
+  Status all_problems() const {
     if (problems_.size() == 1) return problems_[0];
     const bool invalid = std::ranges::any_of(problems_, [](const Status& s) { return s.code == ckpt::Code::kInvalid; });
     const std::string message = std::to_string(problems_.size()) + " problems in the configuration";
@@ -86,7 +118,18 @@ class Loader {
     return all;
   }
 
- private:
+  /// A value that is not taken.
+  struct Wrong {
+    std::string message;       ///< among problems_
+    const Key* key = nullptr;
+    Value value;
+    bool from_file = false;    ///< and not supported
+  };
+
+  void drop(const std::string& message) {
+    std::erase_if(problems_, [&](const Status& problem) { return problem.message == message; });
+  }
+
   static bool section_exists(const std::string& name) {
     return std::ranges::any_of(key_table(), [&](const Key& key) { return key.name.starts_with(name + "."); });
   }
@@ -102,7 +145,7 @@ class Loader {
   LoadedConfig loaded_;
   std::map<std::string, std::string> names_;         ///< canonical name -> name first used
   std::map<std::string, Origin> last_origin_;
-  std::map<std::string, std::string> wrong_values_;  ///< canonical name -> message among problems_
+  std::map<std::string, Wrong> wrong_values_;        ///< by canonical name
   std::vector<Status> problems_;
 };
 
@@ -119,7 +162,7 @@ std::string Origin::text() const {
 }
 
 Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
-                                      const std::vector<std::string>& overrides) {
+                                      const std::vector<std::string>& overrides, Status* refused) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<TomlEntry> entries, parse_toml(text, path));
   Loader loader;
   for (const TomlEntry& entry : entries) {
@@ -130,13 +173,15 @@ Result<LoadedConfig> load_config_text(std::string_view text, const std::string& 
     const Origin origin{Origin::Kind::kFlag, one.flag};
     loader.apply(one.name, one.value, origin, origin);
   }
+  loader.pass_over(path);
+  if (refused) *refused = loader.take_refused();
   return loader.finish(path);
 }
 
-Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  if (path.empty()) return load_config_text("", "", overrides);
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides, Status* refused) {
+  if (path.empty()) return load_config_text("", "", overrides, refused);
   TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(path));
-  return load_config_text(text, path, overrides);
+  return load_config_text(text, path, overrides, refused);
 }
 
 }  // namespace titan::train

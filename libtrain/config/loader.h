@@ -33,10 +33,12 @@ struct LoadedConfig {
 /// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them (model_source.h).
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
 /// only values that are not built yet. Several problems become causes of one Status.
-Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+/// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one warning (Key::pass_over).
+/// `refused`, where given, takes what is refused of torchtitan's keys alone: the configuration is what it would be without them.
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {}, Status* refused = nullptr);
 
 /// As load_config, on the text of a file named `path`.
 Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
-                                      const std::vector<std::string>& overrides = {});
+                                      const std::vector<std::string>& overrides = {}, Status* refused = nullptr);
 
 }  // namespace titan::train

@@ -2,23 +2,14 @@
 #include <charconv>
 #include <cmath>
 
+#include "ckpt/plan/flavor.h"
 #include "libtrain/config/run_plan.h"
 
 namespace titan::train {
 namespace {
 
-struct Flavor {
-  const char* name;
-  std::int64_t dim, n_layers, n_heads, n_kv_heads, vocab_size, multiple_of;
-  double multiplier;
-};
-
-constexpr Flavor kFlavors[] = {
-    {"debugmodel", 256, 6, 16, 16, 2048, 256, 1.0},
-    {"8B", 4096, 32, 32, 8, 128256, 1024, 1.3},
-    {"70B", 8192, 80, 64, 8, 128256, 4096, 1.3},
-    {"405B", 16384, 126, 128, 8, 128256, 4096, 1.2},
-};
+/// What a configuration without a flavour leaves open is this one's, but RoPE is not scaled.
+constexpr const char* kDefaultFlavor = "debugmodel";
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
@@ -34,6 +25,26 @@ std::optional<double> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+std::int64_t ffn_width(std::int64_t dim, const ckpt::Flavor& flavor) {
+  const auto width = ckpt::ffn_width(static_cast<std::uint64_t>(dim), flavor.multiple_of, flavor.multiplier);
+  return static_cast<std::int64_t>(width);
+}
+
+/// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into RUN/config.toml; the
+/// scaling of RoPE was not part of that.
+bool gives_every_dimension(const Config::Model& model) {
+  return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim &&
+         model.vocab_size && model.norm_eps && model.rope_theta;
+}
+
+Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
+  const bool by_flavor = model.flavor && !gives_every_dimension(model);
+  const std::string text = model.rope_scaling.value_or(by_flavor ? ckpt::kFlavorRopeScaling : kPlainRope);
+  if (text == kPlainRope) return std::optional<RopeScaling>();
+  TITAN_ASSIGN_OR_RETURN(const RopeScaling scaling, parse_rope_scaling(text));
+  return std::optional(scaling);
 }
 
 }  // namespace
@@ -67,16 +78,12 @@ std::string rope_scaling_text(const RopeScaling& scaling) {
          std::to_string(scaling.original_max_position_embeddings);
 }
 
-std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier) {
-  const std::int64_t width = static_cast<std::int64_t>(static_cast<double>(8 * dim / 3) * multiplier);
-  return (width + multiple_of - 1) / multiple_of * multiple_of;
-}
-
 Result<ModelDims> model_dims(const Config& config) {
   const Config::Model& model = config.model;
-  const auto flavor = std::ranges::find(kFlavors, model.flavor, &Flavor::name);
-  if (flavor == std::end(kFlavors))
-    return ckpt::invalid("model.flavor: unknown flavour '" + model.flavor + "'; known: debugmodel, 8B, 70B, 405B");
+  const std::string name = model.flavor.value_or(kDefaultFlavor);
+  const ckpt::Flavor* flavor = ckpt::find_flavor(name);
+  if (flavor == nullptr)
+    return ckpt::invalid("model.flavor: unknown flavour '" + name + "'; known: debugmodel, 8B, 70B, 405B");
 
   ModelDims dims;
   dims.dim = model.dim.value_or(flavor->dim);
@@ -88,9 +95,7 @@ Result<ModelDims> model_dims(const Config& config) {
   dims.rope_theta = model.rope_theta.value_or(500000);
   dims.tied = model.tied_embeddings.value_or(false);
   dims.qkv_bias = model.qkv_bias.value_or(false);
-  if (model.rope_scaling) {
-    TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, parse_rope_scaling(*model.rope_scaling));
-  }
+  TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, rope_scaling_of(model));
 
   if (!model.head_dim && dims.dim % dims.n_heads != 0)
     return ckpt::invalid("model.dim " + text(dims.dim) + " is not a multiple of model.n_heads " + text(dims.n_heads))
@@ -102,7 +107,7 @@ Result<ModelDims> model_dims(const Config& config) {
   if (dims.n_heads % dims.n_kv_heads != 0)
     return ckpt::invalid("model.n_heads " + text(dims.n_heads) + " is not a multiple of model.n_kv_heads " +
                          text(dims.n_kv_heads));
-  dims.ffn_dim = model.ffn_dim.value_or(ffn_width(dims.dim, flavor->multiple_of, flavor->multiplier));
+  dims.ffn_dim = model.ffn_dim.value_or(ffn_width(dims.dim, *flavor));
   return dims;
 }
 

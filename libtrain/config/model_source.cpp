@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "ckpt/plan/flavor.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_dims.h"
 #include "libtrain/config/toml_reader.h"
@@ -12,7 +13,6 @@
 namespace titan::train {
 namespace {
 
-constexpr const char* kFlavor = "model.flavor";
 constexpr const char* kScaling = "model.rope_scaling";
 
 std::vector<const char*> model_keys() {
@@ -43,6 +43,21 @@ std::optional<Value> read_row(const char* key, const std::string& text) {
 
 std::string shown(const char* key, const std::optional<Value>& value) {
   return value ? to_toml(*value) : std::string_view(key) == kScaling ? "\"none\"" : "false";
+}
+
+/// What RoPE's scaling was for a model that says all else, whatever its flavour is called: checkpoints keep it. Earlier versions'
+/// flavours scaled nothing.
+Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
+  if (given(alone, kScaling) || !says_all(rows)) return alone;
+  const std::string row = ckpt::setting(rows, kScaling);
+  LoadedConfig loaded = alone;
+  const Value value = row == ckpt::kNotSet ? Value{std::string(kPlainRope)} : parse_override_value(row);
+  const Status status = set_value(*find_key(kScaling), value, loaded.config);
+  if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
+  const auto without = model_dims(alone.config), with = model_dims(loaded.config);
+  if (without.ok() && with.ok() && *without == *with) return alone;
+  loaded.origins[kScaling] = {Origin::Kind::kCheckpoint, path};
+  return loaded;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -92,7 +107,7 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
 }
 
 Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
-  if (given(alone, kFlavor)) return alone;
+  if (alone.config.model.flavor) return with_scaling_of(alone, rows, path);
   LoadedConfig loaded = alone;
   for (const char* key : model_keys()) {
     const auto row = std::ranges::find(rows, key, &ckpt::Settings::value_type::first);
@@ -107,9 +122,24 @@ Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settin
   return loaded;
 }
 
+bool asks_for_model(const LoadedConfig& loaded) {
+  return loaded.config.model.flavor || (given(loaded, "model.dim") && given(loaded, "model.n_layers"));
+}
+
+Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir) {
+  if (asks_for_model(loaded)) return ckpt::ok_status();
+  return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir + " that would bring one")
+      .with_hint("say which:"
+                 "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
+                 "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
+                 "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
+                 "\n    --resume PATH                              a checkpoint to go on with"
+                 "\n    --job.dump_folder=RUN                      the folder of a run that has checkpoints");
+}
+
 std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows) {
   std::vector<std::string> missing;
-  if (given(loaded, kFlavor) || says_all(rows)) return missing;
+  if (loaded.config.model.flavor || says_all(rows)) return missing;
   for (const char* key : kModelDimensions)
     if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
   // Who says neither eps nor theta does not say either that RoPE is as it is.
@@ -124,7 +154,8 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
   const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
   return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
-      .with_hint("set these keys under [model], or a model.flavor that is this model; torchtitan scales RoPE, which its flavours here do not: model.rope_scaling = \"llama3:8:1:4:8192\"");
+      .with_hint("set these keys under [model], or a model.flavor that is this model; "
+                 "a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
 }
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
@@ -148,6 +179,11 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
   if (!began_here || model_source(loaded).empty()) return "";
   const auto dims = model_dims(alone.config);
   std::vector<std::string> keys;
+  if (alone.config.model.flavor) {
+    const std::string scaling = loaded.config.model.rope_scaling.value_or(kPlainRope);
+    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + ckpt::kFlavorRopeScaling +
+           "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
+  }
   if (dims.ok()) {
     for (const Drift& row : model_differences(*dims, rows)) {
       const auto origin = loaded.origins.find(row.key);

@@ -17,8 +17,13 @@ namespace titan::train {
 ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors, std::optional<std::int64_t> n_heads = {});
 
 /// `loaded` with the checkpoint's values of the model's dimensions, eps, RoPE, tying and biases under every key that neither file nor
-/// flags give. A flavour that was given gives all of them. \error kIncompatible: a row that cannot be read
+/// flags give. A flavour that was given gives all of them but RoPE's scaling, which a checkpoint that says its model keeps. \error kIncompatible: a row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
+
+/// Whether a configuration says which model it means: by a flavour, or by its width and depth.
+bool asks_for_model(const LoadedConfig& loaded);
+/// Of a new run without weights: fails where nobody asked for a model, and the default would train. \error kInvalid
+Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir);
 
 /// What neither the configuration nor the checkpoint says of the model, for people: "model.n_heads", ... What follows from the
 /// number of heads and the shapes is left out. Empty where a flavour was given.

@@ -22,8 +22,24 @@ Key number(const char* name, KeyClass cls, Slot (*slot)(Config&), Range range, c
 }
 /// A key of which some values come later.
 Key text(const char* name, KeyClass cls, Slot (*slot)(Config&), const char* doc, std::vector<std::string> choices = {},
-         std::vector<std::string> later = {}, const char* hint = "") {
-  return {name, cls, slot, doc, {}, std::move(choices), std::move(later), {}, false, hint};
+         std::vector<std::string> later = {}, const char* hint = "", bool (*pass_over)(Config&, const Value&) = nullptr, const char* instead = "") {
+  Key key{name, cls, slot, doc, {}, std::move(choices), std::move(later), {}, false, hint};
+  key.pass_over = pass_over;
+  key.instead = instead;
+  return key;
+}
+
+// Of torchtitan's files: values that may be passed over (Key::pass_over).
+bool always(Config&, const Value&) { return true; }
+bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
+bool names_a_corpus(Config& config, const Value& value) {
+  config.training.corpus = *value.as<std::string>();
+  return true;
+}
+/// A key of which "none" is a value that differs from unset.
+Key with_none(Key key) {
+  key.none_is_value = true;
+  return key;
 }
 
 }  // namespace
@@ -39,7 +55,9 @@ std::vector<Key> own_keys() {
 
       text("model.name", kCurve, TITAN_FIELD(model.name), "model family", {"llama3"},
            {"llama4", "qwen3", "deepseek_v3", "gpt_oss", "flux"}),
-      text("model.flavor", kCurve, TITAN_FIELD(model.flavor), "named dimensions; explicit ones below win",
+      text("model.flavor", kCurve, TITAN_FIELD(model.flavor),
+           "dimensions and RoPE of torchtitan's llama3 of that name; explicit keys below win; "
+           "unset: debugmodel's dimensions, RoPE not scaled",
            {"debugmodel", "8B", "70B", "405B"},
            {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"}),
       text("model.tokenizer", kCurve, TITAN_FIELD(model.tokenizer),
@@ -56,8 +74,9 @@ std::vector<Key> own_keys() {
              "token ids; the byte tokenizer uses 256; unset: the loaded checkpoint's, else the flavour's"),
       number("model.norm_eps", kCurve, TITAN_FIELD(model.norm_eps), positive(), "of RMSNorm; unset: the loaded checkpoint's, else the flavour's (1e-5)"),
       number("model.rope_theta", kCurve, TITAN_FIELD(model.rope_theta), positive(), "base of RoPE; unset: the loaded checkpoint's, else the flavour's (500000)"),
-      text("model.rope_scaling", kCurve, TITAN_FIELD(model.rope_scaling),
-           "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do (\"llama3:8:1:4:8192\"); unset: the loaded checkpoint's, else as it is"),
+      with_none(text("model.rope_scaling", kCurve, TITAN_FIELD(model.rope_scaling),
+                     "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do, \"none\" leaves it; "
+                     "unset: the loaded checkpoint's, else a given flavour's (\"llama3:8:1:4:8192\"), else \"none\"")),
       flag("model.tied_embeddings", kCurve, TITAN_FIELD(model.tied_embeddings),
            "the head uses the embedding's weight; unset: the loaded checkpoint's, else the flavour's (false)"),
       flag("model.qkv_bias", kCurve, TITAN_FIELD(model.qkv_bias),
@@ -88,7 +107,8 @@ std::vector<Key> own_keys() {
 
       text("training.dataset", kCurve, TITAN_FIELD(training.dataset),
            "\"text\": UTF-8 files; \"tokens\": raw token ids of training.token_dtype", {"text", "tokens"},
-           {"c4", "c4_test", "c4_validation"}, "set training.dataset = \"text\" and training.dataset_path to your own files"),
+           {"c4", "c4_test", "c4_validation"}, "set training.dataset = \"text\" and training.dataset_path to your own files",
+           names_a_corpus, "nothing is downloaded: the files of training.dataset_path are read as text"),
       text("training.dataset_path", kCurve, TITAN_FIELD(training.dataset_path),
            "a file, a folder (its files by name), or a comma-separated list; unset: an error at the start"),
       text("training.token_dtype", kCurve, TITAN_FIELD(training.token_dtype), "of raw token files, little-endian",
@@ -122,7 +142,7 @@ std::vector<Key> own_keys() {
              between(1, 1'000'000), "pipeline stages"),
       text("parallelism.pipeline_parallel_schedule", kLayout, TITAN_FIELD(parallelism.pipeline_parallel_schedule),
            "order of work in the pipeline; does not change results", {"GPipe", "1F1B"},
-           {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"}),
+           {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"}, "", without_stages),
       number("parallelism.pipeline_parallel_microbatch_size", kCurve,
              TITAN_FIELD(parallelism.pipeline_parallel_microbatch_size), count(),
              "sequences of a micro-batch on every layout; unset: training.local_batch_size"),
@@ -138,7 +158,7 @@ std::vector<Key> own_keys() {
            "also save step 1, to test the storage"),
       text("checkpoint.last_save_model_only", kSaving, TITAN_FIELD(checkpoint.last_save_model_only),
            "a last save with weights only cannot be resumed (torchtitan: true)", {}, {"true"},
-           "set it to false: the last save is resumable"),
+           "set it to false: the last save is resumable", always, "the last save is complete"),
       text("checkpoint.compression", kSaving, TITAN_FIELD(checkpoint.compression),
            "of shard files; lossless, and no id depends on it", {"none", "zstd"}),
       flag("checkpoint.verify_compression", kSaving, TITAN_FIELD(checkpoint.verify_compression),

@@ -1,5 +1,6 @@
 #include "libtrain/config/run_plan.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ckpt/plan/partition.h"
@@ -13,6 +14,13 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 /// The multiple of `unit` nearest to `value`, at least one unit.
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
+}
+
+/// The largest size of micro-batches of which `global` sequences make at least `ranks`.
+std::int64_t smaller_micro(std::int64_t global, std::int64_t ranks) {
+  std::int64_t micro = global / ranks;
+  while (global % micro != 0) --micro;
+  return micro;
 }
 
 Result<ckpt::Mesh> make_mesh(const Config::Parallelism& parallelism, std::int64_t world) {
@@ -52,16 +60,21 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
     batch.global = stored_global;
     global_from = "the checkpoint's global batch size";
   } else if (batch.global == -1) {
-    batch.global = training.local_batch_size * dp;
-    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) + " x DP degree " +
-                  text(dp) + " =)";
+    // torchtitan gives a batch to each rank but for those of tensor and context parallelism, which share one.
+    const std::int64_t shared = config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
+    const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
+    batch.global = training.local_batch_size * batches;
+    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) + " x DP degree " + text(batches) +
+                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) + " ranks of tensor and context parallelism share a batch" : "") + " =)";
   }
-  const std::string micro_from =
+  std::string micro_from =
       given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (batch.global % batch.micro != 0)
     return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
                          text(batch.micro) + " (" + micro_from + ")")
         .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
+  if (batch.global / batch.micro < dp && batch.global >= dp)
+    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) + " makes the same batch of smaller parts)";
   batch.count = batch.global / batch.micro;
   if (batch.count < dp)
     return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" + global_from + " " + text(batch.global) +
@@ -118,6 +131,10 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   if (config.lr_scheduler.warmup_steps > total)
     warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from + text(total) +
                        ": the warm-up is cut to " + text(total) + " steps and nothing decays");
+  const std::int64_t shared = config.parallelism.ranks_of_a_batch;
+  if (shared > 1 && plan.mesh.dp > 1 && config.training.global_batch_size == -1 && config.parallelism.data_parallel_shard_degree == -1)
+    warnings.push_back("in torchtitan " + text(shared) + " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
+                       text(plan.batch.global) + " sequences, as there on as many ranks");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)
@@ -174,7 +191,9 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
   model.rope_theta = dims.rope_theta;
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
+  // The flavour's name alone would scale again.
   if (dims.rope_scaling) model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
+  else if (model.flavor) model.rope_scaling = kPlainRope;
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);

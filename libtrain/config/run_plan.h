@@ -61,15 +61,15 @@ struct RunPlan {
   std::vector<std::string> warnings;              ///< legal, but probably not meant; for rank 0's log
 };
 
-/// The model's dimensions: explicit keys, else the flavour's, else rules (n_kv_heads = n_heads when only that is given,
+/// model.rope_scaling of RoPE that is not scaled.
+inline constexpr const char* kPlainRope = "none";
+
+/// The model's dimensions: explicit keys, else the flavour's (without one: debugmodel's), else rules (n_kv_heads = n_heads when only that is given,
 /// head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the flavour's unless it is given: the byte
 /// tokenizer's 256 ids fit into each, set model.vocab_size = 256 not to waste rows.
+/// A flavour that is given scales RoPE as torchtitan does, unless rope_scaling says otherwise or every dimension is given, too.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.
-/// \source torchtitan v0.2.2 models/llama3/__init__.py, models/llama3/model/model.py (FeedForward)
 Result<ModelDims> model_dims(const Config& config);
-
-/// Width of the feed-forward: int(2/3 * 4 dim), times `multiplier` (cut to an integer), rounded up to `multiple_of`.
-std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier);
 
 /// Names and shapes of a model's parameters in model order (torchtitan v0.2.2 names), stages unassigned (0).
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);

@@ -70,11 +70,12 @@ std::string tolerated(const Key& key) {
   if (key.any_harmless) return "any value: " + key.doc;
   std::string values;
   for (const Value& value : key.harmless) values += to_toml(value) + ", ";
-  return values + "false, \"\", \"none\", []: " + key.doc;
+  return values + "false, \"\", \"none\", []" + (key.pass_over ? "; of a file any, with a warning: " : ": ") + key.doc;
 }
 
 /// What a changed value of a key means for a resume.
 std::string change_text(const Key& key) {
+  if (!key.slot && key.pass_over) return "no effect here; a flag that asks for something is refused";
   if (!key.slot) return key.any_harmless ? "no effect here" : "not built: only values that ask for nothing are accepted";
   switch (key.cls) {
     case KeyClass::kCurve: break;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
+#include "ckpt/plan/same_files.h"
 #include "libtrain/data/token_files.h"
 
 namespace titan::train {
@@ -37,6 +39,14 @@ Status check_positive(const std::string& key, std::int64_t value) {
   return ckpt::invalid(key + " must be at least 1, not " + std::to_string(value));
 }
 
+/// Files of the run would be data at its next start.
+Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(path, run_folder, error) || error) return {};
+  return ckpt::invalid(key + ": '" + path + "' is also job.dump_folder, where the run writes files of its own")
+      .with_hint("give the data or the run a folder of its own: --job.dump_folder=FOLDER");
+}
+
 Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
   return ckpt::invalid(what + " has " + std::to_string(tokens) + " tokens, too short for one sample of " +
                        std::to_string(seq_len + 1) + " (sequence length + 1)")
@@ -56,15 +66,19 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
   TITAN_RETURN_IF_ERROR(check_positive("training.sample_stride", stride));
   if (!training.dataset_path)
-    return ckpt::invalid("training.dataset_path is not set")
+    return ckpt::invalid(training.corpus.empty() ? "training.dataset_path is not set"
+                                                 : "training.dataset = \"" + training.corpus + "\": the data are not here, and nothing is downloaded")
         .with_hint("add --training.dataset_path=FILE (a file, a folder, or a comma-separated list)");
   TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
   const std::string key = "training.dataset_path";
+  TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*training.dataset_path, key));
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);
+  dataset->warnings_ = std::move(opened.warnings);
+  dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
   if (dataset->train_->id_bound() > vocab_size)
     return ckpt::invalid("model.vocab_size = " + std::to_string(vocab_size) + " is smaller than the " +
@@ -105,6 +119,8 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*options.dataset_path, key));
     TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
     validation_ = std::move(opened.stream);
+    if (doubt_.ok()) doubt_ = std::move(opened.doubt);
+    warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)
       return too_short("the validation dataset", validation_->size(), seq_len, "give more data, or a smaller validation.seq_len");
@@ -142,6 +158,10 @@ void Dataset::continue_from(const ckpt::DataPosition& stored) {
   origin_.epoch_base = stored.epoch_base;
   origin_.first_epoch = stored.first_epoch;
   origin_.seed = stored.seed;
+  const ckpt::FileMatch match = ckpt::match_files(stored.files, origin_.files);
+  if (!match.same || stored.kind != origin_.kind) return;
+  train_->arrange(match.order);
+  origin_.files = stored.files;
 }
 
 Status Dataset::sample(std::uint64_t sample, std::span<std::int64_t> out) const {

@@ -17,6 +17,8 @@ class TokenStream {
  public:
   virtual ~TokenStream() = default;
   virtual std::uint64_t size() const = 0;   ///< tokens
+  /// Puts its files that are not empty into another order: `order` has the place of each as they are now.
+  virtual void arrange(std::span<const std::size_t> order) = 0;
   /// Copies tokens [begin, begin + out.size()) into `out`.
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
   /// Largest id that can occur, plus one, where the kind of file bounds it (bytes: 256), else 0.
@@ -44,7 +46,8 @@ class Dataset {
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
-  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch); origin() follows.
+  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch), and reads files with the
+  /// contents of its files in their order; origin() follows, names included.
   void continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
@@ -53,6 +56,11 @@ class Dataset {
   /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
   /// \error kInvalid: a token id >= vocab_size (file, position).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
+
+  /// Not ok where the data can be read, but are hardly meant: a new run is refused, a resume goes on with a warning.
+  const ckpt::Status& doubt() const { return doubt_; }
+  /// What of the data looks like something else.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
@@ -71,6 +79,8 @@ class Dataset {
 
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
+  ckpt::Status doubt_;
+  std::vector<std::string> warnings_;
   std::uint64_t vocab_size_ = 0;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;
   std::uint32_t validation_batches_ = 0;

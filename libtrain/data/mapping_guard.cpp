@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "ckpt/base/printable.h"
 
@@ -22,7 +24,17 @@ struct Watched {
   Watched* next = nullptr;
 };
 
-std::mutex g_mutex;
+/// Which entry is whose, for those who add and remove; datasets have thousands of files. Never destroyed, as the entries.
+struct Places {
+  std::mutex mutex;
+  std::unordered_map<std::uintptr_t, Watched*> used;
+  std::vector<Watched*> free;
+};
+Places& places() {
+  static Places* const all = new Places;
+  return *all;
+}
+
 std::atomic<Watched*> g_first = nullptr;
 struct sigaction g_before;
 
@@ -51,17 +63,19 @@ void install() {
 }  // namespace
 
 void watch_mapping(const void* data, std::size_t size, const std::string& path) {
-  const std::lock_guard guard(g_mutex);
+  Places& all = places();
+  const std::lock_guard guard(all.mutex);
   static std::once_flag installed;
   std::call_once(installed, install);
-  Watched* entry = g_first.load();
-  while (entry != nullptr && entry->begin.load() != 0) entry = entry->next;
-  const bool fresh = entry == nullptr;
-  if (fresh) entry = new Watched;
+  const bool fresh = all.free.empty();
+  Watched* const entry = fresh ? new Watched : all.free.back();
+  if (!fresh) all.free.pop_back();
   entry->size = size;
   entry->text = "error: data file '" + ckpt::printable(path) + "' cannot be read any more: it was cut short, or its disk failed, while it was in use\n" +
                 "  hint: put the whole file back and start again; data files must not change under a run\n";
-  entry->begin.store(reinterpret_cast<std::uintptr_t>(data));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  all.used[begin] = entry;
+  entry->begin.store(begin);
   if (fresh) {
     entry->next = g_first.load();
     g_first.store(entry);
@@ -69,9 +83,12 @@ void watch_mapping(const void* data, std::size_t size, const std::string& path) 
 }
 
 void unwatch_mapping(const void* data) {
-  const std::lock_guard guard(g_mutex);
-  for (Watched* entry = g_first.load(); entry != nullptr; entry = entry->next)
-    if (data != nullptr && entry->begin.load() == reinterpret_cast<std::uintptr_t>(data)) entry->begin.store(0);
+  Places& all = places();
+  const std::lock_guard guard(all.mutex);
+  const auto found = all.used.extract(reinterpret_cast<std::uintptr_t>(data));
+  if (!found) return;
+  found.mapped()->begin.store(0);
+  all.free.push_back(found.mapped());
 }
 
 }  // namespace titan::train

@@ -6,8 +6,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/plan/same_files.h"
+#include "libtrain/data/data_looks.h"
 #include "libtrain/data/mapped_file.h"
 #include "libtrain/data/utf8.h"
 
@@ -43,6 +46,7 @@ Status add_path(const std::string& path, const std::string& key, std::vector<std
     files->push_back(path);
     return {};
   }
+  TITAN_RETURN_IF_ERROR(check_data_folder(path, key));
   std::vector<std::string> found;
   fs::directory_iterator entry(path, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
@@ -72,6 +76,18 @@ class MappedStream : public TokenStream {
 
   std::uint64_t size() const override { return tokens_; }
   std::uint64_t id_bound() const override { return bound_; }
+
+  void arrange(std::span<const std::size_t> order) override {
+    assert(order.size() == segments_.size());
+    std::vector<Segment> arranged;
+    std::uint64_t begin = 0;
+    for (const std::size_t place : order) {
+      Segment& segment = segments_[place];
+      arranged.push_back({std::move(segment.file), begin, segment.tokens});
+      begin += segment.tokens;
+    }
+    segments_ = std::move(arranged);
+  }
 
   void read(std::uint64_t begin, std::span<std::int64_t> out) const override {
     assert(begin + out.size() <= tokens_);
@@ -169,8 +185,14 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
+  std::map<std::string, std::vector<std::string>> odd;
   for (const std::string& path : paths) {
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+    TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
+    const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()), std::min(file.bytes().size(), kLookBytes));
+    TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
+    if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
+    if (const std::string look = odd_look(path, beginning, kind); !look.empty()) odd[look].push_back(path);
     TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
     const std::uint64_t count = file.bytes().size() / width;
@@ -181,6 +203,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   if (tokens == 0)
     return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
+  for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
   if (width == 1) opened.stream = std::make_unique<MappedStream<std::uint8_t>>(std::move(segments), tokens, 256);
   if (width == 2) opened.stream = std::make_unique<MappedStream<std::uint16_t>>(std::move(segments), tokens, 0);
   if (width == 4) opened.stream = std::make_unique<MappedStream<std::uint32_t>>(std::move(segments), tokens, 0);

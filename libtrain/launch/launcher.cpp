@@ -71,6 +71,24 @@ std::string signal_text(int signal) {
   return "signal " + std::to_string(signal) + (name ? " (SIG" + std::string(name) + ")" : "");
 }
 
+/// How many processes the kernel has killed for want of memory since it started; nothing where it does not say.
+std::optional<unsigned long long> memory_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::string name;
+  unsigned long long value = 0;
+  while (file >> name >> value)
+    if (name == "oom_kill") return value;
+  return std::nullopt;
+}
+
+/// Nobody knows who sends a SIGKILL, but the kernel counts its own.
+std::string sigkill_hint(std::optional<unsigned long long> before) {
+  const auto now = memory_kills();
+  if (!before || !now) return "SIGKILL is often the kernel's out-of-memory killer: `dmesg | tail` would say so";
+  if (*now > *before) return "the kernel's out-of-memory killer has struck meanwhile (`dmesg | tail`): fewer ranks on this host, or smaller micro-batches, need less memory";
+  return "not the kernel's out-of-memory killer, which has killed nothing since this start: a batch system, a container's end or a person sends SIGKILL, too";
+}
+
 bool is_stopped(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -84,9 +102,30 @@ bool is_published(int code) {
   return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
 }
 
+/// What ranks have to say to the launcher (rank_process.h); closed in no rank, so that a rank writes whatever has become of the others.
+class ReportPipe {
+ public:
+  ~ReportPipe() {
+    for (const int fd : ends_)
+      if (fd >= 0) ::close(fd);
+  }
+  bool open() { return pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0; }
+  int writing_end() const { return ends_[1]; }
+  /// Takes in what was written so far.
+  void read_all() {
+    char bytes[4096];
+    for (ssize_t count; (count = ::read(ends_[0], bytes, sizeof bytes)) > 0;) text_.append(bytes, static_cast<std::size_t>(count));
+  }
+  RankReports reports() const { return decode_reports(text_); }
+
+ private:
+  int ends_[2] = {-1, -1};
+  std::string text_;
+};
+
 class Job {
  public:
-  Job(const LaunchOptions& options, const LaunchEvents& events) : options_(options), events_(events) {
+  Job(const LaunchOptions& options, const LaunchEvents& events) : options_(options), events_(events), memory_kills_(memory_kills()) {
     sigemptyset(&signals_);
     for (int signal : {SIGCHLD, SIGTERM, SIGUSR1, SIGINT}) sigaddset(&signals_, signal);
     std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap the ranks behind our back
@@ -104,7 +143,7 @@ class Job {
 
   int run() {
     if (!start()) return kFailed;
-    while (running() > 0 && !aborted_) {
+    while (running() > 0) {
       const int signal = next_signal();
       if (signal != 0 && signal != SIGCHLD) stop(signal);
       reap();
@@ -115,7 +154,8 @@ class Job {
         deadline_.reset();
       }
     }
-    return aborted_ ? kKilled : verdict();
+    reports_.read_all();
+    return interrupts_ >= 2 ? verdict_of_abort() : verdict();
   }
 
  private:
@@ -125,6 +165,10 @@ class Job {
     Rendezvous rendezvous;
     if (!rendezvous.open()) {
       report(std::string("no listening socket on 127.0.0.1 for the ranks: ") + std::strerror(errno), "");
+      return false;
+    }
+    if (!reports_.open()) {
+      report(std::string("no pipe for the ranks: ") + std::strerror(errno), "");
       return false;
     }
     Environment environment;
@@ -140,8 +184,12 @@ class Job {
     environment["TITAN_LAUNCHER_PID"] = std::to_string(getpid());
     environment["TITAN_RUN_ID"] = random_id();
     environment["TITAN_THREADS_PER_RANK"] = threads;
-    environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = threads;
-    environment.emplace("MKL_CBWR", "AUTO");
+    environment[kReportFd] = std::to_string(reports_.writing_end());
+    const auto typed = [&environment](const char* name) {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional<std::string>(found->second);
+    };
+    for (const auto& [name, value] : thread_variables(options_.threads_per_rank, typed)) environment[name] = value;
     for (int rank = 0; rank < options_.nproc; ++rank) {
       environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
       environment.erase("TITAN_MASTER_FD");
@@ -177,6 +225,7 @@ class Job {
     if (getppid() != launcher) _exit(kFailed);
     if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
     if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
+    fcntl(reports_.writing_end(), F_SETFD, 0);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
     execve(options_.program.c_str(), argv.data(), envp.data());
     _exit(127);
@@ -191,20 +240,26 @@ class Job {
   }
 
   void stop(int signal) {
-    if (signal == SIGINT && ++interrupts_ == 2) {
-      kill_all();
-      aborted_ = true;
+    if (signal == SIGINT && ++interrupts_ > 1) {
+      // Rank 0 has a word to say before it goes; whoever does not go is killed, at a third Ctrl-C at once.
+      if (interrupts_ == 2) forward(SIGINT);
+      deadline_ = interrupts_ == 2 ? Clock::now() + options_.abort_grace : Clock::now();
       return;
     }
-    if (forwarded_ != 0) return;
-    forwarded_ = signal;
+    if (forwarded_ != 0 && signal != SIGINT) return;
+    forward(signal);
+    if (forwarded_ == 0 && events_.stopping) events_.stopping(signal);
+    if (forwarded_ == 0) forwarded_ = signal;
+  }
+
+  void forward(int signal) {
     for (const Rank& rank : ranks_) {
       if (!rank.status) kill(rank.pid, signal);
     }
-    if (events_.stopping) events_.stopping(signal);
   }
 
   void reap() {
+    reports_.read_all();  // a full pipe would hold nobody up, but lose words
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
       siginfo_t gone{};
@@ -215,7 +270,7 @@ class Job {
       waitpid(rank.pid, &status, 0);
       rank.status = status;
       const bool well = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 75);
-      if (!well && !rank.ended_by_us) note_failure(static_cast<int>(i), status);
+      if (!well && !rank.ended_by_us && interrupts_ < 2) note_failure(static_cast<int>(i), status);
       if (well && !deadline_ && !first_failed_) deadline_ = Clock::now() + options_.success_grace;
     }
   }
@@ -233,12 +288,13 @@ class Job {
     // Said at once: the exit codes of the others, a few seconds later, are only consequences.
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
-      if (WTERMSIG(status) != forwarded_) report(who(rank) + " was killed by " + signal_text(WTERMSIG(status)), log_hint(rank));
+      const int signal = WTERMSIG(status);
+      if (signal != forwarded_) report(who(rank) + " was killed by " + signal_text(signal), signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(rank));
     }
   }
 
   void note_overdue() {
-    if (first_failed_) return;
+    if (first_failed_ || interrupts_ >= 2) return;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (ranks_[i].status) continue;
       first_failed_ = static_cast<int>(i);
@@ -247,6 +303,15 @@ class Job {
                  " s after the others had", log_hint(first_failed_.value()));
       return;
     }
+  }
+
+  /// After a second Ctrl-C. A rank 0 that left by itself has said what was lost.
+  int verdict_of_abort() {
+    const auto is_well = [](const Rank& rank) { return WIFEXITED(*rank.status) && (WEXITSTATUS(*rank.status) == 0 || WEXITSTATUS(*rank.status) == 75); };
+    if (std::ranges::all_of(ranks_, is_well)) return verdict();
+    const int status = *ranks_[0].status;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kKilled) report("stopped by a second Ctrl-C: the steps since the newest save are lost", "");
+    return kKilled;
   }
 
   int verdict() {
@@ -259,17 +324,20 @@ class Job {
     const int first = first_failed_.value_or(0);
     const int code = WIFEXITED(*ranks_[first].status) ? WEXITSTATUS(*ranks_[first].status) : -1;
     if (well) return same ? code : 75;
-    if (same && is_published(code)) return code;
-    if (same) {
-      report("every rank exited with code " + std::to_string(code), log_hint(0));
-      return code;
-    }
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
       report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? kKilled : kTerminated;
     }
+    // A rank that has said why it ends is the cause; that others miss it then is not worth a second error.
+    const RankReports reports = reports_.reports();
+    if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
+    if (same) {
+      const bool stopped = code == kKilled || code == kTerminated;
+      if (!reports.said && !stopped) report("every rank exited with code " + std::to_string(code), log_hint(0));
+      return code;
+    }
     if (killed_ || stopped_ || code <= 0) return kFailed;
-    report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
+    if (!reports.said) report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
     return is_published(code) ? code : kFailed;
   }
 
@@ -281,7 +349,9 @@ class Job {
   std::string who(int rank) const { return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].pid) + ")"; }
 
   std::string log_hint(int rank) const {
-    return options_.run_dir.empty() ? "" : "its log is " + options_.run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
+    const std::string log = options_.run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
+    const bool there = !options_.run_dir.empty() && std::ifstream(log).peek() != std::ifstream::traits_type::eof();
+    return there ? "its log is " + log : "";
   }
 
   std::size_t running() const {
@@ -308,7 +378,9 @@ class Job {
   std::optional<Clock::time_point> deadline_;
   std::optional<int> first_failed_, killed_, stopped_;
   int forwarded_ = 0, interrupts_ = 0;
-  bool aborted_ = false, reported_ = false;
+  bool reported_ = false;
+  ReportPipe reports_;
+  std::optional<unsigned long long> memory_kills_;  // when the ranks started
 };
 
 }  // namespace

@@ -13,10 +13,12 @@ struct LaunchOptions {
   int nproc = 1;
   std::vector<std::string> argv;          ///< of every rank, as typed, program name included
   int threads_per_rank = 1;               ///< OMP_NUM_THREADS and MKL_NUM_THREADS of the ranks
-  std::string run_dir;                    ///< for the hint to a dead rank's log; may be empty
+  std::string run_dir;                    ///< for the hint to a rank's log, where that says something; may be empty
   std::string program = "/proc/self/exe"; ///< what the ranks execute
   /// How long the other ranks have to end by themselves, after one died and after one ended well.
   std::chrono::milliseconds failure_grace{5'000}, success_grace{60'000};
+  /// The same after a second SIGINT.
+  std::chrono::milliseconds abort_grace{2'000};
 };
 
 /// Called from launch_local's own thread; each may be empty.
@@ -24,7 +26,7 @@ struct LaunchEvents {
   std::function<void(int rank, int pid)> started;
   /// The first stop signal was forwarded to every rank.
   std::function<void(int signal)> stopping;
-  /// Called at most once, with the cause of the failure; not when the ranks agreed on their exit code and said why.
+  /// Called at most once, with the cause of the failure; not when a rank has said why it ends (rank_process.h).
   std::function<void(const std::string& message, const std::string& hint)> failed;
 };
 

@@ -1,9 +1,12 @@
 #include "libtrain/launch/rank_process.h"
 
+#include <algorithm>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,6 +16,7 @@ namespace titan::train {
 namespace {
 
 constexpr const char* kGuard = "TITAN_THREAD_ENV_SET";
+constexpr char kBetween = '\x1f';  // message and hint of a record; a record ends with NUL
 
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -26,12 +30,40 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-bool is_set(const char* name, const std::string& value) {
-  const char* found = std::getenv(name);
-  return found && value == found;
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+bool tell_launcher(const std::string& record) {
+  const char* fd = std::getenv(kReportFd);
+  const auto bytes = static_cast<ssize_t>(record.size() + 1);
+  return fd && std::getenv("TITAN_LAUNCHER_PID") && ::write(std::atoi(fd), record.c_str(), record.size() + 1) == bytes;
 }
 
 }  // namespace
+
+void note_said_why() { (void)tell_launcher("S"); }
+
+bool leave_to_launcher(const std::string& message, const std::string& hint) {
+  // One write of at most PIPE_BUF bytes stays in one piece among those of other ranks.
+  std::string record = "L" + message + kBetween + hint;
+  std::ranges::replace(record, '\0', ' ');
+  return tell_launcher(record.substr(0, PIPE_BUF - 1));
+}
+
+RankReports decode_reports(const std::string& bytes) {
+  RankReports reports;
+  for (std::size_t begin = 0, end; (end = bytes.find('\0', begin)) != std::string::npos; begin = end + 1) {
+    const std::string record = bytes.substr(begin, end - begin);
+    if (record == "S") reports.said = true;
+    if (!record.starts_with("L") || !reports.lost.empty()) continue;
+    const std::size_t between = record.find(kBetween);
+    reports.lost = record.substr(1, between - 1);
+    if (between != std::string::npos) reports.hint = record.substr(between + 1);
+  }
+  return reports;
+}
 
 ckpt::Status bind_to_launcher() {
   const char* launcher = std::getenv("TITAN_LAUNCHER_PID");
@@ -46,22 +78,27 @@ ckpt::Status bind_to_launcher() {
   return ckpt::failed("the launcher of this rank, process " + std::string(launcher) + ", is gone").with_hint("start the run again");
 }
 
+std::map<std::string, std::string> thread_variables(int threads, const GetEnv& get) {
+  const std::string count = std::to_string(threads);
+  std::map<std::string, std::string> variables = {{"OMP_NUM_THREADS", count}, {"MKL_NUM_THREADS", count}};
+  if (!get("MKL_CBWR")) variables["MKL_CBWR"] = "AUTO";
+  return variables;
+}
+
 int threads_of_restart() {
   const char* guard = std::getenv(kGuard);
   return guard ? std::atoi(guard) : 0;
 }
 
 void ensure_thread_env(int threads) {
-  const std::string count = std::to_string(threads);
-  const bool right = is_set("OMP_NUM_THREADS", count) && is_set("MKL_NUM_THREADS", count) && std::getenv("MKL_CBWR");
+  const auto variables = thread_variables(threads, environment);
+  const bool right = std::ranges::all_of(variables, [](const auto& entry) { return environment(entry.first.c_str()) == entry.second; });
   if (right || std::getenv(kGuard)) {
     unsetenv(kGuard);
     return;
   }
-  setenv("OMP_NUM_THREADS", count.c_str(), 1);
-  setenv("MKL_NUM_THREADS", count.c_str(), 1);
-  setenv("MKL_CBWR", "AUTO", 0);
-  setenv(kGuard, count.c_str(), 1);
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  setenv(kGuard, std::to_string(threads).c_str(), 1);
   std::vector<std::string> arguments = own_arguments();
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

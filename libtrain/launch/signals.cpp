@@ -1,20 +1,86 @@
 #include "libtrain/launch/signals.h"
 
-#include <atomic>
-#include <csignal>
+#include <fcntl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "libtrain/metrics/signal_line.h"
 
 namespace titan::train {
 namespace {
 
 std::atomic<int> first_signal{0};
 std::atomic<int> interrupts{0};
-static_assert(std::atomic<int>::is_always_lock_free, "used inside a signal handler");
+std::atomic<StopPhase> phase{StopPhase::kStarting};
+std::atomic<std::uint64_t> finished{0}, saved{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free, "used inside a signal handler");
+
+// Written before `speaks` is set, and never again.
+std::atomic<bool> speaks{false};
+bool saves_at_all = true;
+int log_file = -1;
+char go_on[2048];
+
+/// "the 37 steps since step 300"
+void add_steps(SignalLine& line, std::uint64_t count, std::uint64_t since) {
+  line << (since == 0 ? "all " : "the ");
+  line.number(count) << (count == 1 ? " step" : " steps");
+  if (since != 0) (line << " since step ").number(since);
+  else line << " so far";
+}
+
+void announce(int signal, bool already) {
+  const std::uint64_t step = finished.load(), kept = saved.load();
+  SignalLine line;
+  line.begin() << (signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1") << ": ";
+  if (phase == StopPhase::kEnding) {
+    line << "ending already";
+  } else {
+    line << (already ? "stopping already, " : "stopping ") << (phase == StopPhase::kStarting ? "after the first step" : "after this step")
+         << (saves_at_all ? ", then saving it" : "; nothing is saved (checkpoint.enable = false)");
+    if (signal == SIGINT) {
+      line << "; Ctrl-C again stops at once and loses ";
+      if (phase == StopPhase::kStarting) line << "nothing";
+      else if (step <= kept) line << "this step";
+      else add_steps(line, step - kept, kept);
+    }
+  }
+  line.write_out(log_file);
+}
+
+void last_words() {
+  const std::uint64_t step = finished.load(), kept = saved.load();
+  SignalLine line;
+  line.begin() << "Ctrl-C: ";
+  if (phase == StopPhase::kStarting || step == 0) {
+    line << "stopped before the end of the first step; nothing is lost";
+  } else if (step <= kept) {
+    line << (phase == StopPhase::kEnding ? "stopped at the end; step " : "stopped within a step; step ");
+    line.number(kept) << " is saved, no other is lost";
+  } else {
+    line << "stopped without a save; ";
+    add_steps(line, step - kept, kept);
+    line << (step - kept == 1 ? " is lost" : " are lost");
+  }
+  line << go_on;
+  line.write_out(log_file);
+}
 
 extern "C" void note_stop(int signal) {
-  if (signal == SIGINT && interrupts.fetch_add(1) > 0) _exit(130);
+  const int error = errno;
+  if (signal == SIGINT && interrupts.fetch_add(1) > 0) {
+    if (speaks) last_words();
+    _exit(130);
+  }
   int none = 0;
-  first_signal.compare_exchange_strong(none, signal);
+  const bool first = first_signal.compare_exchange_strong(none, signal);
+  if (speaks && (first || signal == SIGINT)) announce(signal, !first);
+  errno = error;
 }
 
 }  // namespace
@@ -32,5 +98,27 @@ void install_stop_handlers() {
 bool stop_requested() { return first_signal.load() != 0; }
 
 int stop_signal() { return first_signal.load(); }
+
+std::string stop_name(int signal) {
+  if (signal == SIGINT) return "Ctrl-C";
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
+}
+
+void speak_of_stops(const StopSpeaker& speaker) {
+  saves_at_all = speaker.saves;
+  if (!speaker.log_path.empty()) log_file = ::open(speaker.log_path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (!speaker.go_on.empty()) {
+    const std::string text = "; " + speaker.go_on;
+    std::memcpy(go_on, text.data(), std::min(text.size(), sizeof go_on - 1));
+  }
+  speaks = true;
+}
+
+void note_progress(StopPhase now, std::uint64_t step, std::uint64_t newest_saved) {
+  saved = newest_saved;
+  finished = step;
+  phase = now;
+}
 
 }  // namespace titan::train

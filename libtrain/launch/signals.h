@@ -1,14 +1,31 @@
 #pragma once
-// The wish to stop: what SIGTERM, SIGUSR1 and SIGINT mean for a training rank.
+// The wish to stop: what SIGTERM, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for the run says to them.
+#include <cstdint>
+#include <string>
 
 namespace titan::train {
 
-/// Installs handlers that only take a note: the first SIGTERM, SIGUSR1 or SIGINT asks for a save and an early end at the
+/// Installs handlers that take a note: the first SIGTERM, SIGUSR1 or SIGINT asks for a save and an early end at the
 /// step boundary, a second SIGINT ends the process at once with 130. Other repetitions change nothing. SIGPIPE is ignored.
 void install_stop_handlers();
 /// True once a stop was asked for. Async-signal-safe and thread-safe, as is stop_signal().
 bool stop_requested();
 /// The first signal that asked for a stop; 0 when none did.
 int stop_signal();
+/// How people call it: "Ctrl-C", "SIGTERM".
+std::string stop_name(int signal);
+
+struct StopSpeaker {
+  std::string log_path;  ///< gets the lines as well as stderr; empty: none
+  bool saves = true;     ///< checkpoint.enable
+  std::string go_on;     ///< how the job goes on after a second Ctrl-C; empty: the launcher says it
+};
+/// From now on this process answers a stop signal at once with a line of the log: what happens, what a second Ctrl-C would lose,
+/// or has lost. Call it in one process of a run.
+void speak_of_stops(const StopSpeaker& speaker);
+
+enum class StopPhase { kStarting, kTraining, kEnding };
+/// Keeps the facts of these lines: the last step that was finished, and the newest that is saved (0: none).
+void note_progress(StopPhase phase, std::uint64_t step, std::uint64_t saved);
 
 }  // namespace titan::train

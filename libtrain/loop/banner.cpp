@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "libtrain/config/value.h"
 #include "libtrain/pipeline/tree.h"
 
 namespace titan::train {
@@ -38,6 +39,11 @@ std::string stage_text(const RunPlan& plan, std::uint32_t stage) {
   return "stage " + std::to_string(stage) + ": " + parts + ", " + grouped(parameters) + " parameters, " + percent(plan.stage_share[stage]) + " of the cost";
 }
 
+std::string rope_text(const ModelDims& dims) {
+  const std::string scaling = dims.rope_scaling ? "scaled by " + rope_scaling_text(*dims.rope_scaling) : "not scaled";
+  return "theta " + toml_float(dims.rope_theta) + ", " + scaling;
+}
+
 std::string value_of(const ckpt::Settings& settings, const std::string& key) {
   for (const auto& [name, value] : settings) {
     if (name == key) return value;
@@ -45,13 +51,30 @@ std::string value_of(const ckpt::Settings& settings, const std::string& key) {
   return "n/a";
 }
 
+std::string micro_batches(const RunPlan& plan) { return counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches"); }
+
+std::string micro_batch_size(const RunPlan& plan) { return std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) + " tokens"; }
+
+std::string class_text(const std::string& batch, const RunPlan& plan, const ckpt::Settings& environment) {
+  std::string text = batch + ", compute " + (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
+  for (const auto& [key, value] : environment) text += ", " + key + " " + value;
+  return text;
+}
+
 }  // namespace
 
 std::string class_line(const RunPlan& plan, const ckpt::Settings& environment) {
-  std::string text = counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches") + " of " + std::to_string(plan.batch.micro) + " x " +
-                     std::to_string(plan.batch.seq_len) + " tokens, compute " + (plan.bf16 ? "bfloat16" : "float32") + ", reduction canonical";
-  for (const auto& [key, value] : environment) text += ", " + key + " " + value;
-  return text;
+  return class_text("micro-batch " + micro_batch_size(plan) + ", M " + std::to_string(plan.batch.count), plan, environment);
+}
+
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
+  std::string names;
+  std::uint64_t bytes = 0;
+  for (const ckpt::ModelFile& file : files) {
+    names += (names.empty() ? "" : ", ") + file.member;
+    bytes += file.bytes.size();
+  }
+  return "model files: " + names + " (" + grouped(bytes) + " bytes) came with the weights and go into every checkpoint";
 }
 
 double flops_per_token(const RunPlan& plan) {
@@ -68,8 +91,11 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
   std::vector<std::string> lines;
   std::uint64_t parameters = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
-  lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
+  lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " + counted(plan.mesh.world(), "rank", "ranks") +
+                  ", schedule " + plan.schedule + ", " + grouped(parameters) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) lines.push_back(stage_text(plan, stage));
+
+  lines.push_back("RoPE: " + rope_text(plan.dims));
 
   std::string blocks;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
@@ -80,13 +106,14 @@ std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& fa
       break;
     }
   }
-  lines.push_back("batch: " + counted(static_cast<std::uint64_t>(plan.batch.count), "micro-batch", "micro-batches") + " of " + std::to_string(plan.batch.micro) + " x " + std::to_string(plan.batch.seq_len) +
-                  " tokens (per DP rank: " + blocks + "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
+  lines.push_back("batch: " + micro_batches(plan) + " of " + micro_batch_size(plan) + " (per DP rank: " + blocks + "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " + value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));
-  lines.push_back("bit-for-bit with: " + class_line(plan, facts.environment));
-  lines.push_back("start: " + facts.start + "; steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step) + ", run folder " + facts.run_dir);
+  lines.push_back("bit-for-bit with: " + class_text(micro_batches(plan) + " of " + micro_batch_size(plan), plan, facts.environment));
+  const std::string steps = "steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step);
+  if (facts.start.empty()) lines.push_back("start: new run in " + facts.run_dir + ": " + steps);
+  else lines.push_back("start: " + facts.start + "; " + steps + ", run folder " + facts.run_dir);
   return lines;
 }
 

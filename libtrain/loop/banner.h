@@ -3,13 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/io/model_files.h"
 #include "ckpt/model/schedule.h"
 #include "libtrain/config/run_plan.h"
 
 namespace titan::train {
 
 struct BannerFacts {
-  std::string start;             ///< the resume decision with its reason
+  std::string start;             ///< the resume decision with its reason; empty: a new run from nothing
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
@@ -20,7 +21,10 @@ struct BannerFacts {
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const RunPlan& plan, const BannerFacts& facts);
 
-/// The equivalence class as text: equal text means equal bits on every layout.
+/// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files);
+
+/// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
 std::string class_line(const RunPlan& plan, const ckpt::Settings& environment);
 
 /// torchtitan's FLOPs per token of a training step: 6 (N - N_embedding) + 6 L H 2 head_dim T.

@@ -53,6 +53,8 @@ struct RunState {
   std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run
   std::unique_ptr<ckpt::WeightSource> weights;     ///< of a transfer
   WeightMatch match;                               ///< of a transfer
+  /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
+  std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Stage> stage;
   std::unique_ptr<ShardedAdamW> optimizer;

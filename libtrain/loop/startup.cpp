@@ -7,10 +7,12 @@
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/second_look.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/same_files.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
+#include "libtrain/launch/cores.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
 #include "libtrain/start/space.h"
@@ -56,6 +58,25 @@ void open_run_folder(RunState& run) {
   check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "", ckpt::lock_wait()));
 }
 
+// Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
+Status take_model_files(RunState& run) {
+  run.model_files.reset();
+  if (!run.root()) return ckpt::ok_status();
+  std::vector<std::string> notes;
+  std::vector<ckpt::ModelFilePlace> places;
+  if (run.source) {
+    places = run.source->model_files();
+  } else if (run.weights) {
+    places = run.weights->model_files();
+    notes = run.weights->model_file_notes();
+  }
+  ckpt::Fs& fs = run.source ? run.watch : run.fs;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
+  for (const std::string& note : notes) log_warn(note);
+  if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  return ckpt::ok_status();
+}
+
 Status open_start(RunState& run, StartWord& word) {
   const std::string& path = run.start.path;
   if (run.start.mode == StartMode::kTransfer) {
@@ -74,7 +95,7 @@ Status open_start(RunState& run, StartWord& word) {
     run.start.step = run.state.step;
   }
   run.start.manifest.reset();
-  return ckpt::ok_status();
+  return run.start.mode == StartMode::kFresh ? check_model_asked(run.options.loaded, run.checkpoint_dir) : ckpt::ok_status();
 }
 
 // Rank 0 decides, and looks at files; the others take its word, the manifest included.
@@ -106,6 +127,7 @@ void choose_start(RunState& run) {
   }
   if (!run.start.path.empty()) log_info("loading " + run.start.path);
   if (status.ok()) status = open_start(run, word);
+  if (status.ok()) status = take_model_files(run);
   check(agree(*run.world.io, status));
 
   // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
@@ -117,6 +139,21 @@ void choose_start(RunState& run) {
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
 }
 
+// Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first reader meets a second one
+// confirms, as after a load.
+void prove_last_step(RunState& run) {
+  const Status first = agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.path) : ckpt::ok_status());
+  if (first.code == ckpt::Code::kCorrupt) {
+    Status second;
+    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.path);
+    if (second.code == ckpt::Code::kCorrupt) second = ckpt::ok_status();
+    else if (run.world.rank == 1 % run.world.size && second.ok())
+      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again").with_hint("start again; if it comes back, look at the memory of rank 0's host");
+    check(agree(*run.world.io, second));
+  }
+  check(first);
+}
+
 void prepare_state(RunState& run) {
   const bool resumed = run.source != nullptr;
   // What one rank alone refuses, since its configuration is another, all must hear of.
@@ -125,7 +162,9 @@ void prepare_state(RunState& run) {
   check(agree(*run.world.io, plan.status()));
   run.plan = std::move(*plan);
   auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
-  check(agree(*run.world.io, opened.status()));
+  const Status doubt = opened.ok() ? (*opened)->doubt() : opened.status();
+  check(agree(*run.world.io, resumed ? opened.status() : doubt));
+  if (resumed && run.root() && !doubt.ok()) log_warn(doubt.message);
   run.dataset = std::move(*opened);
 
   // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
@@ -219,6 +258,7 @@ void begin_attempt(RunState& run) {
   attempt.environment = class_line(run.plan, environment);
   attempt.policy = run.continuation.policy;
   attempt.changed = run.continuation.changed;
+  if (!run.continuation.same_data.empty()) attempt.notes.push_back(run.continuation.same_data);
   if (run.source != nullptr) {
     const std::string difference = environment_difference(run.state.environment, environment);
     if (!difference.empty()) {
@@ -236,11 +276,16 @@ void begin_attempt(RunState& run) {
 void announce(RunState& run) {
   if (!run.root()) return;
   for (const std::string& warning : run.plan.warnings) log_warn(warning);
+  for (const std::string& warning : run.dataset->warnings()) log_warn(warning);
+  const LaunchEnv& env = run.options.env;
+  if (env.source != "titan")  // our launcher has said it
+    if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world)); !line.empty()) log_warn(line);
   for (const std::string& line : change_lines(run.continuation.changes)) log_warn("changed: " + line);
   if (!run.continuation.policy.empty())
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
       if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
+  if (!run.continuation.same_data.empty()) log_info(run.continuation.same_data);
   if (const std::string line = model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
   if (run.source) {
     const std::string line = no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
@@ -248,13 +293,16 @@ void announce(RunState& run) {
   }
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
+  if (run.model_files) log_info(model_files_line(*run.model_files));
   BannerFacts facts;
-  facts.start = (run.source ? "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " : "") + run.start.reason;
+  if (run.source) facts.start = "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
+  if (run.weights) facts.start = run.start.reason;
   facts.run_dir = run.config.job.dump_folder;
   facts.first_step = run.start.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
   facts.environment = run.state.environment;
-  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file, " : " files, ") + std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
+  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
+               std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
@@ -322,10 +370,14 @@ StartOutcome start_run(RunState& run) {
     run.start = {};
     try {
       choose_start(run);
-      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) return StartOutcome::kComplete;
+      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) {
+        prove_last_step(run);
+        return StartOutcome::kComplete;
+      }
       prepare_state(run);
       check_store(run);
       load_or_init(run);
+      if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {

@@ -12,6 +12,7 @@
 #include "libtrain/launch/signals.h"
 #include "libtrain/loop/banner.h"
 #include "libtrain/loop/run_state.h"
+#include "libtrain/loop/spin_guard.h"
 #include "libtrain/loop/startup.h"
 #include "libtrain/loop/validation.h"
 #include "libtrain/metrics/log.h"
@@ -32,6 +33,9 @@ class Trainer {
   Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) { run_.no_log_file = no_log_file; }
 
   int run();
+  /// Whether this rank had found its peers.
+  bool met() const { return run_.world.all != nullptr; }
+  bool at_stop() const { return is_at_stop(run_.config, run_.start); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
     if (run_.world.shutdown) run_.world.shutdown();
@@ -42,6 +46,8 @@ class Trainer {
  private:
   int loop();
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
+  /// For the answer to a stop signal.
+  void note(StopPhase phase) const { note_progress(phase, run_.state.step, saved_); }
   /// `last_chance`: there is no later save.
   void save(std::uint64_t step, bool last_chance);
   Status try_save(std::uint64_t step);
@@ -50,7 +56,8 @@ class Trainer {
   ckpt::Snapshot snapshot(std::uint64_t step) const;
 
   RunState run_;
-  std::uint64_t saved_ = 0;  ///< the newest step that this start has saved
+  std::uint64_t saved_ = 0;  ///< the newest step that this run has, or began from
+  SpinGuard spin_guard_;
 };
 
 MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
@@ -81,6 +88,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   snap.config = resolved_settings(run_.resolved);
   snap.writer = run_.options.version;
   snap.created = utc_now();
+  snap.model_files = run_.model_files;
   return snap;
 }
 
@@ -104,8 +112,7 @@ void Trainer::save(std::uint64_t step, bool last_chance) {
 
 /// What a save that fails does not touch.
 std::string Trainer::safe_text() const {
-  const std::uint64_t step = std::max(saved_, run_.start.step);
-  return step == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(step);
+  return saved_ == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(saved_);
 }
 
 /// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
@@ -119,12 +126,12 @@ Status Trainer::try_save(std::uint64_t step) {
   });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
   if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
-  saved_ = step;
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
                                                      {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
     return run_.files->metrics->sync();
   });
+  saved_ = step;
   if (!run_.root()) return ckpt::ok_status();
   log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
            " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
@@ -153,11 +160,9 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(run_.config.debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan.batch.tokens_per_step());
   const double flops = flops_per_token(run_.plan);
-  if (stop_at != 0 && run_.start.step >= stop_at && run_.start.step < steps) {
-    if (run_.root()) log_info("at step " + std::to_string(run_.start.step) + " already, debug.stop_at_step = " + std::to_string(stop_at));
-    return 75;
-  }
 
+  note(StopPhase::kTraining);
+  spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
     double data_seconds = 0;
@@ -204,6 +209,8 @@ int Trainer::loop() {
     run_.state.tokens += tokens_per_step;
     run_.state.step = step;
     ++run_.optimizer_step;
+    note(StopPhase::kTraining);
+    spin_guard_.look();
 
     if (run_.root()) {
       StepMetrics metrics{step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
@@ -220,8 +227,9 @@ int Trainer::loop() {
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
     const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 || (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
-    if (halt && run_.root() && run_.config.checkpoint.enable) log_info("saving step " + std::to_string(step) + " then exiting" + (stop ? " (stop requested)" : " (debug.stop_at_step)"));
+    if (halt && run_.root() && run_.config.checkpoint.enable) log_info("saving step " + std::to_string(step) + ", then stopping (" + (!stop ? "debug.stop_at_step" : stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank") + ")");
     if (run_.config.checkpoint.enable && (due || last || halt)) save(step, last || halt);
+    note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0)) validate(step);
     if (halt && !run_.config.checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
@@ -235,9 +243,11 @@ int Trainer::loop() {
 
 int Trainer::run() {
   if (start_run(run_) == StartOutcome::kComplete) {
-    if (run_.root()) log_info("complete: " + run_.start.path + " is at training.steps = " + std::to_string(run_.start.step));
+    if (run_.root()) log_info(complete_line(run_.config, run_.start));
     return 0;
   }
+  saved_ = run_.start.step;
+  run_.state.step = run_.start.step;
   run_.attempt_start = Clock::now();
   const int code = loop();
   run_.on_root([&] { return run_.files->close(); });
@@ -260,10 +270,13 @@ TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
+  if (options.env.rank == 0)
+    speak_of_stops({rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
   Trainer trainer(options, no_log_file);
   TrainOutcome outcome;
   try {
     outcome.exit_code = trainer.run();
+    outcome.at_stop = trainer.at_stop();
     trainer.shut_down();
   } catch (const StatusError& error) {
     outcome.status = error.status;
@@ -272,6 +285,7 @@ TrainOutcome train(const TrainOptions& options) {
   } catch (const CommError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
+    outcome.lost_rank = trainer.met();
     // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
     // Rank 0 that begins with itself met nobody.
     const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;

@@ -23,7 +23,7 @@ Logger make_logger(int rank, const std::string& run_dir, std::string* file_error
   console->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
   auto logger = std::make_shared<spdlog::logger>("titan", console);
   if (!run_dir.empty()) {
-    const std::string path = run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
+    const std::string path = rank_log(rank, run_dir);
     try {
       auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);  // appends, makes the folder
       file->set_level(spdlog::level::debug);
@@ -33,7 +33,7 @@ Logger make_logger(int rank, const std::string& run_dir, std::string* file_error
     }
   }
   logger->set_level(spdlog::level::debug);
-  logger->flush_on(spdlog::level::warn);
+  logger->flush_on(spdlog::level::debug);  // lines are few, and a rank may be killed at any time
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %L r" + std::to_string(rank) + " %v",
                                                                     spdlog::pattern_time_type::utc));
   return logger;
@@ -62,6 +62,10 @@ std::string init_log(int rank, const std::string& run_dir) {
   if (g_logger) g_logger->flush();
   g_logger = std::move(fresh);
   return file_error;
+}
+
+std::string rank_log(int rank, const std::string& run_dir) {
+  return run_dir.empty() ? "" : run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
 }
 
 void log_debug(const std::string& message) { log(spdlog::level::debug, message); }

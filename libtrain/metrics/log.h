@@ -10,6 +10,8 @@ namespace titan::train {
 /// goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change. Returns why there is no such file, else nothing:
 /// a run goes on without, but where its folder cannot be used at all that is the error to tell.
 std::string init_log(int rank, const std::string& run_dir);
+/// Where the log of a rank lies; empty without a run folder.
+std::string rank_log(int rank, const std::string& run_dir);
 /// A message is one line: control characters in it are escaped.
 void log_debug(const std::string& message);
 void log_info(const std::string& message);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libtrain/start/read_errors.h"
+#include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
@@ -43,7 +44,11 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
   auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
+    const Status& doubt = (*dataset)->doubt();
+    if (!doubt.ok() && preview.decision.mode != StartMode::kResume) return doubt;
+    if (!doubt.ok()) preview.warnings.push_back(doubt.message);
     preview.validation_samples = (*dataset)->validation_samples();
+    preview.warnings.insert(preview.warnings.end(), (*dataset)->warnings().begin(), (*dataset)->warnings().end());
     preview.dataset = std::move(*dataset);
     return preview.dataset->origin();
   }
@@ -65,6 +70,18 @@ Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& 
 }
 
 }  // namespace
+
+Status read_whole(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path));
+  for (const ckpt::Damage& damage : report.damage) {
+    if (damage.unit == "derived") continue;  // loaded by nobody
+    const std::string where = damage.tensor.empty() ? "" : ", leaf " + std::to_string(damage.leaf) + " of " + damage.tensor;
+    return ckpt::corrupt(ckpt::join_path(path, damage.file) + where + ": " + damage.detail);
+  }
+  if (!report.unreadable.empty())
+    return ckpt::failed(ckpt::join_path(path, report.unreadable[0].file) + " cannot be read: " + report.unreadable[0].detail);
+  return ckpt::ok_status();
+}
 
 Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   StoredRun stored;
@@ -129,6 +146,19 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
   return loaded;
 }
 
+bool is_at_stop(const Config& config, const StartDecision& start) {
+  const auto& stop_at = config.debug.stop_at_step;
+  return start.mode == StartMode::kResume && stop_at && start.step >= static_cast<std::uint64_t>(*stop_at) &&
+         start.step < static_cast<std::uint64_t>(config.training.steps);
+}
+
+std::string complete_line(const Config& config, const StartDecision& start) {
+  const std::string what = "nothing to do, complete: " + start.path + " is ";
+  if (!is_at_stop(config, start)) return what + "at training.steps = " + std::to_string(start.step);
+  const auto stop_at = static_cast<std::uint64_t>(*config.debug.stop_at_step);
+  return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
+}
+
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,
                                    std::vector<std::string>* warnings) {
   InitMap map;
@@ -180,7 +210,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     if (preview.decision.mode != StartMode::kResume) break;
     ckpt::MediaWatch watch(fs);
     const auto reader = ckpt::CheckpointReader::known(watch, preview.decision.path, *preview.decision.manifest);
-    const Status status = read_resume(reader, inputs, preview);
+    Status status = read_resume(reader, inputs, preview);
+    if (status.ok() && preview.complete && inputs.prove_complete) status = read_whole(fs, preview.decision.path);
     if (status.ok()) break;
     if (status.code == ckpt::Code::kMediaError) {
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, step_to_pass_over(config, request, status, watch.place(),
@@ -195,11 +226,17 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   }
   preview.warnings.insert(preview.warnings.end(), preview.decision.notes.begin(), preview.decision.notes.end());
   if (preview.decision.mode == StartMode::kFresh) {
+    TITAN_RETURN_IF_ERROR(check_model_asked(inputs.loaded, request.checkpoint_dir));
     TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
   } else if (preview.decision.mode == StartMode::kTransfer) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
   }
-  TITAN_ASSIGN_OR_RETURN(const ckpt::DataPosition origin, open_data(preview));
+  auto opened = open_data(preview);
+  if (!opened.ok() && inputs.data_elsewhere && !preview.stored && !config.training.corpus.empty() && !config.training.dataset_path) {
+    preview.no_data = opened.status();
+    opened = ckpt::DataPosition{};
+  }
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DataPosition origin, std::move(opened));
   preview.data = origin;
   preview.lr = ckpt::schedule_from(preview.plan.lr);
 

@@ -22,6 +22,8 @@ struct StartInputs {
   std::vector<std::string> allow;      ///< words of --allow
   std::uint32_t world = 1;
   ckpt::WeightOpener open_weights;     ///< for --init-from; empty: checkpoints of this toolkit only
+  bool prove_complete = false;         ///< reads the last step of a complete run whole (read_whole), since no resume will
+  bool data_elsewhere = false;         ///< data that only have a name (training.corpus) are no error before a first step
 };
 
 struct StartPreview {
@@ -34,6 +36,7 @@ struct StartPreview {
   std::vector<std::string> warnings;
   ckpt::LrSchedule lr;                 ///< in force from decision.step + 1 on
   ckpt::DataPosition data;             ///< where the first step begins
+  Status no_data;                      ///< not ok: the data are elsewhere (StartInputs::data_elsewhere), and `data` says nothing
   std::shared_ptr<Dataset> dataset;    ///< as configured, at its own beginning; null where a complete run does without
   std::uint64_t validation_samples = 0;
   std::optional<std::uint64_t> seed;   ///< nothing: drawn at the start
@@ -44,6 +47,9 @@ struct StartPreview {
 /// \error what a start meets before it can compare settings: no dataset, no such checkpoint, a mesh that does not fit, ...
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs);
 
+/// Reads every byte that a resume of the checkpoint `path` would load. \error kCorrupt, naming the first damage; kFailed (it cannot be read)
+Status read_whole(ckpt::Fs& fs, const std::string& path);
+
 /// The settings and positions that `reader` holds; components that are absent stay empty.
 Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader);
 
@@ -52,6 +58,11 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
 
 /// kIncompatible when the checkpoint is beyond training.steps.
 Status check_steps(const Config& config, std::uint64_t checkpoint_step);
+
+/// True where a start finds itself at or past debug.stop_at_step: it has nothing to do, and another one would not either.
+bool is_at_stop(const Config& config, const StartDecision& start);
+/// "nothing to do, complete: RUN/checkpoint/step-00000200 is at training.steps = 200", or at debug.stop_at_step.
+std::string complete_line(const Config& config, const StartDecision& start);
 
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);

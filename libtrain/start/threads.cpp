@@ -1,7 +1,6 @@
 #include "libtrain/start/threads.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
@@ -15,11 +14,14 @@ std::optional<int> stored_threads(const ckpt::Settings& environment) {
   return count && *count >= 1 && *count <= kMost ? count : std::nullopt;
 }
 
-int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks) {
+int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks, CoreShare share) {
   if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
   if (stored) return *stored;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::max(1, cores / std::max(1, local_ranks));
+  return std::max(1, share.each ? share.cores : share.cores / std::max(1, local_ranks));
+}
+
+int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks) {
+  return threads_per_rank(config, stored, local_ranks, {allowed_cores()});
 }
 
 int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks) {
@@ -33,7 +35,7 @@ int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume
       if (state.ok()) stored = stored_threads(state->environment);
     }
   }
-  return threads_per_rank(config, stored, local_ranks);
+  return threads_per_rank(config, stored, local_ranks, core_share(local_ranks));
 }
 
 }  // namespace titan::train

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "libtrain/launch/cores.h"
 #include "libtrain/start/decide.h"
 
 namespace titan::train {
@@ -10,7 +11,9 @@ namespace titan::train {
 /// What the environment of a checkpoint says; nothing where it says nothing, or no number from 1 to 65536.
 std::optional<int> stored_threads(const ckpt::Settings& environment);
 
-/// job.threads_per_rank, else `stored`, else cores / local ranks.
+/// job.threads_per_rank, else `stored`, else a rank's part of the cores.
+int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
+/// The same with the cores that this process may use, which starts the ranks and shares them with all of them.
 int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks);
 
 /// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at: every rank may ask.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/flavor.h"
 
@@ -57,12 +58,20 @@ TEST(ModelConfig, TakesWhatIsNotSetAsAbsentAndNoScalingByName) {
   EXPECT_FALSE(model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.dim", "not set"}})).ok());
 }
 
+// As titan-train takes it, and so what a configuration file need not say.
+TEST(ModelConfig, TheWidthOfAHeadIsDimOverHeadsWhereNobodySaysIt) {
+  const auto back = model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.head_dim", "not set"}}));
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(back->head_dim, 8u);
+  EXPECT_FALSE(model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.head_dim", "not set"}, {"model.n_heads", "5"}})).ok());
+}
+
 TEST(ModelConfig, NamesEveryRowThatIsMissing) {
   const auto model = model_from_settings("run/step", {{"model.dim", "16"}, {"optimizer.lr", "0.001"}});
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().code, Code::kIncompatible);
   EXPECT_EQ(model.status().message,
-            "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim, model.ffn_dim, "
+            "run/step does not say what its model is: model.n_layers, model.n_heads, model.n_kv_heads, model.ffn_dim, "
             "model.vocab_size, model.norm_eps, model.rope_theta missing");
 }
 
@@ -125,8 +134,9 @@ TEST(ModelConfig, TorchtitansFlavoursScaleRope) {
   const ckpt::Settings flavor{{"model.flavor", "\"debugmodel\""}};
   ModelConfig model = debugmodel();
   EXPECT_TRUE(agree(model, flavor, {.torchtitan = true}).ok());
+  EXPECT_EQ(ckpt::setting(model_settings(model), "model.rope_scaling"), ckpt::toml_string(ckpt::kFlavorRopeScaling));
   model.rope_scaling.reset();
-  EXPECT_TRUE(agree(model, flavor, {}).ok());
+  EXPECT_TRUE(agree(model, flavor, {}).ok()) << "a checkpoint of ours keeps what it says";
   const ckpt::Status refused = agree(model, flavor, {.torchtitan = true});
   EXPECT_EQ(refused.code, Code::kIncompatible);
   EXPECT_EQ(refused.message, "x: model.rope_scaling is not set, the configuration says \"llama3:8:1:4:8192\"");

@@ -205,7 +205,7 @@ class BadInput(unittest.TestCase):
         try:
             _, log = harness.train(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": small / "run", "training.steps": 50, "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0,
                                                "lr_scheduler.total_steps": 50}, expect=3)
-            self.assertRegex(log, "no inodes left .* bytes free")
+            self.assertRegex(log, "no inodes left .* free on this file system")
             steps = harness.published_steps(small / "run")
             self.assertGreaterEqual(len(steps), 1)
             self.assertLessEqual(len(harness.leftovers(small / "run")), 1)

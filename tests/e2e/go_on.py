@@ -234,9 +234,9 @@ class OpenModel(Runs):
     REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "training.seq_len": 16, "training.steps": 6, "training.mixed_precision_param": "float32",
             "lr_scheduler.warmup_steps": 2, "job.threads_per_rank": 1, "debug.seed": 3}
 
-    def start(self, *words, run=None, verb="run", expect=0, **settings):
+    def start(self, *words, run=None, verb="run", expect=0, config="", **settings):
         flags = {"job.dump_folder": run or self.run_dir, "training.dataset_path": self.data, **self.REST, **settings}
-        done = subprocess.run([harness.TRAIN, verb, "", *words, *harness.flags(flags)], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([harness.TRAIN, verb, str(config), *words, *harness.flags(flags)], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
 
@@ -316,6 +316,29 @@ class OpenModel(Runs):
         self.assertIn(line, self.start(run=self.source, verb="plan", **rest, **words).stdout)
         self.assertIn(line, self.start(run=self.source, **rest, **words).stderr)
         self.assertNotIn("no longer in", self.start(run=self.source, **self.MODEL, **{**words, "training.steps": 4}).stderr)
+
+    def test_a_flavour_scales_rope_and_a_run_that_began_without_goes_on_as_it_began(self):
+        small = {key: self.MODEL[key] for key in ("model.dim", "model.n_layers", "model.n_heads", "model.head_dim", "model.ffn_dim", "model.vocab_size")}
+        flavour, plain, scaled = {"model.flavor": "debugmodel"}, {"model.rope_scaling": "none"}, {"model.rope_scaling": "llama3:8:1:4:8192"}
+        ids = {}
+        for name, more in (("unset", {}), ("plain", {**flavour, **plain}), ("flavour", flavour), ("scaled", scaled)):
+            run = self.work / name
+            log = self.start(run=run, **small, **more).stderr
+            self.assertIn("RoPE: theta 500000.0, " + ("not scaled" if name in ("unset", "plain") else "scaled by llama3:8:1:4:8192"), log)
+            ids[name] = harness.checkpoint_id(run, 6)
+        self.assertEqual((ids["unset"], ids["flavour"]), (ids["plain"], ids["scaled"]))
+        self.assertNotEqual(ids["unset"], ids["flavour"])
+        # As an older version's run with the flavour left it: nothing scales.
+        self.start(**small, **{"debug.stop_at_step": 3}, expect=75)
+        self.assertIn("goes on as it began", self.start(verb="plan", **small, **flavour).stdout)
+        log = self.start("--nproc", "2", **small, **flavour).stderr
+        self.assertIn("goes on as it began", log)
+        self.assertIn("rope_scaling from checkpoint", log)
+        self.assertEqual(harness.checkpoint_id(self.run_dir, 6), ids["unset"])
+        self.assertIn('rope_scaling = "none"', (self.run_dir / "config.toml").read_text())
+        # RUN/config.toml runs as it is.
+        again = self.work / "again"
+        self.assertIn("not scaled", self.start(run=again, **{"debug.stop_at_step": 1}, config=self.run_dir / "config.toml", expect=75).stderr)
 
     def test_what_is_said_must_agree(self):
         for source, verb in ((self.foreign, "plan"), (f"{self.source}@2", "run")):

@@ -121,8 +121,10 @@ class NoSilentExit(unittest.TestCase):
     def test_08_what_all_ranks_refuse_each_of_them_says(self):
         self.free_port()
         ranks = [self.rank(number, training__steps="many") for number in range(2)]
-        for process in ranks:
-            self.ended(process, 2, "error: .*training.steps")
+        self.ended(ranks[0], 2, "error: .*training.steps")
+        _, log = ranks[1].communicate(timeout=60)
+        self.assertEqual(ranks[1].returncode, 2, log)
+        self.assertRegex(log, "note: rank 1 ends with exit code 2: .*training.steps")
 
     def under_torchrun(self):
         """A job of four ranks that has done three steps: (agent, {rank: process id})."""

@@ -60,7 +60,7 @@ class StartAndStop(unittest.TestCase):
         shutil.rmtree(self.run)
         self.train(2, 75, debug__stop_at_step=5, training__steps=12)
         self.assertEqual(harness.published_steps(self.run), [5])
-        self.train(1, 75, debug__stop_at_step=5, training__steps=12)
+        self.train(1, 0, debug__stop_at_step=5, training__steps=12)
         self.train(3, 75, debug__stop_at_step=9, training__steps=12)
         self.train(4, parallelism__pipeline_parallel_degree=2, training__steps=12)
         self.assertEqual(harness.step_lines(self.run), lines)

@@ -68,6 +68,17 @@ class Scratch(unittest.TestCase):
         shutil.rmtree(self.work, ignore_errors=True)
 
 
+def run_with_files(folder, tokenizer):
+    """A run that begins from a folder of Hugging Face's, to step 4; returns it and the manifest of that step."""
+    hf, run = folder / "hf", folder / "run"
+    NEW.train(folder / "first", 1, stop=4)
+    NEW.ckpt("convert", f"{folder / 'first'}@4", hf, "--to", "hf")
+    if tokenizer:
+        (hf / "tokenizer.json").write_text("words")
+    NEW.train(run, 2, stop=4, checkpoint__initial_load_path=hf)
+    return run, json.loads((run / "checkpoint" / "step-00000004" / "manifest.json").read_text())
+
+
 class GoOnWithB3dffeb(Scratch):
     whole = json.loads((GOLDEN / "whole.json").read_text())
 
@@ -118,6 +129,16 @@ class WrittenToday(Scratch):
                 for tensor in [record["model"], *record["slots"].values()]:
                     self.assertTrue(all(len(piece) == 5 or (len(piece) == 6 and piece[5] in (0, 1)) for piece in tensor["pieces"]))
 
+    def test_files_that_came_with_a_model_are_members_that_b3dffeb_knows_and_no_part_of_the_id(self):
+        ids = set()
+        for name in ("with", "without"):
+            run, manifest = run_with_files(self.work / name, tokenizer=name == "with")
+            self.assertEqual(manifest["requires"], [])
+            roles = {file["path"]: file["role"] for file in manifest["files"] if file["path"].startswith("hf/")}
+            self.assertEqual(roles, {"hf/config.json": "derived"} | ({"hf/tokenizer.json": "derived"} if name == "with" else {}))
+            ids.add(NEW.id_of(f"{run}@4"))
+        self.assertEqual(len(ids), 1)
+
 
 @unittest.skipUnless(OLD, "TITAN_OLD_BIN is not set: scripts/two-versions builds an older revision and runs this")
 class BothWays(Scratch):
@@ -160,6 +181,14 @@ class BothWays(Scratch):
                 self.assertTrue(writer.ckpt("verify", lower)["ok"])
                 reader.ckpt("reshard", step, step, "--dp", "1", "--pp", "1", expect=2)  # SRC is DST
         self.both(check)
+
+    def test_the_older_one_carries_the_files_that_came_with_a_model(self):
+        run, _ = run_with_files(self.work, tokenizer=True)
+        self.assertTrue(self.old.ckpt("verify", run)["ok"])
+        self.old.ckpt("reshard", f"{run}@4", self.work / "moved", "--dp", "1", "--pp", "1")
+        for version, name in ((self.old, "old"), (NEW, "new")):
+            version.ckpt("convert", self.work / "moved", self.work / name, "--to", "hf")
+            self.assertEqual((self.work / name / "tokenizer.json").read_text(), "words")
 
     def test_each_goes_on_with_the_other_s_run_to_the_same_id(self):
         def check(folder, writer, reader):

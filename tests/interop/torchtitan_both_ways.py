@@ -82,9 +82,9 @@ filter_fqns = ["output"]
 [debug]
 seed = 3
 """
-ROPE = "llama3:8:1:4:8192"  # torchtitan's model always has it
+ROPE = "llama3:8:1:4:8192"  # torchtitan's model always has it, and so has a flavour here
 # What titan-train needs beyond a file of torchtitan's.
-HERE_ONLY = {"model.rope_scaling": ROPE, "model.hf_assets_path": "none", "optimizer.implementation": "fused", "activation_checkpoint.mode": "none",
+HERE_ONLY = {"model.hf_assets_path": "none", "optimizer.implementation": "fused", "activation_checkpoint.mode": "none",
              "checkpoint.export_dtype": "float32", "checkpoint.last_save_model_only": "false", "training.dataset": "tokens"}
 FED = {**HERE_ONLY, "training.shuffle": "false", "training.sample_stride": SEQ + 1}
 TINY = {"model.flavor": "debugmodel", "model.dim": 64, "model.n_layers": 2, "model.n_heads": 4, "model.n_kv_heads": 2, "model.ffn_dim": 192, "model.vocab_size": 131,

@@ -1,6 +1,7 @@
 """Operations that start the run: to a stop, to a kill, on a full disk, two at once."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -53,6 +54,15 @@ def judge_start(world, p, outcome):
     looks_whole = last is not None and world.model.kind(last) in ("full", "loaded", "unmet")
     if outcome.code == 0 and "complete: " in outcome.err and looks_whole:
         return False  # that the last step is there is all that a complete run looks at
+    reached = re.search(r"complete: \S*step-(\d+) is (?:at|past) debug\.stop_at_step", outcome.err)
+    if outcome.code == 0 and reached:  # likewise where a budget of steps is used up
+        step = world.model.all_before().get(int(reached[1]))
+        require(
+            step is not None and world.model.kind(step) in ("full", "loaded", "unmet"),
+            "wrong-resume",
+            f"complete at a step that is not whole\n{where}",
+        )
+        return False
     if expected[0] == "refused" or expected[0] == "maybe" and outcome.code in expected[2]:
         require(outcome.code in expected[-1], "exit-code", f"no step is whole, expected {expected[-1]}\n{where}")
         require(len(outcome.errors) == 1 and not outcome.saved, "error-line", where)

@@ -33,6 +33,10 @@ TEST(Errors, WhoMayNotDoSomethingIsToldWhereToLook) {
   EXPECT_EQ(error_text(refused, {}), "error: x: open: Permission denied\n");
 }
 
+TEST(Errors, LinesToPasteStandBelowTheHint) {
+  EXPECT_EQ(error_text(ckpt::invalid("no").with_hint("type:\n    one\x1b\n    two\nthree"), {}), "error: no\n  hint: type:\n    one\\x1b\n    two\\x0athree\n");
+}
+
 TEST(Errors, AreOneJsonObjectWithTheExitCode) {
   EXPECT_EQ(error_json(damaged()),
             R"({"type":"error","code":12,"kind":"corruption","message":"a\u001B[2Jb: checksum 1 expected 2",)"

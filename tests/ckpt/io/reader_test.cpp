@@ -54,6 +54,9 @@ TEST_F(Reader, RefusesAMissingOrResizedMember) {
   ASSERT_TRUE(fs_.resize(path_ + "/optimizer/shard-00001.h5", 5000).ok());
   EXPECT_EQ(open_status().code, Code::kCorrupt);
   EXPECT_THAT(open_status().message, HasSubstr("optimizer/shard-00001.h5 has 5000 bytes, expected"));
+  EXPECT_THAT(open_status().message, HasSubstr("(damaged: cut off)"));
+  ASSERT_TRUE(fs_.resize(path_ + "/optimizer/shard-00001.h5", 5'000'000).ok());
+  EXPECT_THAT(open_status().message, HasSubstr("(damaged: too long)"));
   ASSERT_TRUE(fs_.remove_file(path_ + "/optimizer/shard-00001.h5").ok());
   EXPECT_THAT(open_status().message, HasSubstr("optimizer/shard-00001.h5 is missing"));
   ASSERT_TRUE(fs_.make_dir(path_ + "/optimizer/shard-00001.h5").ok());

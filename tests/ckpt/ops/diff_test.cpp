@@ -82,6 +82,15 @@ TEST_F(DiffTest, NamesEveryPartOfTheStateThatDiffers) {
                                                      "data:samples", "optimizer_step:tok_embeddings.weight and 20 more"));
 }
 
+TEST_F(DiffTest, SaysOfDataFilesWhetherTheirContentsAreTheSame) {
+  InspectReport a, b;
+  a.data = DataPosition{.files = {{"a.txt", 5, digest_of("first")}, {"b.txt", 6, digest_of("second")}}};
+  b.data = DataPosition{.files = {{"c.txt", 6, digest_of("second")}, {"a.txt", 5, digest_of("first")}}};
+  EXPECT_THAT(kinds(state_differences(a, b)), ElementsAre("data:files (the same contents)"));
+  b.data->files[0].blocks = digest_of("other");
+  EXPECT_THAT(kinds(state_differences(a, b)), ElementsAre("data:files"));
+}
+
 TEST_F(DiffTest, NamesTensorsOfOneSideAndOtherShapes) {
   const DiffReport report = diff({.layers = 1, .vocab = 67}, {.layers = 2, .vocab = 70});
   const std::vector<std::string> found = kinds(report.differences);

@@ -45,6 +45,21 @@ TEST(ListRun, MarksTheNewestValidStepAndSaysWhyNotTheOthers) {
   EXPECT_FALSE(old.resume);
 }
 
+TEST(ListRun, ListsOneCheckpointOutsideOfARun) {
+  MemFs fs;
+  save(fs, 10);
+  ASSERT_TRUE(fs.rename("/run/checkpoint/step-00000010", "/run/copy").ok());
+  const Result<ListReport> report = list_run(fs, "/run/copy");
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_EQ(report->steps.size(), 1u);
+  EXPECT_EQ(report->steps[0].step, 10u);
+  EXPECT_TRUE(report->steps[0].valid && report->steps[0].full);
+  EXPECT_FALSE(report->steps[0].resume);
+  EXPECT_THAT(report->steps[0].reason, HasSubstr("--resume /run/copy"));
+  ASSERT_TRUE(fs.resize("/run/copy/manifest.json", 100).ok());
+  EXPECT_THAT(list_run(fs, "/run/copy")->steps[0].reason, HasSubstr("manifest.json"));
+}
+
 TEST(ListRun, CountsTheBytesOfAllFilesOfAStep) {
   MemFs fs;
   const std::string path = save(fs, 10);

@@ -65,6 +65,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"UnknownField", {.changes = {{Path{"optimizer", "param_groups.norm.weight.rho"}, Value::of(0.05)}}}, {}, "param_groups.norm.weight.rho is not a setting of AdamW"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// What an export divides the tokens by again.
+TEST(DcpResumeRanks, AnImportKeepsTheNumberOfDataRanks) {
+  const Result<ImportPlan> result = plan_mini({.changes = {{Path{"dataloader", "world_size"}, Value::of(std::int64_t{4})}}}, {{}, mini_config()});
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(result->data_ranks, 4u);
+}
+
 TEST(DcpResumeGroups, HowAnUpdateIsComputedDoesNotMatter) {
   Mini mini;
   for (const char* field : {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"})

@@ -6,7 +6,9 @@
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"
 #include "ckpt/ops/verify.h"
+#include "ckpt/io/weight_source.h"
 #include "converters/convert.h"
+#include "converters/import.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -83,6 +85,24 @@ TEST_F(HfCompanions, TravelUnderEveryNameThatTokenizersHave) {
   convert("/all", "/back", {.to = "hf", .force = true});  // nothing in it is foreign to the format
 }
 
+// What a run that begins from the folder takes along.
+TEST_F(HfCompanions, AreOfferedToARunThatBeginsFromTheFolder) {
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/own.py", "import os").ok());
+  for (const char* path : {"/hf", "/titan"}) {
+    auto reader = open_any(fs, path);
+    ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+    const auto weights = ckpt::weights_of(std::move(*reader));
+    ASSERT_TRUE(weights.ok());
+    std::vector<std::string> notes;
+    const auto files = ckpt::read_model_files(fs, (*weights)->model_files(), notes);
+    ASSERT_TRUE(files.ok()) << files.status().to_string();
+    std::vector<std::string> names;
+    for (const ckpt::ModelFile& file : *files) names.push_back(file.member);
+    EXPECT_EQ(names, (std::vector<std::string>{"hf/config.json", "hf/tokenizer.json"})) << path;
+    EXPECT_EQ((*weights)->model_file_notes().size(), path == std::string("/hf") ? 1u : 0u);
+  }
+}
+
 TEST_F(HfCompanions, ADamagedOneIsNotExported) {
   const std::byte wrong[] = {std::byte{'W'}};
   ASSERT_TRUE(fs.overwrite("/titan/hf/tokenizer.json", 0, wrong).ok());
@@ -104,6 +124,23 @@ TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());
   convert("/hf", "/bare", {});
   EXPECT_TRUE(says(convert("/bare", "/without", {.to = "hf"})));
+}
+
+// A note asks for what is missing, and not for what it has just written.
+TEST_F(HfCompanions, AnExportAsksForNoFileThatItWrites) {
+  ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());
+  const auto asks = [&](const char* from, const char* to) {
+    std::string text;
+    for (const std::string& note : convert(from, to, {.to = "hf"}).notes)
+      if (note.starts_with("no tokenizer files")) text = note;
+    return text;
+  };
+  convert("/hf", "/bare", {});
+  EXPECT_NE(asks("/bare", "/first").find("generation_config.json"), std::string::npos);
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/generation_config.json", "{}").ok());
+  convert("/hf", "/some", {});
+  EXPECT_EQ(asks("/some", "/second").find("generation_config.json"), std::string::npos);
+  EXPECT_NE(asks("/some", "/third").find("tokenizer.json"), std::string::npos);
 }
 
 }  // namespace

@@ -194,6 +194,30 @@ TEST(HfConfig, KeepsTheModelsOwnConfigurationButForTheType) {
   EXPECT_EQ(write_hf_config(other, base, {}).find("eos_token_id"), nullptr);  // it is not this model's
 }
 
+TEST(HfConfig, KeepsTheTokensOfTheVocabularyWhereTheModelIsAnother) {
+  JsonValue base = json(kLlama4);
+  base.set("max_position_embeddings", JsonValue::integer(900));
+  ModelConfig other = llama();
+  other.rope_theta = 77;
+  EXPECT_FALSE(describes(base, other));
+  const JsonValue config = write_hf_config(other, base, {.max_positions = 300});
+  EXPECT_EQ(config.find("eos_token_id")->as_u64(), 2u);
+  EXPECT_EQ(config.find("max_position_embeddings")->as_u64(), 900u);
+  EXPECT_EQ(write_hf_config(other, base, {.max_positions = 1300}).find("max_position_embeddings")->as_u64(), 1300u);
+  EXPECT_EQ(*read_hf_config("config.json", config), other);
+}
+
+TEST(HfConfig, AllowsAContextAsLongAsWhatWasTrained) {
+  JsonValue base = json(kLlama4);
+  base.set("max_position_embeddings", JsonValue::integer(900));
+  const auto context = [&](std::uint64_t trained) { return write_hf_config(llama(), base, {.trained_positions = trained}).find("max_position_embeddings")->as_u64(); };
+  EXPECT_EQ(context(0), 900u);
+  EXPECT_EQ(context(128), 900u);
+  EXPECT_EQ(context(901), 901u);
+  base.remove("max_position_embeddings");
+  EXPECT_EQ(write_hf_config(llama(), base, {.trained_positions = 5000}).find("max_position_embeddings"), nullptr) << "models differ in their defaults";
+}
+
 // transformers 4 passes over rope_parameters in silence, transformers 5 over nothing; so a folder of either gets the words of both.
 TEST(HfConfig, AnExportAlwaysDescribesRopeForBothVersions) {
   for (const char* text : {kLlama4, kLlama5, kQwen5, kMistral4}) {

@@ -203,6 +203,39 @@ TEST(Continuation, ANewEpochAtAnEpochsEndLeavesNothingUnseenAndSkipsNoNumber) {
   EXPECT_THAT(run.changes[0].what, HasSubstr("0 samples"));
 }
 
+TEST(Continuation, RenamedDataAreTheSameDataUnderTheStoredNames) {
+  const StoredRun stored = stored_run();
+  const Case s = setup({});
+  ckpt::DataPosition renamed = dataset(s.config);
+  renamed.files[0].name = "moved.txt";
+  const Continuation run = continue_run(stored, s.config, s.plan, renamed, 42, {});
+  EXPECT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.same_data, "data: same contents under another name: taken (a.txt is moved.txt now)");
+  EXPECT_THAT(run.changes, IsEmpty());
+  EXPECT_EQ(run.data, stored.data);
+  EXPECT_EQ(run.accepted, stored.state.accepted);
+
+  // A new epoch for another reason keeps the names, too.
+  const Case other = setup({"--training.sample_stride=64"});
+  ckpt::DataPosition strided = dataset(other.config);
+  strided.files[0].name = "moved.txt";
+  const Continuation changed = continue_run(stored, other.config, other.plan, strided, 42, *read_permission(other.config, {"training.sample_stride"}));
+  EXPECT_TRUE(changed.verdict.ok()) << changed.verdict.to_string();
+  EXPECT_EQ(changed.data.files, stored.data.files);
+  EXPECT_EQ(changed.data.epoch_base, 960u);
+}
+
+TEST(Continuation, OtherDataAreNamedInTheRefusal) {
+  const Case s = setup({});
+  ckpt::DataPosition more = dataset(s.config);
+  more.files.push_back({"b.txt", 10, ckpt::digest_of("b")});
+  const Continuation run = continue_run(stored_run(), s.config, s.plan, more, 42, {});
+  EXPECT_EQ(run.verdict.code, ckpt::Code::kIncompatible);
+  ASSERT_EQ(run.changes.size(), 1u);
+  EXPECT_THAT(run.changes[0].what, HasSubstr("added: b.txt; a new epoch begins"));
+  EXPECT_EQ(run.same_data, "");
+}
+
 TEST(Continuation, SeedsAndShapesNeverChange) {
   const Continuation shape = go_on(stored_run(), {"--model.n_layers=3"});
   EXPECT_EQ(shape.verdict.code, ckpt::Code::kIncompatible);
@@ -280,7 +313,7 @@ TEST(Continuation, DataThatBeginAnewAreNotCalledANextEpoch) {
   const Continuation run = go_on(stored_run(), {"--checkpoint.exclude_from_loading=dataloader"}, {"training.dataset"}, "b");
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   ASSERT_EQ(run.changes.size(), 1u);
-  EXPECT_EQ(run.changes[0].what, "the data begins at sample 0 of epoch 0 at step 61");
+  EXPECT_EQ(run.changes[0].what, "changed: a.txt (other contents of 1000 bytes); the data begins at sample 0 of epoch 0 at step 61");
   EXPECT_EQ(run.data.samples, 0u);
 }
 

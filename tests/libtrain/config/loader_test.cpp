@@ -103,26 +103,20 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   const char* cases[][2] = {
       {"[model.rope_scaling]\nfactor = 8.0", "model.rope_scaling.factor = 8.0"},
       {"model.tokenizer = \"assets/tokenizer.json\"", "model.tokenizer = \"assets/tokenizer.json\""},
-      {"model.hf_assets_path = \"./tests/assets/tokenizer\"", "model.hf_assets_path = \"./tests/assets/tokenizer\""},
       {"model.converters = [\"float8\"]", "model.converters = [\"float8\"]"},
-      {"checkpoint.last_save_model_only = true", "checkpoint.last_save_model_only = true"},
-      {"checkpoint.async_mode = \"async\"", "checkpoint.async_mode = \"async\""},
       {"training.reduction = \"fast\"", "training.reduction = \"fast\""},
       {"training.device = \"cuda\"", "training.device = \"cuda\""},
-      {"training.dataset = \"c4_test\"", "training.dataset = \"c4_test\""},
       {"training.dtype = \"bfloat16\"", "training.dtype = \"bfloat16\""},
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
-      {"parallelism.tensor_parallel_degree = 2", "parallelism.tensor_parallel_degree = 2"},
-      {"parallelism.context_parallel_degree = 4", "parallelism.context_parallel_degree = 4"},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
-      {"parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"", "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
-      {"parallelism.num_pp_microbatches = 4", "parallelism.num_pp_microbatches = 4"},
-      {"activation_checkpoint.mode = \"selective\"", "activation_checkpoint.mode = \"selective\""},
-      {"compile.enable = true", "compile.enable = true"},
-      {"metrics.enable_tensorboard = true", "metrics.enable_tensorboard = true"},
-      {"profiling.enable_profiling = true", "profiling.enable_profiling = true"},
+      {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"", "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
+      {"parallelism.num_pp_microbatches = 4\nparallelism.pipeline_parallel_degree = 2", "parallelism.num_pp_microbatches = 4"},
+      {"validation.enable = true\nvalidation.dataset = \"c4_validation\"", "validation.dataset = \"c4_validation\""},
+      {"checkpoint.load_only = true", "checkpoint.load_only = true"},
+      {"optimizer.early_step_in_backward = true", "optimizer.early_step_in_backward = true"},
+      {"parallelism.tensor_parallel_degree = 0", "parallelism.tensor_parallel_degree = 0"},
       {"experimental.custom_import = \"mine\"", "experimental.custom_import = \"mine\""},
   };
   for (const auto& [text, name] : cases) {
@@ -134,6 +128,59 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
   }
 }
 
+TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
+  const LoadedConfig loaded = load_ok(
+      "[profiling]\nenable_profiling = true\n[compile]\nenable = true\n[activation_checkpoint]\nmode = \"full\"\n"
+      "[checkpoint]\nlast_save_model_only = true\nasync_mode = \"async\"\n[parallelism]\ntensor_parallel_degree = 8\ncontext_parallel_degree = 2\n"
+      "pipeline_parallel_schedule = \"Interleaved1F1B\"\n[validation]\ndataset = \"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
+  ASSERT_EQ(loaded.warnings.size(), 1u);
+  EXPECT_EQ(loaded.warnings[0],
+            "run.toml: without effect here: activation_checkpoint.mode = \"full\", checkpoint.async_mode = \"async\", compile.enable = true, "
+            "parallelism.context_parallel_degree = 2, parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\", parallelism.tensor_parallel_degree = 8, "
+            "profiling.enable_profiling = true, validation.dataset = \"c4_validation\"; checkpoint.last_save_model_only = true: the last save is complete; "
+            "model.hf_assets_path = \"./hf\": no tokenizer of theirs is used: text is read as bytes; training.dataset = \"c4\": nothing is downloaded: "
+            "the files of training.dataset_path are read as text");
+  EXPECT_EQ(loaded.config.parallelism.ranks_of_a_batch, 16);
+  EXPECT_EQ(loaded.config.parallelism.pipeline_parallel_schedule, "1F1B");
+  EXPECT_FALSE(loaded.config.checkpoint.last_save_model_only);
+  EXPECT_EQ(loaded.config.training.dataset, "text");
+  EXPECT_EQ(loaded.config.training.corpus, "c4");
+  EXPECT_EQ(load_ok("validation.enable = true\nvalidation.dataset_path = \"v.txt\"\nvalidation.dataset = \"c4_validation\"").warnings.size(), 1u);
+}
+
+TEST(Loader, EveryKeyThatIsPassedOverStandsInThePageOnTorchtitan) {
+  std::ifstream file(std::string(TITAN_SOURCE_DIR) + "/docs/torchtitan.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  std::size_t count = 0;
+  for (const Key& key : key_table()) {
+    if (!key.pass_over) continue;
+    ++count;
+    EXPECT_THAT(page, HasSubstr("`" + key.name + "`"));
+  }
+  EXPECT_GT(count, 30u);
+}
+
+// Who types a flag wants what it does.
+TEST(Loader, RefusesOnTheCommandLineWhatAFileMayAskFor) {
+  for (const char* flag : {"compile.enable=true", "parallelism.tensor_parallel_degree=2", "profiling.enable_profiling=true", "training.dataset=c4_test",
+                           "checkpoint.last_save_model_only=true", "model.hf_assets_path=./hf", "checkpoint.async_mode=async"}) {
+    const Status status = load_error("[compile]\nenable = true\n", {std::string("--") + flag});
+    EXPECT_EQ(status.code, Code::kUnsupported) << flag;
+    EXPECT_THAT(status.message, HasSubstr("not supported yet: ")) << flag;
+  }
+}
+
+TEST(Loader, GivesTheRestOfAConfigurationWithoutWhatIsRefusedOfTorchtitans) {
+  Status refused;
+  const auto loaded = load_config_text("model.converters = [\"float8\"]\ncheckpoint.load_only = true\ntraining.steps = 7\n", "run.toml", {}, &refused);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->config.training.steps, 7);
+  EXPECT_EQ(refused.code, Code::kUnsupported);
+  EXPECT_EQ(refused.message, "2 problems in the configuration");
+  EXPECT_EQ(load_config_text("optimizer.name = \"Adam\"", "run.toml", {}, &refused).status().code, Code::kUnsupported) << "a key of ours has no other value to plan with";
+  EXPECT_TRUE(refused.ok());
+}
+
 TEST(Loader, SaysWhatTakesAHuggingFaceFolderInstead) {
   const Status status = load_error("checkpoint.initial_load_in_hf = true");
   EXPECT_EQ(status.code, Code::kUnsupported);
@@ -141,24 +188,25 @@ TEST(Loader, SaysWhatTakesAHuggingFaceFolderInstead) {
 }
 
 TEST(Loader, TheCommandLineMayReplaceWhatTheFileAsksForInVain) {
-  const std::string theirs = "model.flavor = \"mine\"\nmodel.hf_assets_path = \"./tokenizer\"\nactivation_checkpoint.mode = \"selective\"\ntraining.dataset = \"c4\"\n";
-  const std::vector<std::string> flags = {"--model.flavor=8B", "--model.hf_assets_path=none", "--activation_checkpoint.mode=none", "--training.dataset=tokens"};
+  const std::string theirs = "model.flavor = \"mine\"\nmodel.converters = [\"float8\"]\nactivation_checkpoint.mode = \"selective\"\ntraining.dataset = \"c4\"\n";
+  const std::vector<std::string> flags = {"--model.flavor=8B", "--model.converters=none", "--activation_checkpoint.mode=none", "--training.dataset=tokens"};
   const auto loaded = load_config_text(theirs, "run.toml", flags);
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
   EXPECT_EQ(loaded->config.training.dataset, "tokens");
+  EXPECT_TRUE(loaded->warnings.empty()) << loaded->warnings[0];
   // What is left unanswered, or answered in vain, is still refused.
-  EXPECT_THAT(load_config_text(theirs, "run.toml", {flags[0], flags[1], flags[2]}).status().message, HasSubstr("training.dataset = \"c4\""));
+  EXPECT_THAT(load_config_text(theirs, "run.toml", {flags[0], flags[2], flags[3]}).status().message, HasSubstr("model.converters = [\"float8\"]"));
   EXPECT_THAT(load_config_text("training.dataset = \"c4\"", "run.toml", {"--training.dataset=pile"}).status().message, HasSubstr("flag --training.dataset"));
 }
 
 TEST(Loader, NamesAllUnknownKeysAtOnce) {
-  const Status status = load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[compile]\nenable = true\n");
+  const Status status = load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[debug]\nbatch_invariant = true\n");
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message, "3 problems in the configuration");
   ASSERT_EQ(status.causes.size(), 3u);
   EXPECT_EQ(status.causes[0], "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)");
   EXPECT_EQ(status.causes[1], "run.toml:5:1: unknown key 'modle.dim' (did you mean 'model.dim'?)");
-  EXPECT_EQ(status.causes[2], "run.toml:7:10: not supported yet: compile.enable = true");
+  EXPECT_EQ(status.causes[2], "run.toml:7:19: not supported yet: debug.batch_invariant = true; leave it out");
 }
 
 TEST(Loader, AcceptsTorchtitansKeysThatAskForNothingWeLack) {

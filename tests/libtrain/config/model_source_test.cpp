@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/writer.h"
 #include "tests/libtrain/config/config_support.h"
 
@@ -69,16 +70,51 @@ TEST(ModelSource, KeysThatAConfigurationNoLongerGivesAreNamedWithBothValues) {
   EXPECT_EQ(line(some, {}), "");
 }
 
+TEST(ModelSource, AFlavourOrWidthAndDepthAskForAModel) {
+  for (const char* toml : {"", "[model]\nn_layers = 7\n", "[model]\ndim = 64\nvocab_size = 256\n"}) {
+    EXPECT_FALSE(asks_for_model(load_ok(toml))) << toml;
+    const Status status = check_model_asked(load_ok(toml), "run/checkpoint");
+    EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+    EXPECT_THAT(status.message, HasSubstr("no checkpoint in run/checkpoint"));
+    for (const char* way : {"--model.flavor=", "--model.dim=", "--init-from", "--resume", "--job.dump_folder="}) EXPECT_THAT(status.hint, HasSubstr(way));
+  }
+  for (const char* toml : {"[model]\nflavor = \"debugmodel\"\n", "[model]\ndim = 64\nn_layers = 2\n"}) EXPECT_TRUE(check_model_asked(load_ok(toml), "x").ok()) << toml;
+  EXPECT_TRUE(asks_for_model(load_ok("[model]\ndim = 64\n", {"--model.n_layers=2"})));
+}
+
 TEST(ModelSource, GivenKeysStayAndAFlavourGivesAll) {
   const auto filled = with_model_of(from_weights("[model]\nn_layers = 7\n", {"--model.rope_scaling=none"}), rows_of(kOdd), "x");
   ASSERT_TRUE(filled.ok());
   EXPECT_EQ(filled->config.model.n_layers, 7);
-  EXPECT_EQ(filled->config.model.rope_scaling, std::nullopt);
+  EXPECT_EQ(filled->config.model.rope_scaling, "none");
   EXPECT_EQ(filled->config.model.dim, 96);
   EXPECT_THAT(model_source_line(*filled), Not(HasSubstr("n_layers")));
 
   const LoadedConfig flavour = from_weights("[model]\nflavor = \"debugmodel\"\n");
   EXPECT_EQ(with_model_of(flavour, rows_of(kOdd), "x")->config.model.dim, std::nullopt);
+}
+
+// Checkpoints keep the scaling that they say, also where a flavour meant another one when they were made.
+TEST(ModelSource, AFlavourLeavesTheScalingOfRopeToTheCheckpoint) {
+  const ckpt::Settings plain = rows_of({}), scaled = rows_of({"--model.rope_scaling=llama3:8:1:4:8192"}), other = rows_of(kOdd);
+  const LoadedConfig flavour = load_ok("[model]\nflavor = \"debugmodel\"\n", {});
+  const auto filled = with_model_of(flavour, plain, "some/step");
+  ASSERT_TRUE(filled.ok());
+  EXPECT_EQ(*model_dims(filled->config), *model_dims(Config{}));
+  EXPECT_EQ(model_source_line(*filled), "rope_scaling from checkpoint some/step");
+  EXPECT_EQ(model_source_line(*with_model_of(flavour, scaled, "x")), "") << "as it is";
+  EXPECT_EQ(model_dims(with_model_of(flavour, other, "x")->config)->rope_scaling, odd_dims().rope_scaling);
+  // Who says it, means it; and a directory of torchtitan's says nothing.
+  const LoadedConfig said = load_ok("[model]\nflavor = \"debugmodel\"\nrope_scaling = \"none\"\n", {});
+  EXPECT_EQ(*model_dims(with_model_of(said, scaled, "x")->config), *model_dims(Config{}));
+  EXPECT_EQ(*model_dims(with_model_of(flavour, {{"model.dim", "256"}}, "x")->config), *model_dims(flavour.config));
+  EXPECT_EQ(with_model_of(flavour, ckpt::with_rows(scaled, {{"model.rope_scaling", "3"}}), "x").status().code, ckpt::Code::kIncompatible);
+
+  ckpt::TrainState began;
+  began.attempts = {{}};
+  EXPECT_EQ(no_longer_given(flavour, *filled, plain, began),
+            "model.flavor = \"debugmodel\" scales RoPE by \"llama3:8:1:4:8192\" now, and this run goes on as it began: model.rope_scaling = \"none\"");
+  EXPECT_EQ(no_longer_given(flavour, *with_model_of(flavour, scaled, "x"), scaled, began), "");
 }
 
 // Only the whole is checked: a part of a model may not stand alone.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ckpt/model/leaf.h"
+#include "libtrain/config/writer.h"
 #include "tests/libtrain/config/config_support.h"
 
 namespace titan::train {
@@ -10,15 +11,37 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Splits "training.steps=3 ..." into flags and plans.
-Result<RunPlan> plan(const std::string& settings, std::uint32_t world, std::int64_t stored = 0) {
+/// "training.steps=3 ..." as flags.
+std::vector<std::string> split(const std::string& settings) {
   std::vector<std::string> flags;
   for (std::size_t at = 0; at < settings.size();) {
     const std::size_t end = std::min(settings.find(' ', at), settings.size());
     flags.push_back("--" + settings.substr(at, end - at));
     at = end + 1;
   }
-  return make_run_plan(load_ok("", flags).config, world, stored);
+  return flags;
+}
+
+Result<RunPlan> plan(const std::string& settings, std::uint32_t world, std::int64_t stored = 0) {
+  return make_run_plan(load_ok("", split(settings)).config, world, stored);
+}
+
+/// torchtitan's tensor and context parallel ranks share one batch, so that a file of it makes the batch that it makes there.
+TEST(MakeRunPlan, TheBatchIsTorchtitansWhereItsRanksWouldShareOne) {
+  const auto planned = [](const std::string& more, std::uint32_t world) {
+    return make_run_plan(load_ok("[parallelism]\ntensor_parallel_degree = 4\ncontext_parallel_degree = 2\n[training]\nlocal_batch_size = 8\n" + more, {"--model.flavor=debugmodel"}).config, world);
+  };
+  EXPECT_EQ(planned("", 1)->batch.global, 8);
+  EXPECT_EQ(planned("[debug]\nseed = 1", 1)->warnings.size(), 0u);
+  const auto small = planned("", 16);
+  EXPECT_EQ(small.status().code, ckpt::Code::kInvalid);
+  EXPECT_THAT(small.status().message, testing::HasSubstr("2 micro-batches per step"));
+  const auto cut = make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = 8\nparallelism.pipeline_parallel_microbatch_size = 1", {"--model.flavor=debugmodel"}).config, 16);
+  ASSERT_TRUE(cut.ok()) << cut.status().to_string();
+  EXPECT_EQ(cut->batch.global, 16);
+  EXPECT_THAT(cut->warnings, testing::Contains(testing::HasSubstr("training.global_batch_size is 16 sequences")));
+  // Degrees that are given are those of ranks with a batch of their own, there as here.
+  EXPECT_EQ(make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\nparallelism.data_parallel_shard_degree = 4\ntraining.local_batch_size = 2", {"--model.flavor=debugmodel"}).config, 4)->batch.global, 8);
 }
 
 ModelDims dims_of(const std::string& settings) {
@@ -27,11 +50,46 @@ ModelDims dims_of(const std::string& settings) {
   return made.ok() ? made->dims : ModelDims{};
 }
 
+const RopeScaling kTorchtitans{8, 1, 4, 8192};
+
 TEST(ModelDims, FlavoursHaveTorchtitansDimensions) {
-  EXPECT_EQ(dims_of("model.flavor=debugmodel"), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false}));
-  EXPECT_EQ(dims_of("model.flavor=8B"), (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false}));
-  EXPECT_EQ(dims_of("model.flavor=70B"), (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false}));
-  EXPECT_EQ(dims_of("model.flavor=405B"), (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false}));
+  EXPECT_EQ(dims_of("model.flavor=debugmodel"), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=8B"), (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=70B"), (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=405B"), (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+}
+
+// Of these, a flavour that is given scales RoPE as torchtitan does.
+TEST(ModelDims, OnlyAFlavourThatIsGivenScalesRope) {
+  EXPECT_EQ(dims_of(""), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false}));
+  EXPECT_EQ(dims_of("model.flavor=debugmodel model.rope_scaling=none"), dims_of(""));
+  EXPECT_EQ(dims_of("model.flavor=8B model.rope_scaling=llama3:32:1:4:8192").rope_scaling->factor, 32);
+  EXPECT_EQ(dims_of("model.flavor=debugmodel model.dim=64 model.n_heads=4 model.rope_theta=10000").rope_scaling, kTorchtitans);
+  EXPECT_EQ(dims_of("model.rope_scaling=none").rope_scaling, std::nullopt);
+}
+
+// Earlier versions wrote the flavour and all its dimensions into RUN/config.toml, and scaled nothing.
+TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
+  const std::string all = "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
+  EXPECT_EQ(dims_of(all).rope_scaling, kTorchtitans);
+  EXPECT_EQ(dims_of(all + " model.rope_theta=500000").rope_scaling, std::nullopt);
+  RunPlan made;
+  const Config config = load_ok("", split(all + " model.rope_theta=500000")).config;
+  made.dims = *model_dims(config);
+  EXPECT_EQ(resolved_config(config, made).model.rope_scaling, "none") << "from now on it is written down";
+}
+
+// What a run writes down means the same when it is read again.
+TEST(ModelDims, AResolvedConfigurationKeepsItsScaling) {
+  for (const char* flags : {"", "model.flavor=8B", "model.flavor=8B model.rope_scaling=none", "model.rope_scaling=llama3:4:1:4:64"}) {
+    const Config config = load_ok("", split(flags)).config;
+    RunPlan made;
+    made.dims = *model_dims(config);
+    made.batch.global = 8;
+    const Config resolved = resolved_config(config, made);
+    EXPECT_EQ(*model_dims(resolved), made.dims) << flags;
+    EXPECT_EQ(*model_dims(load_ok(config_toml(resolved), {}).config), made.dims) << flags;
+  }
 }
 
 TEST(ModelDims, ExplicitDimensionsWinOverTheFlavour) {
@@ -77,12 +135,6 @@ TEST(ModelDims, BiasesStandBehindTheirWeights) {
   const auto list = model_parameters(dims_of("model.n_kv_heads=4 model.qkv_bias=true"));
   EXPECT_THAT(list[2].shape, ElementsAre(256u));
   EXPECT_THAT(list[4].shape, ElementsAre(64u));
-}
-
-TEST(ModelDims, FfnWidthFollowsTorchtitansRule) {
-  EXPECT_EQ(ffn_width(256, 256, 1.0), 768);
-  EXPECT_EQ(ffn_width(4096, 1024, 1.3), 14336);
-  EXPECT_EQ(ffn_width(3, 1, 1.0), 8);
 }
 
 TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
@@ -228,7 +280,7 @@ TEST(RunPlan, BadBatchesNameTheValues) {
       {"training.global_batch_size=16", 3,
        "2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
        "ranks; each rank needs at least one",
-       "use at most 2 data-parallel ranks, a smaller training.local_batch_size, or --training.global_batch_size=24"},
+       "use at most 2 data-parallel ranks, a smaller training.local_batch_size (--parallelism.pipeline_parallel_microbatch_size=4 makes the same batch of smaller parts), or --training.global_batch_size=24"},
   };
   for (const ErrorCase& c : cases) {
     const Result<RunPlan> made = plan(c.settings, c.world);

@@ -109,6 +109,49 @@ TEST(Dataset, FillsThePosition) {
   EXPECT_EQ(text->origin().tokenizer, "byte");
 }
 
+TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
+  const ScratchDir dir;
+  const std::string one = counting(40), two = counting(70).substr(80), three = counting(25);
+  Config config = config_for(dir.write("a.bin", one) + "," + dir.write("b.bin", two) + "," + dir.write("c.bin", three), 10);
+  const auto first = open_or_die(config);
+  config.training.dataset_path = dir.write("d/1.bin", three) + "," + dir.write("d/2.bin", "") + "," + dir.write("d/3.bin", one) + "," + dir.write("d/4.bin", two);
+  const auto renamed = open_or_die(config);
+  ASSERT_TRUE(first && renamed);
+  renamed->continue_from(first->origin());
+  EXPECT_EQ(renamed->origin(), first->origin());
+  for (std::uint64_t i = 0; i < 2 * first->samples_per_epoch(); ++i) EXPECT_EQ(sample_of(*renamed, i), sample_of(*first, i)) << i;
+
+  config.training.dataset_path = dir.write("other.bin", counting(95));
+  const auto other = open_or_die(config);
+  other->continue_from(first->origin());
+  EXPECT_EQ(other->origin().files[0].name, "other.bin") << "other data keep their names";
+  config.training.dataset = "text";
+  config.training.dataset_path = dir.write("x.txt", std::string(100, 'x'));
+  ckpt::DataPosition of_tokens = first->origin();
+  const auto text = open_or_die(config, 7, 256);
+  of_tokens.files = {{"y.txt", text->origin().files[0].bytes, text->origin().files[0].blocks}};
+  text->continue_from(of_tokens);
+  EXPECT_EQ(text->origin().files[0].name, "x.txt") << "the same bytes, read as something else";
+}
+
+TEST(Dataset, ARunFolderOfItsOwnIsNoDataAndDoubtIsHandedOn) {
+  const ScratchDir dir;
+  dir.write("both/t.bin", counting(100));
+  Config config = config_for(dir / "both", 10);
+  config.job.dump_folder = dir / "both/../both";
+  const auto refused = Dataset::open(config, 7, 65536);
+  EXPECT_EQ(refused.status().code, Code::kInvalid);
+  EXPECT_NE(refused.status().message.find("is also job.dump_folder"), std::string::npos) << refused.status().message;
+  config.job.dump_folder = dir / "run";
+  const auto data = open_or_die(config);
+  EXPECT_TRUE(data->doubt().ok());
+  EXPECT_TRUE(data->warnings().empty());
+  config.training.dataset = "text";
+  const auto text = open_or_die(config, 7, 256);
+  EXPECT_NE(text->doubt().message.find("is binary, not text"), std::string::npos);
+  EXPECT_EQ(text->warnings().size(), 1u) << "NUL bytes";
+}
+
 TEST(Dataset, VisitsEverySampleOncePerEpochInAnotherOrderEachEpoch) {
   const ScratchDir dir;
   const auto data = open_or_die(config_for(dir.write("t.bin", counting(1001)), 10));

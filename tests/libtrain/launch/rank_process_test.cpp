@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <string>
 #include <unistd.h>
 
 #include "tests/support/child_process.h"
@@ -47,6 +50,31 @@ TEST(RankProcess, StaysWhereThreadVariablesAreRight) {
                      {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "5"}, {"MKL_NUM_THREADS", "5"}, {"MKL_CBWR", "AUTO"}});
   EXPECT_EQ(child.wait(), 0) << child.output();
   EXPECT_THAT(child.output(), HasSubstr("threads 5 5 AUTO attempts x."));
+}
+
+TEST(RankProcess, SetsNoVariableThatTheUserHasSet) {
+  const auto user = [](const char* name) { return std::string(name) == "MKL_CBWR" ? std::optional<std::string>("AVX2") : std::nullopt; };
+  EXPECT_EQ(thread_variables(5, user), (std::map<std::string, std::string>{{"MKL_NUM_THREADS", "5"}, {"OMP_NUM_THREADS", "5"}}));
+  const auto none = [](const char*) { return std::nullopt; };
+  EXPECT_EQ(thread_variables(5, none).at("MKL_CBWR"), "AUTO");
+}
+
+TEST(RankProcess, ReportsAreReadByRecord) {
+  const auto text = [](const char* bytes, std::size_t size) { return std::string(bytes, size); };
+  EXPECT_FALSE(decode_reports("").said);
+  EXPECT_TRUE(decode_reports(text("S\0", 2)).said);
+  const RankReports lost = decode_reports(text("Lrank 1 is gone\x1f" "look\0Lrank 0 is gone\x1f\0", 36));
+  EXPECT_FALSE(lost.said);
+  EXPECT_EQ(lost.lost, "rank 1 is gone");
+  EXPECT_EQ(lost.hint, "look");
+  // A record without an end was cut off.
+  EXPECT_EQ(decode_reports("Lrank 1").lost, "");
+  EXPECT_EQ(decode_reports(text("Lbare\0", 6)).lost, "bare");
+}
+
+TEST(RankProcess, WithoutALauncherNobodyIsTold) {
+  unsetenv(kReportFd);
+  EXPECT_FALSE(leave_to_launcher("rank 1 is gone", ""));
 }
 
 TEST(RankProcess, LeavesWhenItsLauncherIsGone) {

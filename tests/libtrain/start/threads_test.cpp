@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
@@ -23,9 +21,11 @@ TEST(Threads, WhatACheckpointSaysIsANumberOrNothing) {
 
 TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
   Config config;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = allowed_cores();
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 1), cores);
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 1000), 1);
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 2, {8}), 4);
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 2, {8, true}), 8);  // bound one by one: each has its own
   EXPECT_EQ(threads_per_rank(config, 3, 1000), 3);
   config.job.threads_per_rank = 2;
   EXPECT_EQ(threads_per_rank(config, 3, 1000), 2);

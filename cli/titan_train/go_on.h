@@ -1,0 +1,16 @@
+#pragma once
+// The last line of a run that ended early: the command that goes on.
+#include <string>
+#include <vector>
+
+#include "cli/ui/terminal.h"
+#include "libtrain/config/config.h"
+
+namespace titan::train_cli {
+
+enum class Starter { kUs, kLauncher };  ///< who has started the ranks: this program, or torchrun and the like
+
+/// Prints it where there is something to go on with. `words`: the command line as typed.
+void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const train::Config& config, Starter starter, ui::ColorChoice color);
+
+}  // namespace titan::train_cli

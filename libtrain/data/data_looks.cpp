@@ -1,0 +1,178 @@
+#include "libtrain/data/data_looks.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "ckpt/base/toml_text.h"
+
+namespace titan::train {
+namespace {
+
+namespace fs = std::filesystem;
+using ckpt::Status;
+using ckpt::toml_string;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string with_extension(const std::string& path, const char* extension) { return fs::path(path).replace_extension(extension).string(); }
+
+/// Lines to paste stand below the hint.
+std::string lines(std::initializer_list<std::string> list) {
+  std::string text;
+  for (const std::string& line : list) text += "\n    " + line;
+  return text;
+}
+
+constexpr const char* kMakeText = "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run goes on with a renamed file):";
+
+/// Three lines of Python that write the column "text" of `path` to a text file: an import, what is opened beside it, its rows.
+std::string text_lines(const std::string& path, const std::string& import, const std::string& beside, const std::string& rows) {
+  return kMakeText + lines({import, "with open(" + toml_string(with_extension(path, ".txt")) + ", \"w\") as text" + beside + ":",
+                            "    text.writelines(" + rows + ")"});
+}
+
+std::string json_lines(const std::string& path) {
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as rows", "json.loads(row)[\"text\"] + \"\\n\" for row in rows");
+}
+std::string json_rows(const std::string& path) {
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as file", "row[\"text\"] + \"\\n\" for row in json.load(file)");
+}
+std::string parquet_rows(const std::string& path) {
+  return text_lines(path, "import pandas", "", "row + \"\\n\" for row in pandas.read_parquet(" + toml_string(path) + ")[\"text\"]");
+}
+std::string arrow_rows(const std::string& path) {
+  return text_lines(path, "from datasets import Dataset", "", "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
+}
+std::string numpy_tokens(const std::string& path) {
+  return "make bare tokens of it, name these, and set training.dataset = \"tokens\":" +
+         lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")", "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, ".bin")) + ")"});
+}
+
+struct Kind {
+  const char* extension;  ///< of the file's name, in lower case
+  const char* magic;      ///< how such a file begins; "" where that says nothing
+  const char* what;
+  std::string (*hint)(const std::string& path);  ///< nullptr: it is unpacked
+  const char* unpack = "";
+};
+
+constexpr Kind kKinds[] = {
+    {".jsonl", "", "JSON lines", json_lines},
+    {".ndjson", "", "JSON lines", json_lines},
+    {".json", "", "JSON", json_rows},
+    {".parquet", "PAR1", "Parquet", parquet_rows},
+    {".arrow", "ARROW1", "Arrow", arrow_rows},
+    {".feather", "FEA1", "Arrow", arrow_rows},
+    {".npy", "\x93NUMPY", "a NumPy array", numpy_tokens},
+    {".tar.gz", "", "a tar archive", nullptr, "tar -xf"},
+    {".tgz", "", "a tar archive", nullptr, "tar -xf"},
+    {".tar", "", "a tar archive", nullptr, "tar -xf"},
+    {".gz", "\x1f\x8b", "packed by gzip", nullptr, "gzip -dc <"},
+    {".zst", "\x28\xb5\x2f\xfd", "packed by zstd", nullptr, "zstd -dc <"},
+    {".xz", "\xfd" "7zXZ", "packed by xz", nullptr, "xz -dc <"},
+    {".bz2", "BZh", "packed by bzip2", nullptr, "bzip2 -dc <"},
+    {".zip", "PK\x03\x04", "a zip archive", nullptr, "unzip"},
+};
+
+std::string unpacked(const std::string& path, const std::string& command) {
+  return command + " " + path + (command.ends_with('<') ? " > NEW.txt" : "");
+}
+
+Status wrong_kind(const std::string& path, const Kind& kind, TokenKind wanted) {
+  return ckpt::invalid("'" + path + "' is " + kind.what + ", not " + (wanted == TokenKind::kUtf8Bytes ? "text" : "bare tokens"))
+      .with_hint(kind.hint ? kind.hint(path) : "unpack it, and name what was in it: " + unpacked(path, kind.unpack));
+}
+
+bool is_control(unsigned char c) { return (c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b) || c == 0x7f; }
+
+bool is_plain_text(std::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+}
+
+bool there(const std::string& folder, const char* name) {
+  std::error_code ignored;
+  return fs::exists(fs::path(folder) / name, ignored);
+}
+
+/// Whether one of the folder's entries has a name that `is` accepts.
+template <typename Predicate>
+bool any_entry(const std::string& folder, Predicate is) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (is(*entry)) return true;
+  return false;
+}
+
+/// Steps of this toolkit or of torchtitan.
+bool holds_steps(const std::string& folder) {
+  return any_entry(folder, [](const fs::directory_entry& entry) {
+    const std::string path = entry.path().string();
+    return entry.path().filename().string().starts_with("step-") && (there(path, "manifest.json") || there(path, ".metadata"));
+  });
+}
+
+bool holds_weights(const std::string& folder) {
+  return any_entry(folder, [](const fs::directory_entry& entry) { return entry.path().extension() == ".safetensors"; });
+}
+
+Status no_data(const std::string& key, const std::string& folder, const std::string& what, const std::string& hint) {
+  return ckpt::invalid(key + ": '" + folder + "' is " + what + ", not a folder of data").with_hint(hint);
+}
+
+}  // namespace
+
+Status check_data_folder(const std::string& folder, const std::string& key) {
+  const std::string give = "give the file or the folder that the text is in";
+  if (holds_steps(folder + "/checkpoint") || there(folder, "checkpoint/run.lock") || (there(folder, "metrics.jsonl") && there(folder, "config.toml")))
+    return no_data(key, folder, "a run folder", give + "; to go on with that run: --job.dump_folder=" + folder);
+  if (there(folder, "manifest.json") && there(folder, "model")) return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + folder);
+  if (holds_steps(folder)) return no_data(key, folder, "a folder of checkpoints", give);
+  if (there(folder, "config.json") && holds_weights(folder))
+    return no_data(key, folder, "a model of Hugging Face", give + "; to start from its weights: --init-from " + folder);
+  return {};
+}
+
+Status check_data_name(const std::string& path, TokenKind kind) {
+  const std::string name = lower(path);
+  for (const Kind& known : kKinds)
+    if (name.ends_with(known.extension)) return wrong_kind(path, known, kind);
+  return {};
+}
+
+Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind) {
+  if (kind != TokenKind::kUtf8Bytes) return {};
+  for (const Kind& known : kKinds)
+    if (*known.magic != '\0' && beginning.starts_with(known.magic)) return wrong_kind(path, known, kind);
+  if (beginning.starts_with("\xff\xfe") || beginning.starts_with("\xfe\xff"))
+    return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8").with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + path);
+  return {};
+}
+
+Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
+  if (kind != TokenKind::kUtf8Bytes) {
+    // Ids of at least 8,224 without exception: no tokenizer's tokens.
+    constexpr std::size_t kEnough = 64;
+    if (beginning.size() < kEnough || !is_plain_text(beginning)) return {};
+    return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");
+  }
+  const auto controls = static_cast<std::size_t>(std::ranges::count_if(beginning, is_control));
+  if (controls * 8 <= beginning.size()) return {};
+  return ckpt::invalid("'" + path + "' is binary, not text: " + std::to_string(controls) + " of its first " + std::to_string(beginning.size()) +
+                       " bytes are control characters")
+      .with_hint("token ids are read with --training.dataset=tokens; UTF-16 is converted with iconv -f UTF-16 -t UTF-8");
+}
+
+std::string odd_look(const std::string& path, std::string_view beginning, TokenKind kind) {
+  if (kind != TokenKind::kUtf8Bytes) return "";
+  if (lower(path).ends_with(".log")) return "looks like a log";
+  if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
+  const std::string_view first = beginning.substr(0, beginning.find('\n'));
+  if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r"))) return "looks like JSON lines: braces and escapes are trained on";
+  return "";
+}
+
+}  // namespace titan::train

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Data are known by their contents: renamed, moved or listed otherwise they are the same, read in the stored order; others are refused (13)."""
+
+import pathlib
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+FILES = {"a.txt": (900, 1), "b.txt": (1300, 2), "c.txt": (700, 3)}  # bytes, seed
+
+
+def write(folder, **names):
+    """A folder of the three files, under other names where `names` has one: a="z.txt"."""
+    folder.mkdir()
+    for name, (count, seed) in FILES.items():
+        harness.write_text(folder / names.get(name[0], name), count, seed)
+    return folder
+
+
+class SameData(unittest.TestCase):
+    """A run of 12 steps (more than one epoch) that is stopped after 6 and finds its data otherwise."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = harness.scratch("same-data")
+        cls.first = write(cls.work / "first")
+        cls.whole = cls.work / "whole"
+        cls.settings = {"training.steps": 30, "checkpoint.interval": 6, "validation.enable": True, "validation.freq": 10, "training.dataset_path": cls.first}
+        harness.train(CONFIG, 1, {**cls.settings, "job.dump_folder": cls.whole})
+        cls.stopped = cls.work / "stopped"
+        harness.train(CONFIG, 1, {**cls.settings, "job.dump_folder": cls.stopped, "debug.stop_at_step": 6}, expect=75)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.work, ignore_errors=True)
+
+    def go_on(self, data, nproc=1, expect=0, extra=(), **overrides):
+        """The stopped run, gone on with on `data`; returns its folder and its stderr."""
+        run = self.work / f"run-{self.id().rsplit('.', 1)[1]}"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(self.stopped, run)
+        _, err = harness.train(CONFIG, nproc, {**self.settings, "job.dump_folder": run, "training.dataset_path": data, **overrides}, extra, expect)
+        return run, err
+
+    def equal(self, run):
+        """The run is the one that was never stopped, and its checkpoints name the files as its first start did."""
+        self.assertEqual(harness.step_lines(run), harness.step_lines(self.whole))
+        losses = [[event["validation_loss"] for event in harness.events(folder) if event["event"] == "validation"] for folder in (run, self.whole)]
+        self.assertEqual(*losses)
+        self.assertEqual(len(losses[0]), 3)
+        for step in (12, 30):
+            self.assertEqual(harness.checkpoint_id(run, step), harness.checkpoint_id(self.whole, step))
+        names = [file["name"] for file in harness.ckpt("inspect", f"{run}@30")["data"]["files"]]
+        self.assertEqual(names, list(FILES))
+        self.assertTrue(harness.ckpt("diff", f"{run}@30", f"{self.whole}@30")["equal"])
+
+    def test_renamed_so_that_another_order_would_follow(self):
+        data = write(self.work / "turned", a="z.txt", b="m.txt", c="a.txt")
+        run, err = self.go_on(data, nproc=2)
+        self.assertIn("data: same contents under other names: taken (a.txt is z.txt now, b.txt is m.txt now, c.txt is a.txt now), and read in the checkpoint's order", err)
+        self.assertNotIn("not bitwise", err)
+        self.equal(run)
+        notes = [note for attempt in harness.ckpt("inspect", f"{run}@30")["train_state"]["attempts"] for note in attempt["notes"]]
+        self.assertTrue(any(note.startswith("data: same contents") for note in notes), notes)
+
+    def test_one_file_renamed(self):
+        run, err = self.go_on(write(self.work / "one", b="bb.txt"), **{"parallelism.pipeline_parallel_degree": 2}, nproc=2)
+        self.assertIn("same contents under another name: taken (b.txt is bb.txt now)", err)
+        self.assertNotIn("order", err)
+        self.equal(run)
+
+    def test_moved_to_another_folder(self):
+        run, err = self.go_on(write(self.work / "elsewhere"))
+        self.assertNotIn("same contents", err)
+        self.equal(run)
+
+    def test_listed_in_another_order(self):
+        run, err = self.go_on(",".join(str(self.first / name) for name in ("c.txt", "a.txt", "b.txt")))
+        self.assertIn("the same files in another order: read in the checkpoint's order", err)
+        self.equal(run)
+
+    def test_an_empty_file_more(self):
+        data = write(self.work / "marked")
+        (data / "_SUCCESS").touch()
+        run, _ = self.go_on(data)
+        self.equal(run)
+
+    def test_renamed_after_it_was_renamed(self):
+        data = write(self.work / "again", a="x.txt")
+        run, _ = self.go_on(data, expect=75, **{"debug.stop_at_step": 12})
+        (data / "x.txt").rename(data / "y.txt")
+        _, err = harness.train(CONFIG, 1, {**self.settings, "job.dump_folder": run, "training.dataset_path": data})
+        self.assertIn("a.txt is y.txt now", err)
+        self.equal(run)
+
+    def test_a_run_from_another_runs_checkpoint(self):
+        run = self.work / "from-elsewhere"
+        _, err = harness.train(CONFIG, 1, {**self.settings, "job.dump_folder": run, "training.dataset_path": write(self.work / "third", c="0.txt")},
+                               ["--resume", f"{self.stopped}@6"])
+        self.assertIn("c.txt is 0.txt now", err)
+        self.assertEqual(harness.checkpoint_id(run, 30), harness.checkpoint_id(self.whole, 30))
+
+    def refused(self, data, *texts):
+        run, err = self.go_on(data, nproc=2, expect=13)
+        self.assertEqual(err.count("error: "), 1, err)
+        for text in texts:
+            self.assertIn(text, err)
+        self.assertIn("--allow training.dataset", err)
+        self.assertEqual(harness.published_steps(run), [6])
+
+    def test_other_contents_of_the_same_size(self):
+        data = write(self.work / "other")
+        text = (data / "b.txt").read_text()
+        (data / "b.txt").write_text(text[:600] + ("X" if text[600] != "X" else "Y") + text[601:])
+        self.refused(data, "changed: b.txt (other contents of 1300 bytes)")
+
+    def test_a_file_that_grew(self):
+        data = write(self.work / "grown")
+        with open(data / "c.txt", "a") as file:
+            file.write("more")
+        self.refused(data, "changed: c.txt (700 bytes, 704 now)")
+
+    def test_a_file_more(self):
+        data = write(self.work / "more")
+        (data / "d.txt").write_text("one more")
+        self.refused(data, "added: d.txt")
+
+    def test_a_file_less(self):
+        data = write(self.work / "less")
+        (data / "a.txt").unlink()
+        self.refused(data, "removed: a.txt")
+
+    def test_renamed_and_a_file_more(self):
+        data = write(self.work / "both", b="n.txt")
+        (data / "d.txt").write_text("one more")
+        self.refused(data, "added: d.txt")
+
+    def test_other_data_begin_a_new_epoch_where_allowed(self):
+        data = write(self.work / "allowed")
+        (data / "d.txt").write_text("one more file of data, and a line of it\n")
+        run, _ = self.go_on(data, extra=["--allow", "training.dataset"])
+        position = harness.ckpt("inspect", f"{run}@30")["data"]
+        self.assertEqual([file["name"] for file in position["files"]], [*FILES, "d.txt"])
+        self.assertEqual(position["epoch_base"], 48)
+
+
+class OneFile(unittest.TestCase):
+    def setUp(self):
+        self.work = harness.scratch("one-file")
+        self.text = self.work / "py.txt"
+        harness.write_text(self.text, 3_000)
+
+    def tearDown(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def test_a_file_and_the_folder_that_it_is_moved_to(self):
+        settings = {"training.steps": 12, "training.dataset_path": self.text}
+        harness.train(CONFIG, 1, {**settings, "job.dump_folder": self.work / "whole"})
+        harness.train(CONFIG, 1, {**settings, "job.dump_folder": self.work / "run", "debug.stop_at_step": 5}, expect=75)
+        (self.work / "data").mkdir()
+        self.text.rename(self.work / "data" / "moved.txt")
+        _, err = harness.train(CONFIG, 2, {**settings, "job.dump_folder": self.work / "run", "training.dataset_path": self.work / "data"})
+        self.assertIn("same contents under another name: taken (py.txt is moved.txt now)", err)
+        self.assertEqual(harness.checkpoint_id(self.work / "run", 12), harness.checkpoint_id(self.work / "whole", 12))
+
+    def test_equal_files_swapped_are_no_difference(self):
+        data = self.work / "data"
+        data.mkdir()
+        for name in ("one.txt", "two.txt"):
+            shutil.copy(self.text, data / name)
+        settings = {"training.steps": 8, "training.dataset_path": data, "job.dump_folder": self.work / "run"}
+        harness.train(CONFIG, 1, {**settings, "debug.stop_at_step": 4}, expect=75)
+        for old, new in (("one.txt", "x"), ("two.txt", "one.txt"), ("x", "two.txt")):
+            (data / old).rename(data / new)
+        _, err = harness.train(CONFIG, 1, settings)
+        self.assertNotIn("same contents", err)
+        self.assertNotIn("not bitwise", err)
+
+    def test_three_lines_of_python_make_a_text_file(self):
+        import json
+        rows = ["first", "second é \"quoted\"", "third\nwith two lines"]
+        lines = self.work / "rows.jsonl"
+        lines.write_text("".join(json.dumps({"id": i, "text": row}) + "\n" for i, row in enumerate(rows)))
+        _, err = harness.train(CONFIG, 1, {"training.dataset_path": lines, "job.dump_folder": self.work / "new"}, expect=2)
+        program = [line[4:] for line in err.splitlines() if line.startswith("    ")]
+        self.assertEqual(len(program), 3, err)
+        exec("\n".join(program), {})  # noqa: S102: the lines that a person would paste
+        self.assertEqual((self.work / "rows.txt").read_text(), "\n".join(rows) + "\n")
+        self.assertFalse((self.work / "new").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Numbered cases of the first hour: stops, ends and starts say what they do, what is lost, and the command that goes on."""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+ENDLESS = {"training.steps": 1_000_000}
+INTERRUPT, TERMINATE = signal.SIGINT, signal.SIGTERM
+
+
+class Stopping(unittest.TestCase):
+    def setUp(self):
+        self.work = harness.scratch("stopping")
+        self.data = self.work / "text.txt"
+        harness.write_text(self.data, 4_000)
+        self.run = self.work / "run"
+
+    def tearDown(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def keys(self, overrides):
+        return {"training.dataset_path": self.data, "job.dump_folder": self.run, **overrides}
+
+    def train(self, expect=0, nproc=1, extra=(), config=CONFIG, **overrides):
+        overrides = {key.replace("__", "."): value for key, value in overrides.items()}
+        return harness.train(config, nproc, self.keys(overrides), extra, expect)[1]
+
+    def wait_for_step(self, step, process):
+        deadline = time.time() + 120
+        path = self.run / "metrics.jsonl"
+        while not path.exists() or f'"step":{step},' not in path.read_text():
+            self.assertIsNone(process.poll(), "the run ended early")
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.02)
+
+    def stop(self, signals, nproc=1, step=7, **overrides):
+        """Sends `signals` behind each other once `step` is done; returns exit code and stderr."""
+        overrides = {key.replace("__", "."): value for key, value in overrides.items()}
+        process = harness.start(CONFIG, nproc, self.keys({**ENDLESS, **overrides}))
+        self.wait_for_step(step, process)
+        for number in signals:
+            process.send_signal(number)
+            if len(signals) > 1:
+                log = self.run / "logs" / "rank-0.log"
+                while ": stopping " not in log.read_text() and process.poll() is None:
+                    time.sleep(0.002)
+        _, log = process.communicate(timeout=120)
+        return process.returncode, log
+
+    def go_on_words(self, log):
+        """The command of the last line, as a shell would take it apart."""
+        last = log.strip().splitlines()[-1]
+        self.assertRegex(last, r"^note: .*: \S*titan-train run ")
+        return shlex.split(last[last.index(": ", last.index("step")) + 2:])
+
+    def errors(self, log):
+        return re.findall(r"^error: .*", log, re.M)
+
+    def test_01_the_first_ctrl_c_says_what_it_does_and_what_a_second_one_would_lose(self):
+        for nproc in (1, 2):
+            with self.subTest(nproc=nproc):
+                shutil.rmtree(self.run, ignore_errors=True)
+                code, log = self.stop([INTERRUPT], nproc)
+                self.assertEqual(code, 75, log)
+                said = re.findall(r"W r0 Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses all \d+ steps so far", log)
+                self.assertEqual(len(said), 1, log)
+                self.assertRegex(log, r"saving step \d+, then stopping \(Ctrl-C\)")
+                step = harness.published_steps(self.run)[-1]
+                self.assertIn(f"note: exit 75: saved; the same command goes on from step {step}: ", log)
+                self.assertEqual(self.go_on_words(log), harness.command(CONFIG, nproc, self.keys(ENDLESS)))
+                self.assertEqual(self.errors(log), [])
+
+    def test_02_what_is_lost_is_counted_from_the_newest_save(self):
+        self.train(75, debug__stop_at_step=5)
+        code, log = self.stop([INTERRUPT], training__steps=100_000, lr_scheduler__total_steps=10)
+        self.assertEqual(code, 75, log)
+        self.assertRegex(log, r"Ctrl-C again stops at once and loses (the \d+ steps? since step 5|this step)")
+
+    def test_03_the_second_ctrl_c_says_what_was_lost_also_in_the_log(self):
+        # Steps of seconds: both signals come within one.
+        code, log = self.stop([INTERRUPT, INTERRUPT], 2, 3, training__global_batch_size=1536, checkpoint__interval=2)
+        self.assertEqual(code, 130, log)
+        lost = "W r0 Ctrl-C: stopped without a save; the 1 step since step 2 is lost\n"
+        self.assertIn(lost, log)
+        self.assertIn(lost, (self.run / "logs" / "rank-0.log").read_text())
+        self.assertIn("note: exit 130: the same command goes on from step 2: ", log)
+        self.assertEqual(self.errors(log), [])
+
+    def test_04_sigterm_and_sigusr1_say_it_too_and_promise_nothing_of_a_second_one(self):
+        for number, name in ((TERMINATE, "SIGTERM"), (signal.SIGUSR1, "SIGUSR1")):
+            with self.subTest(signal=name):
+                shutil.rmtree(self.run, ignore_errors=True)
+                code, log = self.stop([number], 2)
+                self.assertEqual(code, 75, log)
+                self.assertIn(f"{name}: stopping after this step, then saving it\n", log)
+                self.assertRegex(log, rf"saving step \d+, then stopping \({name}\)")
+
+    def test_05_a_stop_without_checkpoints_says_that_nothing_is_saved(self):
+        for number, code in ((INTERRUPT, 130), (TERMINATE, 143)):
+            with self.subTest(signal=number):
+                shutil.rmtree(self.run, ignore_errors=True)
+                ended, log = self.stop([number], checkpoint__enable=False)
+                self.assertEqual(ended, code, log)
+                self.assertIn("nothing is saved (checkpoint.enable = false)", log)
+                self.assertIn(f"note: exit {code}: no step is saved; the same command starts anew: ", log)
+
+    def test_06_exit_75_means_progress(self):
+        log = self.train(75, debug__stop_at_step=3)
+        self.assertIn("saving step 3, then stopping (debug.stop_at_step)", log)
+        again = self.train(0, debug__stop_at_step=3)
+        self.assertIn(f"nothing to do, complete: {self.run}/checkpoint/step-00000003 is at debug.stop_at_step = 3\n", again)
+        self.assertTrue(again.splitlines()[-1].startswith("note: go on from step 3: "), again)
+        past = self.train(0, debug__stop_at_step=2)
+        self.assertIn("is past debug.stop_at_step = 2", past)
+        self.assertEqual(harness.published_steps(self.run), [3])
+
+    def test_07_the_command_that_goes_on_leaves_out_what_would_be_wrong(self):
+        log = self.train(75, extra=["--resume", "never", "--set", "debug.stop_at_step=3"])
+        words = self.go_on_words(log)
+        self.assertNotIn("--resume", words)
+        self.assertFalse([word for word in words if "stop_at_step" in word], words)
+        self.assertIn("note: exit 75: saved; go on from step 3: ", log)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(harness.published_steps(self.run), [3, 10])
+
+    def test_08_a_stop_in_the_file_is_undone_by_a_flag(self):
+        config = self.work / "stops.toml"
+        config.write_text(CONFIG.read_text() + "stop_at_step = 3\n")
+        self.assertIn("[debug]", config.read_text().split("stop_at_step")[0].split("[job]")[1])
+        words = self.go_on_words(self.train(75, config=config))
+        self.assertEqual(words[-1], "--debug.stop_at_step=none")
+        self.assertEqual(subprocess.run(words, capture_output=True, timeout=300).returncode, 0)
+
+    def test_09_the_run_folders_config_goes_on_beyond_the_stop(self):
+        self.train(75, debug__stop_at_step=3)
+        self.assertNotIn("stop_at_step", (self.run / "config.toml").read_text())
+        done = subprocess.run([harness.TRAIN, "run", str(self.run / "config.toml")], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(harness.published_steps(self.run), [3, 10])
+
+    def test_10_a_dead_rank_is_one_error_with_its_likely_cause_and_the_way_on(self):
+        self.train(75, nproc=2, debug__stop_at_step=5)
+        process = harness.start(CONFIG, 2, self.keys({"training.steps": 100_000, "lr_scheduler.total_steps": 10}))
+        self.wait_for_step(7, process)
+        victim = harness.children(process.pid)[1]
+        os.kill(victim, signal.SIGKILL)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, log)
+        self.assertEqual(self.errors(log), [f"error: rank 1 (pid {victim}) was killed by signal 9 (SIGKILL)"])
+        self.assertRegex(log, r"  hint: .*out-of-memory killer")
+        self.assertNotIn("its log is", log)
+        self.assertIn("note: exit 3: the same command goes on from step 5: ", log)
+
+    def test_11_a_complete_run_says_so_first_and_asks_where_another_model_was_meant(self):
+        self.train()
+        log = self.train(0, model__dim=32)
+        self.assertTrue(log.startswith("note: nothing to do, complete: "), log)
+        self.assertIn("note: this command asks for another model than that run: did you mean another --job.dump_folder?", log)
+        self.assertNotIn("did you mean", self.train(0))
+
+    def test_12_the_banner_counts_one_rank_and_names_the_new_run(self):
+        log = self.train(75, debug__stop_at_step=2)
+        self.assertIn("1 x 1 (DP x PP), 1 rank, schedule", log)
+        self.assertIn(f"start: new run in {self.run}: steps 1 to 10\n", log)
+        self.assertRegex(log, r"bit-for-bit with: micro-batch 2 x 16 tokens, 4 micro-batches, ")
+        self.assertIn("same machine class and settings: continues bit for bit", self.train())
+
+    def test_13_more_threads_than_cores_are_a_warning(self):
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        allowed = lambda: os.sched_setaffinity(0, cores)  # noqa: E731
+        for verb, more in (("plan", ["--nproc", "500", "--training.global_batch_size=2000"]), ("run", ["--nproc", "2", "--job.threads_per_rank=2", "--training.steps=1"])):
+            with self.subTest(verb=verb):
+                words = [harness.TRAIN, verb, str(CONFIG), *harness.flags(self.keys({})), *more]
+                done = subprocess.run(words, capture_output=True, text=True, timeout=120, preexec_fn=allowed)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                ranks = "500 ranks x 1 thread" if verb == "plan" else "2 ranks x 2 threads"
+                better = "fewer ranks" if verb == "plan" else r"job\.threads_per_rank = 1"
+                self.assertRegex(done.stdout + done.stderr, rf"{ranks} on the {len(cores)} cores? allowed here: they take turns; better {better}")
+
+    def launched(self, world, overrides, per_rank=lambda rank: []):
+        """Ranks as another launcher starts them."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        ranks = []
+        for rank in range(world):
+            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            words = [harness.TRAIN, "run", str(CONFIG), *harness.flags(self.keys(overrides)), *per_rank(rank)]
+            ranks.append(subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        return ranks
+
+    def test_14_under_another_launcher_one_rank_speaks_of_a_stop(self):
+        ranks = self.launched(2, ENDLESS)
+        self.wait_for_step(7, ranks[0])
+        for rank in ranks:
+            rank.send_signal(INTERRUPT)
+        logs = [rank.communicate(timeout=60)[1] for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [75, 75], logs)
+        self.assertIn("Ctrl-C: stopping after this step, then saving it", logs[0])
+        step = harness.published_steps(self.run)[-1]
+        self.assertTrue(logs[0].endswith(f"note: exit 75: saved; the same job goes on from step {step}\n"), logs[0])
+        self.assertEqual(logs[1], "")
+
+    def test_15_a_rank_that_ends_before_it_meets_the_others_is_not_silent(self):
+        ranks = self.launched(2, {}, lambda rank: ["--training.stepps=3"])
+        logs = [rank.communicate(timeout=60)[1] for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [2, 2], logs)
+        self.assertEqual(len(self.errors(logs[0])), 1, logs)
+        self.assertRegex(logs[1], r"^note: rank 1 ends with exit code 2: .*training\.stepps")
+
+    def test_16_a_start_at_its_stop_is_complete_under_another_launcher_too(self):
+        self.train(75, debug__stop_at_step=3)
+        before = (self.run / "metrics.jsonl").read_text()
+        ranks = self.launched(2, {"debug.stop_at_step": 3})
+        logs = [rank.communicate(timeout=60)[1] for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [0, 0], logs)
+        self.assertIn("nothing to do, complete: ", logs[0])
+        self.assertIn("note: go on from step 3: the same job with ", logs[0])
+        self.assertEqual((self.run / "metrics.jsonl").read_text(), before)
+
+    def test_17_a_lost_rank_is_one_error_under_another_launcher(self):
+        ranks = self.launched(2, {**ENDLESS, "comm.train_timeout_seconds": 6})
+        self.wait_for_step(7, ranks[0])
+        ranks[1].kill()
+        _, log = ranks[0].communicate(timeout=60)
+        ranks[1].communicate()
+        self.assertEqual(ranks[0].returncode, 3, log)
+        self.assertEqual(len(self.errors(log)), 1, log)
+        self.assertIn("note: exit 3: no step is saved; the same job starts anew\n", log)
+
+    def test_18_a_refused_plan_points_to_its_error(self):
+        self.train()
+        words = [harness.TRAIN, "plan", str(CONFIG), *harness.flags(self.keys({"training.steps": 5}))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 13, done.stderr)
+        self.assertRegex(done.stdout, r"start +refused \(see the error below\); the rest shows a fresh start")
+        self.assertEqual(len(self.errors(done.stderr)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
