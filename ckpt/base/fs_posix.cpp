@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "ckpt/base/denied.h"
 #include "ckpt/base/member_file.h"
 #include "ckpt/base/posix_lock.h"
 #include "ckpt/base/scan_file.h"
@@ -41,6 +42,7 @@ enum class OnMissing { kNotFound, kFailed };
 Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed) {
   Status status = errno_status(error, path, call);
   if (missing == OnMissing::kNotFound && (error == ENOENT || error == ENOTDIR)) status.code = Code::kNotFound;
+  if (status.code == Code::kFailed && status.hint.empty()) status.hint = denied_hint(error, path, call);
   return status;
 }
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "ckpt/base/denied.h"
 #include "ckpt/base/fs_posix.h"
 
 namespace titan::ckpt {
@@ -35,6 +36,7 @@ class Descriptor {
 Status open_error(int error, const std::string& path) {
   Status status = read_errno_status(error, path, "open");
   if (error == ENOENT || error == ENOTDIR) status.code = Code::kNotFound;
+  if (status.code == Code::kFailed && status.hint.empty()) status.hint = denied_hint(error, path, "open");
   return status;
 }
 

@@ -53,6 +53,8 @@ class NoteLock {
   Status lost() const;
   /// Ends the heartbeat: the lock is about to be given up.
   void stop_beating();
+  /// What the note of this claim has and no other: who reads it sees this lock.
+  const std::string& mark() const { return self_.mark; }
   /// Whether a thread writes the heartbeat.
   bool beating() const { return thread_.joinable(); }
 

@@ -93,8 +93,11 @@ Status RunGuard::look_at_run(Fs& fs, const std::string& run_dir, const std::stri
 Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& folders) {
   RunGuard guard;
   for (const std::string& folder : folders) {
-    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, RunLock::claim(fs, folder, this_process()));
-    guard.locks_.push_back(std::move(lock));
+    Result<std::unique_ptr<NoteLock>> lock = RunLock::claim(fs, folder, this_process());
+    // Under the folder's name: nobody typed the lock's.
+    if (lock.status().code == Code::kFailed) return lock.status().wrapped("the folder " + folder + " cannot be locked");
+    if (!lock.ok()) return lock.status();
+    guard.locks_.push_back(std::move(*lock));
   }
   TITAN_RETURN_IF_ERROR(NoteLock::settle(guard.locks_));
   return guard;

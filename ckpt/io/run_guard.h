@@ -30,6 +30,8 @@ class RunGuard {
   Status still_ours() const;
   /// kLocked once a heartbeat has found that another process holds one. Reads nothing; from any thread.
   Status lost() const;
+  /// NoteLock::mark() of the lock on the folder of steps.
+  std::string mark() const { return locks_.back()->mark(); }
   /// Whether each lock has a thread that writes its heartbeat.
   bool beating() const;
 

@@ -51,7 +51,11 @@ Temporary::~Temporary() {
 Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& dst) {
   std::unique_ptr<Temporary> temporary(new Temporary(fs, dst));
   temporary->keep();  // nothing of ours is there yet
-  TITAN_ASSIGN_OR_RETURN(temporary->lock_, lock_folder(fs, temporary->folder_, dst));
+  Result<std::unique_ptr<NoteLock>> lock = lock_folder(fs, temporary->folder_, dst);
+  // Nobody typed the name of the temporary.
+  if (lock.status().code == Code::kFailed) return lock.status().wrapped(dst + " cannot be made");
+  if (!lock.ok()) return lock.status();
+  temporary->lock_ = std::move(*lock);
   const Status cleared = temporary->clear();
   // A checkpoint that could not go back stays where it is for the next tool.
   temporary->kept_ = !cleared.ok() && fs.stat(temporary->aside_).status().code != Code::kNotFound;

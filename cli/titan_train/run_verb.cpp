@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 
@@ -49,6 +50,7 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
 [[noreturn]] void be_rank(const Arguments& arguments, const std::vector<std::string>& words, const train::LaunchEnv& env, ui::ColorChoice color) {
+  train::install_stop_handlers();
   // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
   const auto leave = [&](const Status& status) {
     if (env.local_rank == 0) ui::report_error(status, false, color);
@@ -56,7 +58,7 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
     train::note_said_why();
     std::_Exit(ckpt::exit_code(status.code));
   };
-  if (!train::bind_to_launcher()) leave(ckpt::failed("rank " + std::to_string(env.rank) + " has lost the launcher that started it"));
+  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = train::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
@@ -67,8 +69,12 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
   options.allow = allow_words(arguments.command);
   options.open_weights = weight_opener();
   options.threads = threads_of_rank(loaded->config, env, options.resume);
+  // The program that takes this one's place knows nothing of a signal that came before.
+  if (train::stop_requested()) {
+    const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
+    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
+  }
   train::ensure_thread_env(options.threads);
-  train::install_stop_handlers();
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = ui::version_line("titan-train");

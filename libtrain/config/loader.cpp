@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ckpt/base/denied.h"
 #include "libtrain/config/overrides.h"
 #include "libtrain/config/run_plan.h"
 #include "libtrain/config/toml_reader.h"
@@ -19,7 +20,7 @@ constexpr std::size_t kMostProblems = 20;  // shown of one configuration
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   const auto unreadable = [&] {
-    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno));
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno)).with_hint(ckpt::denied_hint(errno, path, "open"));
   };
   if (!file) return unreadable();
   std::string text;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ckpt/base/denied.h"
 #include "libtrain/data/mapping_guard.h"
 
 namespace titan::train {
@@ -16,7 +17,7 @@ namespace {
 
 ckpt::Status open_error(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return ckpt::invalid("data file '" + path + "' does not exist");
-  return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error));
+  return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error)).with_hint(ckpt::denied_hint(error, path, "open"));
 }
 
 }  // namespace

@@ -11,7 +11,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "ckpt/base/status.h"
 
 namespace at { class Tensor; }
 
@@ -19,7 +22,9 @@ namespace titan::train {
 
 /// A peer died or stayed silent past the deadline; the message names it where that is known.
 struct CommError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit CommError(const std::string& message) : CommError(ckpt::failed(message)) {}
+  explicit CommError(ckpt::Status s) : std::runtime_error(s.message), status(std::move(s)) {}
+  ckpt::Status status;
 };
 
 /// A transfer under way; wait() blocks until it is done. Keep it (and the tensor) alive until then.

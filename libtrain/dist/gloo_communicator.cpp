@@ -14,14 +14,28 @@ namespace titan::train {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
 // Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers on.
 struct GlooDevice::Impl {
-  std::shared_ptr<::gloo::transport::Device> device;
+  std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
+  std::string addresses;
 };
 
-std::shared_ptr<GlooDevice> GlooDevice::create(bool loopback) {
+std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& addresses) {
   auto impl = std::make_shared<Impl>();
-  impl->device = loopback ? c10d::ProcessGroupGloo::createDeviceForInterface("lo") : c10d::ProcessGroupGloo::createDefaultDevice();
+  for (const std::string& address : addresses) {
+    impl->addresses += (impl->addresses.empty() ? "" : ", ") + address;
+    try {
+      impl->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
+    } catch (const std::exception& error) {
+      throw CommError("Gloo cannot use the address " + address + " of this host: " + first_line(error.what()));
+    }
+  }
   return std::make_shared<GlooDevice>(std::move(impl));
 }
 
@@ -70,6 +84,18 @@ struct GlooCommunicator::Group {
     failed = true;
     if (!options.heartbeat) throw CommError(where(operation) + ": " + reason);
     throw CommError(options.heartbeat->diagnose(where(operation), is_timeout(reason), deadline));
+  }
+
+  [[noreturn]] void fail_to_start(const std::string& reason, const std::string& addresses) {
+    failed = true;
+    std::string text = where("start") + ": " + first_line(reason);
+    if (options.heartbeat) {
+      // Where no rank is known to be lost, what Gloo met is all that is known.
+      const std::string verdict = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
+      text = verdict.starts_with("rank") ? verdict : verdict + ": " + first_line(reason);
+    }
+    throw CommError(ckpt::failed(text).with_hint("this rank told its peers to connect to " + addresses +
+                                                 ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"));
   }
 
   /// Runs a collective to its end, watching the heartbeats meanwhile.
@@ -189,12 +215,12 @@ std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_
   group->options = std::move(options);
   try {
     auto gloo = c10d::ProcessGroupGloo::Options::create(group->options.init_timeout);
-    gloo->devices.push_back(device->impl().device);
+    gloo->devices = device->impl().devices;
     gloo->threads = 1;  // one operation at a time is all that a group does
     group->backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
     group->backend->setTimeout(group->options.timeout);
   } catch (const std::exception& error) {
-    group->fail("start", error.what(), group->options.init_timeout);
+    group->fail_to_start(error.what(), device->impl().addresses);
   }
   return std::unique_ptr<GlooCommunicator>(new GlooCommunicator(std::move(group)));
 }

@@ -16,8 +16,8 @@ namespace titan::train {
 /// The network device that the groups of a process share.
 class GlooDevice {
  public:
-  /// On the loopback interface, or on the one that the host's name resolves to.
-  static std::shared_ptr<GlooDevice> create(bool loopback);
+  /// Listens on these addresses of this host (choose_addresses): peers are told them.
+  static std::shared_ptr<GlooDevice> create(const std::vector<std::string>& addresses);
   struct Impl;
   explicit GlooDevice(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   Impl& impl() { return *impl_; }

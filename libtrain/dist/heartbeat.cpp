@@ -81,6 +81,14 @@ struct Heartbeat::State {
     }
   }
 
+  /// The mutex is held.
+  std::vector<int> leaving_ranks() const {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      if (static_cast<int>(i) != options.rank && peers[i].leaving) ranks.push_back(static_cast<int>(i));
+    return ranks;
+  }
+
   /// Ranks quiet for `limit`; the mutex is held.
   std::vector<SilentRank> silent(milliseconds limit) const {
     const milliseconds unanswered = between(refreshed, Clock::now());
@@ -115,9 +123,16 @@ Heartbeat::~Heartbeat() {
   state_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return state_->ended; });
 }
 
-std::vector<SilentRank> Heartbeat::overdue() const {
+std::vector<SilentRank> Heartbeat::overdue() const { return silent_for(state_->options.train_timeout); }
+
+std::vector<SilentRank> Heartbeat::silent_for(milliseconds limit) const {
   std::lock_guard lock(state_->mutex);
-  return state_->silent(std::max(state_->options.train_timeout, state_->options.quiet));
+  return state_->silent(std::max(limit, state_->options.quiet));
+}
+
+std::vector<int> Heartbeat::leaving() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->leaving_ranks();
 }
 
 std::string Heartbeat::explain(const std::string& operation, const std::vector<SilentRank>& ranks) {
@@ -146,10 +161,7 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
     silent = state_->silent(options.quiet);
     return !silent.empty();
   });
-  std::vector<int> leaving;
-  for (std::size_t i = 0; i < state_->peers.size(); ++i) {
-    if (static_cast<int>(i) != options.rank && state_->peers[i].leaving) leaving.push_back(static_cast<int>(i));
-  }
+  const std::vector<int> leaving = state_->leaving_ranks();
   // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
   if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)
     state_->changed.wait_for(lock, options.linger, [] { return false; });

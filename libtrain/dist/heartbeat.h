@@ -38,6 +38,10 @@ class Heartbeat {
 
   /// Ranks that have been silent for train_timeout or more, or are known to be dead.
   std::vector<SilentRank> overdue() const;
+  /// Ranks that have been silent for `limit` or more, or are known to be dead.
+  std::vector<SilentRank> silent_for(std::chrono::milliseconds limit) const;
+  /// Ranks that met an error and are about to exit.
+  std::vector<int> leaving() const;
   /// Explains why an operation failed, in one line that names the silent or dead ranks where there are any; takes up to
   /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not blame it.
   /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.

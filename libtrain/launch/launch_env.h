@@ -19,6 +19,9 @@ struct LaunchEnv {
   int threads = 0;                     ///< per rank, decided by our launcher for all of its ranks; 0: each rank asks for itself
   int master_fd = -1;                  ///< rank 0 of our launcher: the listening socket behind master_port, inherited
   bool agent_store = false;            ///< torchrun's agent already serves a store on master_port: every rank is a client
+
+  /// Whether this rank's stderr may be all that anybody sees of it. Ranks of our launcher share one, and one of them speaks for all.
+  bool own_terminal() const { return source != "titan"; }
 };
 
 using GetEnv = std::function<std::optional<std::string>(const char*)>;

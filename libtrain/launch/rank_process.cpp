@@ -65,12 +65,17 @@ RankReports decode_reports(const std::string& bytes) {
   return reports;
 }
 
-bool bind_to_launcher() {
+ckpt::Status bind_to_launcher() {
   const char* launcher = std::getenv("TITAN_LAUNCHER_PID");
-  if (!launcher) return true;
+  if (!launcher) {
+    // Not in general: a rank that a shell started in the background shall outlive the shell.
+    if (std::getenv("TORCHELASTIC_RUN_ID")) prctl(PR_SET_PDEATHSIG, SIGTERM);
+    return ckpt::ok_status();
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The launcher may have died before the line above took effect; the rank then has another parent.
-  return std::to_string(getppid()) == launcher;
+  if (std::to_string(getppid()) == launcher) return ckpt::ok_status();
+  return ckpt::failed("the launcher of this rank, process " + std::string(launcher) + ", is gone").with_hint("start the run again");
 }
 
 std::map<std::string, std::string> thread_variables(int threads, const GetEnv& get) {

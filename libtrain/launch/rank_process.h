@@ -3,12 +3,14 @@
 #include <map>
 #include <string>
 
+#include "ckpt/base/status.h"
 #include "libtrain/launch/launch_env.h"
 
 namespace titan::train {
 
-/// Call first in a rank's main: ties its life to the launcher's, if it has one. False when that is already gone: then leave with 3.
-[[nodiscard]] bool bind_to_launcher();
+/// Call first in a rank's main, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank of ours dies with it;
+/// one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our launcher is already gone
+ckpt::Status bind_to_launcher();
 
 /// Tells the launcher, if there is one, that this rank has printed why it ends.
 void note_said_why();

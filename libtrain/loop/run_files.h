@@ -22,6 +22,8 @@ class RunFiles {
   ckpt::Status still_ours() const { return locks_.still_ours(); }
   /// kLocked once a heartbeat has found that; reads nothing.
   ckpt::Status lost() const { return locks_.lost(); }
+  /// By which others see that they have the same folder of steps before them.
+  std::string mark() const { return locks_.mark(); }
   ckpt::Status close();
 
   std::unique_ptr<MetricsFile> metrics;

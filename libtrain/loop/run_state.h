@@ -37,6 +37,7 @@ struct RunState {
   ckpt::Fs& fs;
   ckpt::MediaWatch watch{fs};                      ///< reads what is resumed
   std::string checkpoint_dir;
+  std::string no_log_file;                         ///< why this rank has none, where it has none
   RunPlan plan;
   std::shared_ptr<const ckpt::Ownership> owners;   ///< of the parameters in `plan`, worked out once
   Config resolved;                                 ///< the configuration with everything filled in, for people and checkpoints

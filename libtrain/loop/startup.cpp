@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "ckpt/io/lock_wait.h"
 #include "ckpt/io/second_look.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/same_files.h"
@@ -13,6 +14,7 @@
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/launch/cores.h"
 #include "libtrain/start/read_errors.h"
+#include "libtrain/start/shared_folder.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/state/transfer.h"
@@ -40,6 +42,7 @@ void connect_ranks(RunState& run) {
   connect_options.init_timeout = ms(run.config.comm.init_timeout_seconds);
   connect_options.train_timeout = ms(run.config.comm.train_timeout_seconds);
   connect_options.io_timeout = ms(run.config.checkpoint.io_timeout_seconds);
+  connect_options.say = log_warn;
   run.world = connect(connect_options);
 }
 
@@ -50,6 +53,9 @@ void open_run_folder(RunState& run) {
     run.files = std::move(*files);
     return ckpt::ok_status();
   });
+  // Without checkpoints nothing but rank 0's own files is written.
+  if (!run.config.checkpoint.enable) return;
+  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "", ckpt::lock_wait()));
 }
 
 // Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
@@ -391,6 +397,7 @@ StartOutcome start_run(RunState& run) {
   begin_attempt(run);
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
   run.on_root([&] { return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""); });
+  if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.
   run.source.reset();

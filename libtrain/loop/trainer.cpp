@@ -30,9 +30,11 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Trainer {
  public:
-  explicit Trainer(const TrainOptions& options) : run_(options) {}
+  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) { run_.no_log_file = no_log_file; }
 
   int run();
+  /// Whether this rank had found its peers.
+  bool met() const { return run_.world.all != nullptr; }
   bool at_stop() const { return is_at_stop(run_.config, run_.start); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
@@ -266,11 +268,11 @@ void tell_of_locks() {
 
 TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
-  init_log(options.env.rank, options.loaded.config.job.dump_folder);
+  const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
   if (options.env.rank == 0)
     speak_of_stops({rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
-  Trainer trainer(options);
+  Trainer trainer(options, no_log_file);
   TrainOutcome outcome;
   try {
     outcome.exit_code = trainer.run();
@@ -279,15 +281,15 @@ TrainOutcome train(const TrainOptions& options) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
-    outcome.report = error.met == Met::kHere || options.env.rank == 0;
+    outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
   } catch (const CommError& error) {
-    outcome.status = ckpt::failed(error.what());
-    outcome.exit_code = 3;
-    outcome.lost_rank = true;
-    // Every survivor notices; one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    outcome.lost_rank = trainer.met();
+    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
     // Rank 0 that begins with itself met nobody.
     const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
-    outcome.report = options.env.rank == (lost_root ? 1 : 0);
+    outcome.report = options.env.rank == (lost_root ? 1 : 0) || options.env.own_terminal();
   } catch (const std::exception& error) {
     outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
     outcome.exit_code = 3;

@@ -18,11 +18,10 @@ using Logger = std::shared_ptr<spdlog::logger>;
 std::mutex g_mutex;
 Logger g_logger;
 
-Logger make_logger(int rank, const std::string& run_dir) {
+Logger make_logger(int rank, const std::string& run_dir, std::string* file_error) {
   auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   console->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
   auto logger = std::make_shared<spdlog::logger>("titan", console);
-  std::string file_error;
   if (!run_dir.empty()) {
     const std::string path = rank_log(rank, run_dir);
     try {
@@ -30,21 +29,21 @@ Logger make_logger(int rank, const std::string& run_dir) {
       file->set_level(spdlog::level::debug);
       logger->sinks().push_back(file);
     } catch (const spdlog::spdlog_ex& error) {
-      file_error = "no log file: " + std::string(error.what());  // training goes on without
+      *file_error = "no log file: " + std::string(error.what());  // training goes on without
     }
   }
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::debug);  // lines are few, and a rank may be killed at any time
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %L r" + std::to_string(rank) + " %v",
                                                                     spdlog::pattern_time_type::utc));
-  if (!file_error.empty()) logger->warn(spdlog::string_view_t(file_error));
   return logger;
 }
 
 /// The present logger; before init_log() that of rank 0 without a file.
 Logger logger() {
   const std::lock_guard<std::mutex> lock(g_mutex);
-  if (!g_logger) g_logger = make_logger(0, "");
+  std::string ignored;
+  if (!g_logger) g_logger = make_logger(0, "", &ignored);
   return g_logger;
 }
 
@@ -56,11 +55,13 @@ void log(spdlog::level::level_enum level, const std::string& message) {
 
 }  // namespace
 
-void init_log(int rank, const std::string& run_dir) {
-  Logger fresh = make_logger(rank, run_dir);
+std::string init_log(int rank, const std::string& run_dir) {
+  std::string file_error;
+  Logger fresh = make_logger(rank, run_dir, &file_error);
   const std::lock_guard<std::mutex> lock(g_mutex);
   if (g_logger) g_logger->flush();
   g_logger = std::move(fresh);
+  return file_error;
 }
 
 std::string rank_log(int rank, const std::string& run_dir) {

@@ -349,8 +349,11 @@ bool SavePlan::publishes(std::uint64_t step) const {
 
 Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, const std::set<std::uint64_t>& damaged) {
   auto listed = ckpt::list_steps(fs, request.checkpoint_dir);
-  if (listed.status().error == ENOTDIR)
-    return listed.status().wrapped("there can be no steps in " + request.checkpoint_dir + ": a file is in the way").with_hint("choose another job.dump_folder");
+  if (listed.status().error == ENOTDIR) {
+    const Status in_the_way = listed.status().wrapped("there can be no steps in " + request.checkpoint_dir + ": a file is in the way");
+    return in_the_way.hint.empty() ? in_the_way.with_hint("choose another job.dump_folder") : in_the_way;
+  }
+  if (listed.status().code == ckpt::Code::kFailed) return listed.status().wrapped("the run's checkpoints in " + request.checkpoint_dir + " cannot be listed");
   TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, std::move(listed));
   OwnSteps own(fs, std::move(names), request, damaged);
 

@@ -22,6 +22,13 @@ def run(command, expect=0):
     return done.stdout
 
 
+def refused(command, *texts):
+    """Expects exit code 3 and one error that says all of `texts`."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd="/")
+    if done.returncode != 3 or done.stderr.count("error: ") != 1 or not all(text in done.stderr for text in texts):
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}, expected 3 and {texts}\n{done.stdout}{done.stderr}")
+
+
 def modes(checkpoint):
     return {str(p.relative_to(checkpoint)): stat.S_IMODE(p.lstat().st_mode) for p in checkpoint.rglob("*") if p.is_file()}
 
@@ -95,8 +102,19 @@ def main():
 
         # A checkpoint that he may not read is a failure (3), and no damage.
         (source / "model").chmod(0o700)
-        run([*AS_NOBODY, titan, "verify", source], expect=3)
+        refused([*AS_NOBODY, titan, "verify", source], f"hint: the folder {source}/model belongs to root (uid 0), mode rwx------: user nobody (uid 65534) may not pass through it")
         (source / "model").chmod(0o755)
+
+        # Where he may not write, the error is about what he typed, and says whose the folder is.
+        theirs = work / "theirs"
+        theirs.mkdir()
+        may_not = f"hint: the folder {theirs} belongs to root (uid 0), mode rwxr-xr-x: user nobody (uid 65534) may not make or remove anything in it"
+        refused([*AS_NOBODY, titan, "reshard", source, theirs / "z", "--dp", "1", "--pp", "1"], f"error: {theirs}/z cannot be made\n", may_not)
+        refused([*AS_NOBODY, titan, "cat", source, "tok_embeddings.weight", "-o", theirs / "x.npy"], f"error: {theirs}/x.npy cannot be made\n", may_not)
+        check(not list(theirs.iterdir()), "nothing is left there")
+        refused([*AS_NOBODY, titan, "prune", mine, "--keep-last", "1"], f"error: the folder {mine} cannot be locked\n", f"hint: the folder {mine} belongs to root (uid 0)")
+        (mine / "run.lock").write_text("")
+        refused([*AS_NOBODY, titan, "prune", mine, "--keep-last", "1"], f"hint: the file {mine}/run.lock belongs to root (uid 0), mode rw-r--r--: user nobody (uid 65534) may not write it")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

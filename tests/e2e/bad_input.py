@@ -180,6 +180,14 @@ class BadInput(unittest.TestCase):
         self.assertEqual(log.count("error: "), 1, log)
         self.assertFalse((self.work / "few-files").exists())
 
+    def test_a_run_folder_that_is_a_file(self):
+        path = self.work / "afile"
+        path.write_text("x")
+        _, log = harness.train(CONFIG, 2, {"training.dataset_path": self.data, "job.dump_folder": path}, expect=3)
+        self.assertIn(f"hint: {path} is a file, expected a folder: choose another name, or move that file away", log)
+        self.assertEqual(log.count("error: "), 1, log)
+        self.assertEqual(path.read_text(), "x")
+
     def test_a_run_folder_with_an_escape_in_its_name_forges_no_line(self):
         run = self.work / "a\x1b]0;title\nb"
         _, log = harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": run, "training.steps": 1})

@@ -20,7 +20,7 @@ REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "traini
 
 
 class RanksApart(Runs):
-    def start(self, config, ranks, overrides=None, port=None, **variables):
+    def start(self, config, ranks, overrides=None, port=None, before=None, **variables):
         """Starts one process for each (folder to run in, further words); returns [(exit code, output)]."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -30,7 +30,7 @@ class RanksApart(Runs):
         for rank, (folder, words) in enumerate(ranks):
             environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ranks)), "LOCAL_WORLD_SIZE": str(len(ranks)),
                            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **variables}
-            processes.append(subprocess.Popen([harness.TRAIN, "run", str(config), *flags, *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
+            processes.append(subprocess.Popen([*(before or {}).get(rank, []), harness.TRAIN, "run", str(config), *flags, *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
                                               stderr=subprocess.STDOUT, text=True))
         return [(process.returncode, out) for process in processes for out in [process.communicate(timeout=300)[0]]]
 
@@ -70,6 +70,32 @@ class RanksApart(Runs):
             self.assertEqual([code for code, _ in ended], [13, 13], ended)
             self.assertIn("rank 1", ended[0][1])
         self.assertEqual(harness.published_steps(self.run_dir), [2])
+
+    def test_ranks_with_different_run_folders(self):
+        other = self.work / "elsewhere"
+        ended = self.start(CONFIG, [(self.work, []), (self.work, [f"--job.dump_folder={other}"])])
+        self.refused(ended, "rank 1 has another run folder than rank 0", f"{other}/checkpoint there, {self.run_dir}/checkpoint on rank 0", "hint: give every rank the same job.dump_folder")
+        self.assertEqual([out.count("error: ") for _, out in ended], [1, 1], ended)
+        # By other ways to the same place it is one folder; a relative path that leads elsewhere is another.
+        link = self.work / "a-link"
+        link.symlink_to(self.run_dir)
+        same = self.start(CONFIG, [(self.work, []), (self.work, [f"--job.dump_folder={link}"]), (self.run_dir.parent, [f"--job.dump_folder={self.run_dir.name}"])],
+                          {"training.steps": 2, "training.global_batch_size": 6})
+        self.assertEqual([code for code, _ in same], [0, 0, 0], same)
+
+    def test_a_host_that_does_not_see_the_run_folder(self):
+        self.run_dir.mkdir()
+        probe = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", str(self.run_dir)], capture_output=True, text=True)
+        if probe.returncode != 0:
+            print(f"SKIP: unshare --mount mount: {probe.stderr.strip()}", file=sys.stderr)
+            return
+        apart = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs tmpfs {self.run_dir} && exec "$@"', "sh"]
+        ended = self.start(CONFIG, [(self.work, []), (self.work, []), (self.work, [])], {"training.global_batch_size": 6}, before={2: apart})
+        self.assertEqual([code for code, _ in ended], [3, 3, 3], ended)
+        for _, out in ended:
+            self.assertIn(f"error: rank 2 does not see the folder that rank 0 sees: {self.run_dir}/checkpoint is another folder on its host", out)
+            self.assertIn("caused by: rank 2: ", out)
+        self.assertEqual(harness.leftovers(self.run_dir), [])
 
     def test_a_store_that_accepts_and_does_not_answer_is_said(self):
         with socket.socket() as silent:

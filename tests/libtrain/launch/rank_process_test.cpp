@@ -32,7 +32,7 @@ int be_thread_env() {
 const test::TestRole thread_env_role("thread-env", be_thread_env);
 
 int be_bound() {
-  if (!bind_to_launcher()) return 3;
+  if (!bind_to_launcher().ok()) return 3;
   std::cout << "bound" << std::endl;
   return 0;
 }

@@ -39,7 +39,7 @@ void operate(World& world, const std::string& operation) {
 }
 
 int be_worker() {
-  if (!bind_to_launcher()) return 3;
+  if (!bind_to_launcher().ok()) return 3;
   try {
     World world = connect(test::connect_options());
     const std::string operation = std::getenv("TEST_OPERATION");
@@ -148,6 +148,38 @@ TEST(Rendezvous, NamesTheRanksThatDidNotArrive) {
     EXPECT_THAT(ranks[rank].output(), HasSubstr("CommError: ranks 2, 3 did not arrive at 127.0.0.1:"));
     EXPECT_THAT(ranks[rank].output(), HasSubstr("within 2 s (comm.init_timeout_seconds); 2 of 4 ranks are there"));
   }
+}
+
+int be_leaver() {
+  if (std::getenv("RANK") == std::string("1")) setenv("GLOO_SOCKET_IFNAME", "nosuch0", 1);
+  return be_worker();
+}
+
+const test::TestRole leaver("leaver", be_leaver);
+
+TEST(Rendezvous, TellsTheOthersWhyARankLeft) {
+  // Rank 2 never comes: without a word of rank 1 rank 0 would wait for it.
+  test::RankGroup ranks("leaver", 3, 1, {{"TEST_OPERATION", "all_reduce"}}, {2});
+  EXPECT_EQ(ranks[1].wait(15s), 3) << ranks[1].output();
+  EXPECT_THAT(ranks[1].output(), HasSubstr("CommError: GLOO_SOCKET_IFNAME names 'nosuch0'"));
+  EXPECT_EQ(ranks[0].wait(15s), 3) << ranks[0].output();
+  EXPECT_THAT(ranks[0].output(), HasSubstr("CommError: another rank left before all had met: rank 1: GLOO_SOCKET_IFNAME names 'nosuch0'"));
+}
+
+int be_twin() {
+  if (std::getenv("RANK") == std::string("2")) setenv("RANK", "1", 1);
+  return be_worker();
+}
+
+const test::TestRole twin("twin", be_twin);
+
+TEST(Rendezvous, RefusesANumberThatAnotherProcessHas) {
+  test::RankGroup ranks("twin", 3, 1, {{"TEST_OPERATION", "all_reduce"}, {"TEST_INIT_MS", "6000"}});
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks[rank].wait(30s), 3) << ranks[rank].output();
+  const bool first = ranks[1].output().find("rank 1 is already at 127.0.0.1:") != std::string::npos;
+  const bool second = ranks[2].output().find("rank 1 is already at 127.0.0.1:") != std::string::npos;
+  EXPECT_NE(first, second) << ranks[1].output() << ranks[2].output();
+  EXPECT_THAT(ranks[first ? 2 : 1].output(), HasSubstr("rank 2 did not arrive")) << "the other is not disturbed";
 }
 
 TEST(Rendezvous, NamesRankZeroWhenItNeverServes) {

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""titan-train as a user who may not do what he asks for: one error on every path, which names the owner and the missing right. Where no
+other user can be made, or he cannot reach the program, a SKIP line says why."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+NOBODY = r"user nobody \(uid 65534\)"
+
+
+class Rights(unittest.TestCase):
+    def setUp(self):
+        self.work = harness.scratch("rights")
+        self.work.chmod(0o755)
+        self.config = self.work / "small.toml"
+        shutil.copy(CONFIG, self.config)
+        self.data = self.work / "text.txt"
+        harness.write_text(self.data, 4_000)
+        self.run = self.work / "run"
+
+    def tearDown(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def refused(self, code, *texts, run=None, **overrides):
+        merged = {"training.dataset_path": self.data, "job.dump_folder": run or self.run, "training.steps": 4, "lr_scheduler.total_steps": 10}
+        merged.update({key.replace("__", "."): value for key, value in overrides.items()})
+        words = [*AS_NOBODY, harness.TRAIN, "run", str(self.config), "--nproc", "2", *harness.flags(merged)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd="/")
+        self.assertEqual(done.returncode, code, done.stderr)
+        for text in texts:
+            self.assertRegex(done.stderr, text)
+        self.assertEqual(done.stderr.count("error: "), 1, done.stderr)
+        self.assertNotIn("no log file", done.stderr, "one error, and no warning about what follows from it")
+
+    def test_01_a_run_folder_that_he_may_not_make(self):
+        theirs = self.work / "theirs"
+        theirs.mkdir()
+        self.refused(3, f"error: the run folder {theirs}/new cannot be made\n",
+                     rf"hint: the folder {theirs} belongs to root \(uid 0\), mode rwxr-xr-x: {NOBODY} may not make or remove anything in it", run=theirs / "new")
+        self.assertEqual(list(theirs.iterdir()), [])
+
+    def test_02_another_users_run(self):
+        harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": self.run, "training.steps": 2, "lr_scheduler.total_steps": 10})
+        self.refused(3, f"error: the folder {self.run} cannot be locked\n",
+                     rf"hint: the file {self.run}/run.lock belongs to root \(uid 0\), mode rw-r--r--: {NOBODY} may not write it")
+        self.run.chmod(0o700)
+        self.refused(3, f"error: the run's checkpoints in {self.run}/checkpoint cannot be listed\n",
+                     rf"hint: the folder {self.run} belongs to root \(uid 0\), mode rwx------: {NOBODY} may not pass through it")
+
+    def test_03_data_and_a_configuration_that_he_may_not_read(self):
+        self.data.chmod(0o600)
+        self.refused(2, "error: cannot read data file", rf"hint: the file {self.data} belongs to root \(uid 0\), mode rw-------: {NOBODY} may not read it")
+        self.config.chmod(0o600)
+        self.refused(2, "error: cannot read the configuration file", rf"hint: the file {self.config} belongs to root \(uid 0\), mode rw-------: {NOBODY} may not read it")
+
+
+if __name__ == "__main__":
+    try:
+        probe = subprocess.run([*AS_NOBODY, harness.TRAIN, "--version"], capture_output=True, text=True, cwd="/")
+        reason = probe.stderr.strip() if probe.returncode != 0 else ""
+    except OSError as error:
+        reason = str(error)
+    if reason:
+        print(f"SKIP: {' '.join(AS_NOBODY)} {harness.TRAIN} --version: {reason}")
+        sys.exit(0)
+    unittest.main(verbosity=2)
