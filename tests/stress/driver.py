@@ -92,7 +92,11 @@ class Driver:
         rng = random.Random(seed)
         folder = self.work / f"life-{seed}"
         folder.mkdir()
-        disk = self.may_mount and (rng.random() < 0.7) and mount_small_disk(folder)
+        drawn = rng.random() < 0.7
+        needed = log is not None and any("free" in entry["with"] for entry in log)
+        disk = self.may_mount and (needed or (log is None and drawn)) and mount_small_disk(folder)
+        if needed and not disk:
+            raise OSError("this log fills a small disk, and none can be mounted here")
         world = World(folder / "w", self.reference, disk)
         done, violation = [], None
         try:

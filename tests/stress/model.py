@@ -206,7 +206,7 @@ class Model:
                 )
             if kept is not None and kept.content == step.content or self.kind(step) == "full":
                 continue
-            expired = k > 0 and len([n for n in promised | there if n > number]) >= k and kept is None
+            expired = k > 0 and len([n for n in promised | there | hidden if n > number]) >= k and kept is None
             aside = any(a.step == number and a.content == step.content for a in now.aside.values())
             require(
                 expired or aside,
