@@ -116,7 +116,7 @@ def flavors(config, work):
     harness.write_tokens(data, 2000, 256)
     for name in FLAVORS:
         args = torchtitan_cpu.llama3.llama3_args[name]
-        flags = harness.flags({"model.flavor": name, "training.dataset_path": data, "job.dump_folder": work / "new"})
+        flags = harness.flags({"model.flavor": name, "training.dataset_path": data, "job.dump_folder": work / "new", "checkpoint.enable": False})
         model = json.loads(call(harness.TRAIN, "plan", config, "--json", *flags))["model"]
         scaling = args.rope_scaling_args
         text = f"llama3:{scaling.scaling_factor:g}:{scaling.low_freq_factor:g}:{scaling.high_freq_factor:g}:{scaling.original_max_position_embeddings}"
