@@ -176,7 +176,7 @@ class Stopping(unittest.TestCase):
         log = self.train(75, debug__stop_at_step=2)
         self.assertIn("1 x 1 (DP x PP), 1 rank, schedule", log)
         self.assertIn(f"start: new run in {self.run}: steps 1 to 10\n", log)
-        self.assertRegex(log, r"bit-for-bit with: micro-batch 2 x 16 tokens, 4 micro-batches, ")
+        self.assertRegex(log, r"bit-for-bit with: 4 micro-batches of 2 x 16 tokens, ")
         self.assertIn("same machine class and settings: continues bit for bit", self.train())
 
     def test_13_more_threads_than_cores_are_a_warning(self):
