@@ -80,6 +80,7 @@ class FedTokens(torch.utils.data.IterableDataset):
 
 
 def run_rank(rank, world, port, arguments, tokens, losses, log):
+    torch.set_num_threads(1)  # makes the pool lost in the fork anew, before torch's threads do so in a race and abort: "Invalid thread pool!"
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
