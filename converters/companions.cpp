@@ -33,7 +33,8 @@ std::string through_link(Fs& fs, const std::string& path) {
   return real.ok() ? *real : path;
 }
 
-Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& checkpoint, const std::string& folder) {
+Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
+                                               const std::string& checkpoint, const std::string& folder) {
   std::vector<FileEntry> entries;
   if (companions.empty()) return entries;
   TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(checkpoint, folder)));
@@ -55,7 +56,9 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const s
   std::vector<Companion> list;
   for (const FileEntry& entry : checkpoint.manifest().files) {
     const std::string name = entry.path.substr(std::min(folder.size() + 1, entry.path.size()));
-    if (entry.role != ckpt::FileRole::kDerived || entry.path != folder + "/" + name || name.find('/') != std::string::npos) continue;
+    if (entry.role != ckpt::FileRole::kDerived || entry.path != folder + "/" + name ||
+        name.find('/') != std::string::npos)
+      continue;
     list.push_back({join_path(checkpoint.path(), entry.path), name, entry.whole});
   }
   return list;
@@ -63,18 +66,21 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const s
 
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, companion.path, limit));
-  if (companion.digest && ckpt::digest_of(bytes) != *companion.digest) return ckpt::corrupt(companion.path + " does not match its digest");
+  if (companion.digest && ckpt::digest_of(bytes) != *companion.digest)
+    return ckpt::corrupt(companion.path + " does not match its digest");
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination, const std::function<bool(const std::string& name)>& wanted) {
+Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,
+                       const std::function<bool(const std::string& name)>& wanted) {
   for (const Companion& companion : companions) {
     if (!wanted(companion.name)) continue;
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t bytes, from->size());
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, companion.name)));
     TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, bytes, *to));
-    if (companion.digest && digest != *companion.digest) return ckpt::corrupt(companion.path + " does not match its digest");
+    if (companion.digest && digest != *companion.digest)
+      return ckpt::corrupt(companion.path + " does not match its digest");
     TITAN_RETURN_IF_ERROR(to->datasync());
     TITAN_RETURN_IF_ERROR(to->close());
   }

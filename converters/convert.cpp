@@ -24,12 +24,16 @@ Result<const Format*> source_format(Fs& fs, const std::string& path, const std::
 Status no_checkpoint(Fs& fs, const std::string& path) {
   std::string known = "Titan's checkpoints";
   for (const Format* format : formats()) known += std::string(", ") + format->title();
-  return explained(fs, path, ckpt::not_found(path + ": no checkpoint of a format that is known here").with_hint("known are " + known + "; --from names one"));
+  return explained(fs, path,
+                   ckpt::not_found(path + ": no checkpoint of a format that is known here")
+                       .with_hint("known are " + known + "; --from names one"));
 }
 
 Result<const Format*> target_format(const Format* from, const std::string& name) {
   if (name == kTitan || (name.empty() && from != nullptr)) {
-    if (from == nullptr) return ckpt::invalid("the source is in Titan's format already").with_hint("`titan-ckpt reshard` and `titan-ckpt strip` rewrite checkpoints");
+    if (from == nullptr)
+      return ckpt::invalid("the source is in Titan's format already")
+          .with_hint("`titan-ckpt reshard` and `titan-ckpt strip` rewrite checkpoints");
     return static_cast<const Format*>(nullptr);
   }
   if (!name.empty()) return find_format(name);
@@ -38,11 +42,18 @@ Result<const Format*> target_format(const Format* from, const std::string& name)
   return ckpt::invalid("the format of the destination is missing").with_hint("give " + known);
 }
 
-Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::string& path, const ConvertOptions& options) {
-  if (options.dtype) return ckpt::unsupported("imports keep the elements' type").with_hint("`titan-ckpt strip --dtype` casts a checkpoint");
+Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::string& path,
+                                     const ConvertOptions& options) {
+  if (options.dtype)
+    return ckpt::unsupported("imports keep the elements' type")
+        .with_hint("`titan-ckpt strip --dtype` casts a checkpoint");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignCheckpoint> source, format.open(fs, path));
   TITAN_ASSIGN_OR_RETURN(const ImportPlan plan, source->plan({.skip = options.skip, .config = options.config}));
-  const ImportTarget target{.destination = options.destination, .force = options.force, .dry_run = options.dry_run, .created = options.created, .writer = options.writer};
+  const ImportTarget target{.destination = options.destination,
+                            .force = options.force,
+                            .dry_run = options.dry_run,
+                            .created = options.created,
+                            .writer = options.writer};
   return import_checkpoint(fs, format, *source, plan, target, options.progress);
 }
 
@@ -50,7 +61,9 @@ Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::st
 Status check_flags(const Format* to, const ConvertOptions& options) {
   const std::string target = to == nullptr ? kTitan : to->name();
   const auto useless = [&](bool given, const char* flag, const char* where) {
-    return given ? ckpt::invalid(std::string("`") + flag + "` has no effect with --to " + target).with_hint(std::string("it is for --to ") + where) : ckpt::ok_status();
+    return given ? ckpt::invalid(std::string("`") + flag + "` has no effect with --to " + target)
+                       .with_hint(std::string("it is for --to ") + where)
+                 : ckpt::ok_status();
   };
   TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf and --to dcp"));
   TITAN_RETURN_IF_ERROR(useless(options.max_shard_bytes && target != "hf", "--max-shard-size", "hf"));
@@ -64,19 +77,25 @@ struct Source {
   std::vector<std::string> notes;
 };
 
-Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const std::string& path, const ConvertOptions& options) {
+Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const std::string& path,
+                           const ConvertOptions& options) {
   if (format == nullptr) {
     TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
     std::vector<Companion> companions = companions_of(reader, to.name());
     return Source{std::move(reader), std::move(companions), {}, {}};
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.skip = options.skip, .config = options.config, .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie}}));
+  TITAN_ASSIGN_OR_RETURN(
+      ImportPlan plan,
+      source->plan({.skip = options.skip,
+                    .config = options.config,
+                    .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie}}));
   std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
   std::vector<TensorReport> report = std::move(plan.report);
   // Of a run they tell how titan-train goes on with it.
   std::vector<std::string> notes = plan.train ? std::vector<std::string>{} : std::move(plan.notes);
-  return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions), std::move(report), std::move(notes)};
+  return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions), std::move(report),
+                std::move(notes)};
 }
 
 }  // namespace
@@ -86,7 +105,9 @@ Status check_config_key(const std::string& key) {
   for (std::string& other : dcp::torchtitan_keys()) known.push_back(std::move(other));
   if (std::ranges::find(known, key) != known.end()) return ckpt::ok_status();
   const std::string near = ckpt::did_you_mean(key, known);
-  return ckpt::invalid("`" + key + "` is not a key that a conversion reads").with_hint(near.empty() ? "these are the model's, and those of a torchtitan configuration that shape a run" : near);
+  return ckpt::invalid("`" + key + "` is not a key that a conversion reads")
+      .with_hint(near.empty() ? "these are the model's, and those of a torchtitan configuration that shape a run"
+                              : near);
 }
 
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options) {
@@ -108,7 +129,8 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   settings.config = options.config;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignWriter> writer, to->create(fs, source, settings));
   const ExportTarget target{.destination = options.destination, .force = options.force, .dry_run = options.dry_run};
-  TITAN_ASSIGN_OR_RETURN(ConversionReport report, export_checkpoint(fs, *to, source, *writer, target, options.progress));
+  TITAN_ASSIGN_OR_RETURN(ConversionReport report,
+                         export_checkpoint(fs, *to, source, *writer, target, options.progress));
   if (from != nullptr) {
     report.from_format = from->name();
     report.tensors = joined(opened.report, report.tensors);

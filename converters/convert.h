@@ -8,23 +8,24 @@
 namespace titan::convert {
 
 struct ConvertOptions {
-  std::string source;               ///< a checkpoint of ours (folder, RUN@step, RUN@latest) or of another format
+  std::string source;  ///< a checkpoint of ours (folder, RUN@step, RUN@latest) or of another format
   std::string destination;
-  std::string from, to;             ///< "titan", "hf", ...; empty: detected, and "titan" where the source is foreign
+  std::string from, to;  ///< "titan", "hf", ...; empty: detected, and "titan" where the source is foreign
   bool force = false, dry_run = false;
   std::vector<std::string> skip;
   std::optional<DType> dtype;
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
-  std::optional<Settings> config;   ///< of a configuration file that the user named
-  std::string created, writer;      ///< of the manifest
+  std::optional<Settings> config;  ///< of a configuration file that the user named
+  std::string created, writer;     ///< of the manifest
   Progress progress;
 };
 
 /// Checks that `key` is one that a conversion reads out of a configuration. \error kInvalid with the nearest
 Status check_config_key(const std::string& key);
 
-/// Converts whole or not at all. \error kInvalid (formats, names), kNotFound, kUnsupported, kIncompatible, kCorrupt, kLocked, kFailed
+/// Converts whole or not at all. \error kInvalid (formats, names), kNotFound, kUnsupported, kIncompatible, kCorrupt,
+/// kLocked, kFailed
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options);
 
 }  // namespace titan::convert

@@ -20,9 +20,13 @@ const std::string* any(const Names& names, Test test) {
   return found == names.end() ? nullptr : &*found;
 }
 
-bool is_sharded(const std::string& name) { return name.starts_with("shard-") && name.find("-model-") != std::string::npos && name.ends_with(".safetensors"); }
+bool is_sharded(const std::string& name) {
+  return name.starts_with("shard-") && name.find("-model-") != std::string::npos && name.ends_with(".safetensors");
+}
 bool is_gguf(const std::string& name) { return name.ends_with(".gguf"); }
-bool is_pickle(const std::string& name) { return name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin") || name.ends_with(".ckpt"); }
+bool is_pickle(const std::string& name) {
+  return name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin") || name.ends_with(".ckpt");
+}
 
 /// The names in `folder`; none where it cannot be listed.
 Names names_in(Fs& fs, const std::string& folder) {
@@ -38,7 +42,9 @@ Status not_yet(const std::string& path, const std::string& what, const char* hin
 }
 
 Status gguf(const std::string& path) {
-  return not_yet(path, "a GGUF file", "GGUF files are mostly quantised: convert the safetensors that it was made from; or let transformers read it: from_pretrained(FOLDER, gguf_file=NAME), then save_pretrained(OUT)");
+  return not_yet(path, "a GGUF file",
+                 "GGUF files are mostly quantised: convert the safetensors that it was made from; or let transformers "
+                 "read it: from_pretrained(FOLDER, gguf_file=NAME), then save_pretrained(OUT)");
 }
 
 Status check_file(Fs& fs, const std::string& path) {
@@ -51,24 +57,31 @@ Status check_file(Fs& fs, const std::string& path) {
   if (magic == "GGUF") return gguf(path);
   // A zip of torch.save, or the bare pickle of older versions.
   if (is_pickle(path) && (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")))
-    return not_yet(path, "a pickle of PyTorch", "a pickle can run code, so none is read: torch.load(FILE, weights_only=True), then safetensors.torch.save_file, or save_pretrained(FOLDER) of a recent transformers");
+    return not_yet(path, "a pickle of PyTorch",
+                   "a pickle can run code, so none is read: torch.load(FILE, weights_only=True), then "
+                   "safetensors.torch.save_file, or save_pretrained(FOLDER) of a recent transformers");
   return ckpt::ok_status();
 }
 
 Status check_folder(Fs& fs, const std::string& path) {
   const Names names = names_in(fs, path);
   if (has(names, "checkpoint_metadata.json") && has(names, "model"))
-    return not_yet(path, "a nanotron checkpoint", "nanotron's examples/llama/convert_nanotron_to_hf.py makes a Hugging Face folder of it, which is read");
+    return not_yet(
+        path, "a nanotron checkpoint",
+        "nanotron's examples/llama/convert_nanotron_to_hf.py makes a Hugging Face folder of it, which is read");
   if (has(names, "zero_to_fp32.py"))
-    return not_yet(path, "a DeepSpeed checkpoint", "its own zero_to_fp32.py writes the weights: `python zero_to_fp32.py . OUT --safe_serialization`");
+    return not_yet(path, "a DeepSpeed checkpoint",
+                   "its own zero_to_fp32.py writes the weights: `python zero_to_fp32.py . OUT --safe_serialization`");
   const bool ranks = any(names, [](const std::string& name) { return name.starts_with("mp_rank_"); }) != nullptr;
   const bool distributed = has(names, "common.pt") && has(names, "metadata.json");
   if (ranks || distributed || has(names, "latest_checkpointed_iteration.txt") || has(names, "distrib_optim.pt"))
-    return not_yet(path, "a Megatron checkpoint", "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read");
+    return not_yet(path, "a Megatron checkpoint",
+                   "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read");
   for (const std::string& folder : {path, ckpt::join_path(path, "sharded")})
     if (any(names_in(fs, folder), is_sharded))
       return not_yet(path, "a Hugging Face export of torchtitan or torch DCP that is still in shards of ranks",
-                     "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face folder, which is read; a step in DCP's own form is read as it is");
+                     "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face "
+                     "folder, which is read; a step in DCP's own form is read as it is");
   if (const std::string* name = any(names, is_gguf)) return gguf(ckpt::join_path(path, *name));
   return ckpt::ok_status();
 }
@@ -79,7 +92,9 @@ Status check_elsewhere(Fs& fs, const std::string& path) {
   const auto real = fs.real_path(path);
   const auto info = fs.stat(real.ok() ? *real : path);
   if (!info.ok()) return ckpt::ok_status();
-  return info->type == ckpt::FileType::kDirectory ? check_folder(fs, path) : info->type == ckpt::FileType::kFile ? check_file(fs, path) : ckpt::ok_status();
+  return info->type == ckpt::FileType::kDirectory ? check_folder(fs, path)
+         : info->type == ckpt::FileType::kFile    ? check_file(fs, path)
+                                                  : ckpt::ok_status();
 }
 
 }  // namespace titan::convert

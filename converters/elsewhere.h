@@ -6,7 +6,8 @@
 
 namespace titan::convert {
 
-/// \error kUnsupported naming what `path` is, when that is known; ok: it is none of these. By names of files, and the first bytes of a
+/// \error kUnsupported naming what `path` is, when that is known; ok: it is none of these. By names of files, and the
+/// first bytes of a
 /// file that was given itself.
 Status check_elsewhere(Fs& fs, const std::string& path);
 

@@ -10,13 +10,15 @@ ckpt::ReplaceCheck replaceable(const Format& format) {
   return [&format](Fs& fs, const std::string& dst) -> Status {
     TITAN_ASSIGN_OR_RETURN(const bool same, format.probe(fs, dst));
     if (!same) {
-      return ckpt::invalid(dst + " exists and is no checkpoint in the form of " + format.title() + ": it is never replaced")
+      return ckpt::invalid(dst + " exists and is no checkpoint in the form of " + format.title() +
+                           ": it is never replaced")
           .with_hint("choose another name, or move it away");
     }
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(dst));
     for (const ckpt::DirEntry& entry : entries) {
       if (!format.is_member(entry.name))
-        return ckpt::invalid(dst + " also holds '" + entry.name + "': it is never replaced").with_hint("choose another name, or move it away");
+        return ckpt::invalid(dst + " also holds '" + entry.name + "': it is never replaced")
+            .with_hint("choose another name, or move it away");
     }
     return ckpt::ok_status();
   };
@@ -24,8 +26,9 @@ ckpt::ReplaceCheck replaceable(const Format& format) {
 
 }  // namespace
 
-Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source, ForeignWriter& writer,
-                                           const ExportTarget& target, const Progress& progress) {
+Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
+                                           ForeignWriter& writer, const ExportTarget& target,
+                                           const Progress& progress) {
   ConversionReport report;
   report.source = source.path();
   report.destination = target.destination;
@@ -37,11 +40,13 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
   report.tensors = writer.report();
   report.notes = writer.notes();
   if (target.dry_run) {
-    TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable(format)));
+    TITAN_RETURN_IF_ERROR(
+        ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable(format)));
     return report;
   }
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,
-                         ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force, replaceable(format)));
+  TITAN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ckpt::Rewrite> rewrite,
+      ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force, replaceable(format)));
   TITAN_RETURN_IF_ERROR(rewrite->need_space(writer.bytes()));
   TITAN_RETURN_IF_ERROR(writer.write(fs, rewrite->folder(), [&](std::uint64_t done, std::uint64_t total) -> Status {
     if (progress) TITAN_RETURN_IF_ERROR(progress(done, total));

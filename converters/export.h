@@ -7,14 +7,16 @@
 namespace titan::convert {
 
 struct ExportTarget {
-  std::string destination;          ///< folder to be made
-  bool force = false;               ///< replaces `destination` where it is a checkpoint of `format` and nothing else
-  bool dry_run = false;             ///< checks and reports, writes nothing
+  std::string destination;  ///< folder to be made
+  bool force = false;       ///< replaces `destination` where it is a checkpoint of `format` and nothing else
+  bool dry_run = false;     ///< checks and reports, writes nothing
 };
 
-/// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; temporaries that died for the same destination are
-/// cleared first. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the source), kFailed
-Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source, ForeignWriter& writer,
-                                           const ExportTarget& target, const Progress& progress = {});
+/// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; temporaries that died for the same
+/// destination are cleared first. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the
+/// source), kFailed
+Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
+                                           ForeignWriter& writer, const ExportTarget& target,
+                                           const Progress& progress = {});
 
 }  // namespace titan::convert

@@ -29,7 +29,8 @@ bool fits(const ckpt::Flavor& flavor, const ModelConfig& model) {
 ckpt::Settings flavor_rows(const ckpt::Settings& given) {
   const ckpt::Flavor* flavor = ckpt::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
   if (flavor == nullptr) return {};
-  // A flavour's other dimensions follow from those that are given, where they do in titan-train. What is no number is refused elsewhere.
+  // A flavour's other dimensions follow from those that are given, where they do in titan-train. What is no number is
+  // refused elsewhere.
   const auto number = [&](const char* key, std::uint64_t value) {
     const std::string text = ckpt::setting(given, key);
     std::from_chars(text.data(), text.data() + text.size(), value);
@@ -49,13 +50,16 @@ ckpt::Settings flavor_rows(const ckpt::Settings& given) {
 ckpt::Settings torchtitan_rows(const ckpt::Settings& given, const ModelConfig& model) {
   const ckpt::Flavor* flavor = ckpt::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
   if (flavor == nullptr) return {};
-  const bool explicit_rows = says(given, "model.n_heads") && says(given, "model.rope_theta") && says(given, "model.rope_scaling");
+  const bool explicit_rows =
+      says(given, "model.n_heads") && says(given, "model.rope_theta") && says(given, "model.rope_scaling");
   if (!fits(*flavor, model) && !explicit_rows) return flavor_rows(given);
   ModelConfig implied;  // eps and RoPE of a flavour are its defaults
   implied.n_heads = flavor->n_heads;
   ckpt::Settings rows =
       ckpt::with_rows(model_settings(implied), {{"model.rope_scaling", ckpt::toml_string(ckpt::kFlavorRopeScaling)}});
-  std::erase_if(rows, [](const auto& row) { return row.first != "model.n_heads" && row.first != "model.norm_eps" && !row.first.starts_with("model.rope_"); });
+  std::erase_if(rows, [](const auto& row) {
+    return row.first != "model.n_heads" && row.first != "model.norm_eps" && !row.first.starts_with("model.rope_");
+  });
   return without(std::move(rows), given);
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// What every foreign checkpoint format offers: know it, open it as tensors that can be read in any range, write it from one
-// of ours. A format does not move data: import.h and export.h do, one leaf at a time, for all formats alike.
+// What every foreign checkpoint format offers: know it, open it as tensors that can be read in any range, write it from
+// one of ours. A format does not move data: import.h and export.h do, one leaf at a time, for all formats alike.
 //
-// Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the folder.
+// Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the
+// folder.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,44 +40,47 @@ struct ForeignTensor {
 
 /// Where one tensor of a Titan checkpoint comes from.
 struct TensorPlan {
-  ckpt::TensorRef ref;          ///< `index` into ImportPlan::parameters
-  std::size_t source = 0;       ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
-  std::uint64_t head_dim = 0;   ///< not 0: rows are in the order of rotate_half per head of so many rows, and are put into ours
+  ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
+  std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
+  /// not 0: rows are in the order of rotate_half per head of so many rows, and are put into ours
+  std::uint64_t head_dim = 0;
   bool operator==(const TensorPlan&) const = default;
 };
 
-/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of ours and back.
+/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of ours
+/// and back.
 struct Companion {
-  std::string path;             ///< to be read
-  std::string name;             ///< base name
+  std::string path;                    ///< to be read
+  std::string name;                    ///< base name
   std::optional<ckpt::Digest> digest;  ///< of its bytes, where it is known: of a member of ours
   bool operator==(const Companion&) const = default;
 };
 
-/// How a foreign checkpoint becomes one of ours. Pure value; nothing of a tensor has been read for it, but where the format
-/// stores one thing twice and both must be compared.
+/// How a foreign checkpoint becomes one of ours. Pure value; nothing of a tensor has been read for it, but where the
+/// format stores one thing twice and both must be compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
-  std::vector<TensorPlan> tensors;              ///< every parameter, and slots when there are some: then those of every parameter (to look: those there are)
-  Settings config;                              ///< ascending; "model.*" at least where the format knows them (model_config.h)
+  std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
+                                    ///< (to look: those there are)
+  Settings config;                  ///< ascending; "model.*" at least where the format knows them (model_config.h)
   std::uint64_t step = 0;
-  std::uint32_t data_ranks = 1;                 ///< that trained it, each with data of its own
-  std::vector<std::uint64_t> optimizer_steps;   ///< Adam's t per parameter, when there are slots
-  std::optional<ckpt::LrSchedule> lr;           ///< an absent component is not written
+  std::uint32_t data_ranks = 1;                ///< that trained it, each with data of its own
+  std::vector<std::uint64_t> optimizer_steps;  ///< Adam's t per parameter, when there are slots
+  std::optional<ckpt::LrSchedule> lr;          ///< an absent component is not written
   std::optional<ckpt::DataPosition> data;
-  std::optional<ckpt::TrainState> train;        ///< train->step == step
+  std::optional<ckpt::TrainState> train;  ///< train->step == step
   std::vector<Companion> companions;
-  std::vector<TensorReport> report;             ///< what becomes of every tensor of the source, and of a tied head without one
+  std::vector<TensorReport> report;  ///< what becomes of every tensor of the source, and of a tied head without one
   std::vector<std::string> notes;
-  std::vector<std::string> left_out;            ///< names of what `look` lets be: it is not among `tensors`
+  std::vector<std::string> left_out;  ///< names of what `look` lets be: it is not among `tensors`
 };
 
 struct ImportOptions {
-  std::vector<std::string> skip;      ///< shell patterns of foreign tensors to leave out
-  std::optional<Settings> config;     ///< of a configuration file that the user named: dotted key -> TOML text
-  Comparison comparison;              ///< of the configuration with the model that the source says
-  /// To be looked at, or to take the model from: what has no place in a checkpoint of ours, or cannot be read beside the model, is
-  /// let be, not refused.
+  std::vector<std::string> skip;   ///< shell patterns of foreign tensors to leave out
+  std::optional<Settings> config;  ///< of a configuration file that the user named: dotted key -> TOML text
+  Comparison comparison;           ///< of the configuration with the model that the source says
+  /// To be looked at, or to take the model from: what has no place in a checkpoint of ours, or cannot be read beside
+  /// the model, is let be, not refused.
   bool look = false;
 };
 
@@ -92,22 +96,23 @@ class ForeignCheckpoint {
   virtual const std::vector<ForeignTensor>& tensors() const = 0;
   /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
   virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
-  /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt (shapes that
-  /// do not agree), kIncompatible (tensors missing or left over)
+  /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt
+  /// (shapes that do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
-  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once; the report's note says
-  /// what it does not let one check.
+  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once; the
+  /// report's note says what it does not let one check.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
 struct ExportOptions {
-  std::vector<std::string> skip;                 ///< shell patterns of our tensors to leave out
-  std::optional<DType> dtype;                    ///< cast floating-point parameters
-  std::uint64_t max_shard_bytes = 5'000'000'000; ///< of one file, where the format has several; a larger tensor has its own
-  bool untie = false;                            ///< write a tied head as a tensor of its own
-  bool lr_from_config = false;                   ///< dcp: take the curve from the configuration
-  std::optional<Settings> config;                ///< as in ImportOptions
-  std::vector<Companion> companions;             ///< files of this format that travel with the model
+  std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out
+  std::optional<DType> dtype;     ///< cast floating-point parameters
+  /// of one file, where the format has several; a larger tensor has its own
+  std::uint64_t max_shard_bytes = 5'000'000'000;
+  bool untie = false;                 ///< write a tied head as a tensor of its own
+  bool lr_from_config = false;        ///< dcp: take the curve from the configuration
+  std::optional<Settings> config;     ///< as in ImportOptions
+  std::vector<Companion> companions;  ///< files of this format that travel with the model
 };
 
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
@@ -118,41 +123,44 @@ class ForeignWriter {
   virtual const std::vector<std::string>& notes() const = 0;
   virtual std::uint64_t bytes() const = 0;       ///< of tensors
   virtual const Rounding& rounding() const = 0;  ///< of what was cast, after write()
-  /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to sync.
-  /// Holds a few MiB. \error kCorrupt (the source), kFailed
+  /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to
+  /// sync. Holds a few MiB. \error kCorrupt (the source), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
 };
 
 class Format {
  public:
   virtual ~Format() = default;
-  virtual const char* name() const = 0;          ///< as in --from and --to: "hf", "dcp"
-  virtual const char* title() const = 0;         ///< for people: "Hugging Face safetensors"
-  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error of looking: then nobody knows
+  virtual const char* name() const = 0;   ///< as in --from and --to: "hf", "dcp"
+  virtual const char* title() const = 0;  ///< for people: "Hugging Face safetensors"
+  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error of looking: then
+  /// nobody knows
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
-  /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error kNotFound
+  /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error
+  /// kNotFound
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
-  /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name in it is
-  /// never replaced.
+  /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name
+  /// in it is never replaced.
   virtual bool is_member(const std::string& name) const = 0;
   /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported
   virtual Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const = 0;
-  /// Plans to write `source`, which outlives the writer. \error kUnsupported (no writer, or a model that the format cannot
-  /// express), kIncompatible (what the format needs is not in the checkpoint)
-  virtual Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source, const ExportOptions& options) const = 0;
+  /// Plans to write `source`, which outlives the writer. \error kUnsupported (no writer, or a model that the format
+  /// cannot express), kIncompatible (what the format needs is not in the checkpoint)
+  virtual Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
+                                                        const ExportOptions& options) const = 0;
 };
 
 /// All formats but our own.
 std::span<const Format* const> formats();
 /// By name. \error kInvalid naming the known ones.
 Result<const Format*> find_format(const std::string& name);
-/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest). \error kMediaError, kFailed (it cannot be
-/// looked at)
+/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest). \error kMediaError,
+/// kFailed (it cannot be looked at)
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file, also behind a link; false where nothing is. \error kMediaError, kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
-/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format, one of a program that is not read, or a
-/// folder of steps.
+/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format, one of a program that is
+/// not read, or a folder of steps.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

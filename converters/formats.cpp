@@ -48,7 +48,8 @@ Status explained(Fs& fs, const std::string& path, const Status& absent) {
   TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
   if (resolve_any(fs, path + "@latest") != path + "@latest")
-    return ckpt::not_found(path + " holds checkpoints of another program, and is none itself").with_hint("name a step: " + path + "@latest");
+    return ckpt::not_found(path + " holds checkpoints of another program, and is none itself")
+        .with_hint("name a step: " + path + "@latest");
   return absent;
 }
 

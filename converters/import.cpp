@@ -47,7 +47,8 @@ void add_tensor_component(Manifest& manifest, const char* name) {
 // Moves the tensors of one component into one shard.
 class ComponentWriter {
  public:
-  ComponentWriter(Fs& fs, const ForeignCheckpoint& source, const ImportPlan& plan, const std::string& folder, Manifest& manifest)
+  ComponentWriter(Fs& fs, const ForeignCheckpoint& source, const ImportPlan& plan, const std::string& folder,
+                  Manifest& manifest)
       : fs_(fs), source_(source), plan_(plan), reader_(source, plan), folder_(folder), manifest_(manifest) {}
 
   Status write(const char* component, const std::function<Status(std::uint64_t bytes)>& moved) {
@@ -62,15 +63,18 @@ class ComponentWriter {
         continue;
       }
       chosen.push_back(i);
-      pieces.push_back({manifest_.stored_name(tensor.ref), source_.tensors()[tensor.source].dtype, grid, {0, grid.count()}});
+      pieces.push_back(
+          {manifest_.stored_name(tensor.ref), source_.tensors()[tensor.source].dtype, grid, {0, grid.count()}});
     }
     if (pieces.empty()) return ckpt::ok_status();
-    const auto leaf = [&](std::size_t piece, std::uint64_t index, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+    const auto leaf = [&](std::size_t piece, std::uint64_t index,
+                          std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
       TITAN_RETURN_IF_ERROR(reader_.read(chosen[piece], pieces[piece].grid.begin(index), scratch));
       TITAN_RETURN_IF_ERROR(moved(scratch.size()));
       return std::span<const std::byte>(scratch);
     };
-    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard, ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf, {kThreads}));
+    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard,
+                           ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf, {kThreads}));
     const auto file = static_cast<std::uint32_t>(manifest_.files.size());
     manifest_.files.push_back(std::move(shard.file));
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -109,7 +113,8 @@ Status add_json(ckpt::Rewrite& rewrite, const char* component, const std::string
   return ckpt::ok_status();
 }
 
-ConversionReport begin_report(const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan, const ImportTarget& target) {
+ConversionReport begin_report(const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
+                              const ImportTarget& target) {
   ConversionReport report;
   report.source = source.path();
   report.destination = target.destination;
@@ -128,14 +133,17 @@ Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const Impor
   TITAN_ASSIGN_OR_RETURN(const Format* there, detect_format(fs, target.destination));
   if (there == nullptr) return ckpt::ok_status();
   return ckpt::check_rewrite(fs, source.path(), target.destination, target.force, [&](Fs&, const std::string& dst) {
-    return ckpt::invalid(dst + " exists and is a checkpoint in the form of " + there->title() + ": --force replaces only what has the form of the new one").with_hint("choose another name, or move it away");
+    return ckpt::invalid(dst + " exists and is a checkpoint in the form of " + there->title() +
+                         ": --force replaces only what has the form of the new one")
+        .with_hint("choose another name, or move it away");
   });
 }
 
 }  // namespace
 
-Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
-                                           const ImportTarget& target, const Progress& progress) {
+Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source,
+                                           const ImportPlan& plan, const ImportTarget& target,
+                                           const Progress& progress) {
   ConversionReport report = begin_report(format, source, plan, target);
   if (ckpt::hidden_from_resume(target.destination, plan.step) && plan.train)
     report.notes.push_back("a resume takes only folders named " + ckpt::step_folder(plan.step));
@@ -144,7 +152,8 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
     TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
     return report;
   }
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite, ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,
+                         ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force));
   TITAN_RETURN_IF_ERROR(rewrite->need_space(report.bytes));
   Manifest manifest = frame_manifest(source, plan, target.leaf_elements);
   manifest.created = target.created;
@@ -159,18 +168,23 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   };
   for (const char* component : {ckpt::kModel, ckpt::kOptimizer}) {
     const bool model = component == std::string_view(ckpt::kModel);
-    if (std::ranges::none_of(plan.tensors, [&](const TensorPlan& tensor) { return tensor.ref.slot.empty() == model; })) continue;
+    if (std::ranges::none_of(plan.tensors, [&](const TensorPlan& tensor) { return tensor.ref.slot.empty() == model; }))
+      continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
     TITAN_RETURN_IF_ERROR(writer.write(component, moved));
     add_tensor_component(manifest, component);
   }
-  if (plan.lr) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), manifest));
-  if (plan.data) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kDataloader, ckpt::encode_data_position(*plan.data), manifest));
-  if (plan.train) TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), manifest));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::FileEntry> companions, take_companions(fs, plan.companions, rewrite->folder(), format.name()));
+  if (plan.lr)
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), manifest));
+  if (plan.data)
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kDataloader, ckpt::encode_data_position(*plan.data), manifest));
+  if (plan.train)
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), manifest));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::FileEntry> companions,
+                         take_companions(fs, plan.companions, rewrite->folder(), format.name()));
   manifest.files.insert(manifest.files.end(), companions.begin(), companions.end());
-  manifest.id = ckpt::checkpoint_id(manifest, plan.lr.value_or(ckpt::LrSchedule()), plan.data.value_or(ckpt::DataPosition()),
-                                    plan.train ? plan.train->tokens : 0);
+  manifest.id = ckpt::checkpoint_id(manifest, plan.lr.value_or(ckpt::LrSchedule()),
+                                    plan.data.value_or(ckpt::DataPosition()), plan.train ? plan.train->tokens : 0);
   TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
   report.id = manifest.id;
   for (const ckpt::FileEntry& file : manifest.files) report.files.push_back(file.path);

@@ -22,32 +22,38 @@ class PlannedReader {
 };
 
 struct ImportTarget {
-  std::string destination;          ///< folder to be made
-  bool force = false;               ///< replaces `destination` where it is a checkpoint
-  bool dry_run = false;             ///< checks and reports, writes nothing
+  std::string destination;  ///< folder to be made
+  bool force = false;       ///< replaces `destination` where it is a checkpoint
+  bool dry_run = false;     ///< checks and reports, writes nothing
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;
-  std::string created, writer;      ///< of the manifest
+  std::string created, writer;  ///< of the manifest
 };
 
 /// Writes `plan` as a checkpoint: streams leaf by leaf, publishes whole or leaves nothing.
 /// \error kInvalid (destination), kLocked, kCorrupt (the source), kFailed
-Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan,
-                                           const ImportTarget& target, const Progress& progress = {});
+Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source,
+                                           const ImportPlan& plan, const ImportTarget& target,
+                                           const Progress& progress = {});
 
-/// Looks at `source` through `plan` as a checkpoint of ours: our names, no files, no pieces, digests of zeros (CheckpointReader::foreign()).
-CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan);
-/// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and ForeignCheckpoint::plan
+/// Looks at `source` through `plan` as a checkpoint of ours: our names, no files, no pieces, digests of zeros
+/// (CheckpointReader::foreign()).
+CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
+                                 ImportPlan plan);
+/// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and
+/// ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
-/// The same for reading the tensor that a user typed as `tensor`, perhaps with a slice: where that is a name of the foreign format and none
-/// of ours, the checkpoint is that tensor alone, as it is stored there.
+/// The same for reading the tensor that a user typed as `tensor`, perhaps with a slice: where that is a name of the
+/// foreign format and none of ours, the checkpoint is that tensor alone, as it is stored there.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
-/// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else `spec` as it is.
+/// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else
+/// `spec` as it is.
 std::string resolve_any(Fs& fs, const std::string& spec);
-/// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be one such
-/// checkpoint, or one of ours outside of a run, or a folder with some in it (or in its folder `checkpoint`), as torchtitan's runs are.
+/// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be
+/// one such checkpoint, or one of ours outside of a run, or a folder with some in it (or in its folder `checkpoint`),
+/// as torchtitan's runs are.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
-/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks. A run's steps
-/// are those of list_any.
+/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks. A run's
+/// steps are those of list_any.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 
 }  // namespace titan::convert

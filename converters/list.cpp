@@ -30,7 +30,8 @@ ckpt::ListedStep listed(Fs& fs, const Format& format, const std::string& path) {
   }
   const auto source = format.open(fs, path);
   step.valid = source.ok();
-  step.reason = source.ok() ? std::string(format.title()) + ": `titan-ckpt convert` makes it one of ours" : source.status().message;
+  step.reason = source.ok() ? std::string(format.title()) + ": `titan-ckpt convert` makes it one of ours"
+                            : source.status().message;
   return step;
 }
 
@@ -89,7 +90,8 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
       if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
     }
   }
-  std::ranges::stable_sort(report->steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+  std::ranges::stable_sort(report->steps,
+                           [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
   return report;
 }
 

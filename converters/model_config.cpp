@@ -21,11 +21,15 @@ constexpr std::uint64_t kMaxLayers = 100'000;
 
 struct Dimension {
   const char* key;
-  std::uint64_t ModelConfig::* member;
+  std::uint64_t ModelConfig::*member;
 };
 constexpr Dimension kDimensions[] = {
-    {"model.dim", &ModelConfig::dim},           {"model.n_layers", &ModelConfig::n_layers}, {"model.n_heads", &ModelConfig::n_heads},
-    {"model.n_kv_heads", &ModelConfig::n_kv_heads}, {"model.head_dim", &ModelConfig::head_dim}, {"model.ffn_dim", &ModelConfig::ffn_dim},
+    {"model.dim", &ModelConfig::dim},
+    {"model.n_layers", &ModelConfig::n_layers},
+    {"model.n_heads", &ModelConfig::n_heads},
+    {"model.n_kv_heads", &ModelConfig::n_kv_heads},
+    {"model.head_dim", &ModelConfig::head_dim},
+    {"model.ffn_dim", &ModelConfig::ffn_dim},
     {"model.vocab_size", &ModelConfig::vocab_size},
 };
 
@@ -54,8 +58,8 @@ std::string digits(double value) {
 
 // "llama3:8:1:4:8192", in quotes.
 std::string scaling_text(const RopeScaling& scaling) {
-  return "\"llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" + digits(scaling.high_freq_factor) + ":" +
-         std::to_string(scaling.original_max_position_embeddings) + "\"";
+  return "\"llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" +
+         digits(scaling.high_freq_factor) + ":" + std::to_string(scaling.original_max_position_embeddings) + "\"";
 }
 
 bool parse(std::string_view text, RopeScaling& scaling) {
@@ -68,8 +72,9 @@ bool parse(std::string_view text, RopeScaling& scaling) {
     parts.push_back(text.substr(1, end - 1));
     text.remove_prefix(end);
   }
-  return text.empty() && parts.size() == 4 && parse(parts[0], scaling.factor) && parse(parts[1], scaling.low_freq_factor) &&
-         parse(parts[2], scaling.high_freq_factor) && parse(parts[3], scaling.original_max_position_embeddings);
+  return text.empty() && parts.size() == 4 && parse(parts[0], scaling.factor) &&
+         parse(parts[1], scaling.low_freq_factor) && parse(parts[2], scaling.high_freq_factor) &&
+         parse(parts[3], scaling.original_max_position_embeddings);
 }
 
 // Takes values out of settings and remembers what was wrong.
@@ -106,24 +111,32 @@ Status check_model(const ModelConfig& model) {
     if (value == 0 || value > kMaxDimension)
       return ckpt::unsupported(std::string(dimension.key) + " is " + std::to_string(value) + ", expected 1 to 2^31");
   }
-  if (model.n_layers > kMaxLayers) return ckpt::unsupported("model.n_layers is " + std::to_string(model.n_layers) + ", expected at most 100000");
-  if (model.head_dim % 2 != 0) return ckpt::unsupported("model.head_dim is " + std::to_string(model.head_dim) + ", which is odd: RoPE rotates pairs");
+  if (model.n_layers > kMaxLayers)
+    return ckpt::unsupported("model.n_layers is " + std::to_string(model.n_layers) + ", expected at most 100000");
+  if (model.head_dim % 2 != 0)
+    return ckpt::unsupported("model.head_dim is " + std::to_string(model.head_dim) +
+                             ", which is odd: RoPE rotates pairs");
   if (model.n_heads % model.n_kv_heads != 0) {
-    return ckpt::unsupported("model.n_heads " + std::to_string(model.n_heads) + " is not a multiple of model.n_kv_heads " +
-                             std::to_string(model.n_kv_heads));
+    return ckpt::unsupported("model.n_heads " + std::to_string(model.n_heads) +
+                             " is not a multiple of model.n_kv_heads " + std::to_string(model.n_kv_heads));
   }
-  if (!(model.norm_eps > 0) || !(model.rope_theta > 0)) return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
+  if (!(model.norm_eps > 0) || !(model.rope_theta > 0))
+    return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
   if (const auto& scaling = model.rope_scaling) {
-    const bool sound = scaling->factor >= 1 && scaling->low_freq_factor > 0 && scaling->high_freq_factor > scaling->low_freq_factor &&
-                       scaling->original_max_position_embeddings >= 1 && scaling->original_max_position_embeddings <= kMaxPositions;
-    if (!sound) return ckpt::unsupported(std::string(kScaling) + " is " + scaling_text(*scaling) + ": the factor is at least 1, and 0 < low < high frequency factor");
+    const bool sound =
+        scaling->factor >= 1 && scaling->low_freq_factor > 0 && scaling->high_freq_factor > scaling->low_freq_factor &&
+        scaling->original_max_position_embeddings >= 1 && scaling->original_max_position_embeddings <= kMaxPositions;
+    if (!sound)
+      return ckpt::unsupported(std::string(kScaling) + " is " + scaling_text(*scaling) +
+                               ": the factor is at least 1, and 0 < low < high frequency factor");
   }
   return ckpt::ok_status();
 }
 
 Settings model_settings(const ModelConfig& model) {
   Settings settings;
-  for (const Dimension& dimension : kDimensions) settings.emplace_back(dimension.key, std::to_string(model.*dimension.member));
+  for (const Dimension& dimension : kDimensions)
+    settings.emplace_back(dimension.key, std::to_string(model.*dimension.member));
   settings.emplace_back("model.norm_eps", ckpt::toml_float(model.norm_eps));
   settings.emplace_back("model.rope_theta", ckpt::toml_float(model.rope_theta));
   settings.emplace_back(kTied, model.tied ? "true" : "false");
@@ -136,20 +149,27 @@ Settings model_settings(const ModelConfig& model) {
 Result<ModelConfig> model_from_settings(const std::string& what, const Settings& settings) {
   ModelConfig model;
   Taker taker(settings);
-  for (const Dimension& dimension : kDimensions) taker.take(dimension.key, model.*dimension.member, dimension.member != &ModelConfig::head_dim);
+  for (const Dimension& dimension : kDimensions)
+    taker.take(dimension.key, model.*dimension.member, dimension.member != &ModelConfig::head_dim);
   // As titan-train reads its configuration. Without dim or heads it is those that are asked for.
   const bool heads = model.dim > 0 && model.n_heads > 0;
-  if (taker.find("model.head_dim") == nullptr && heads && model.dim % model.n_heads == 0) model.head_dim = model.dim / model.n_heads;
-  else if (heads) taker.take("model.head_dim", model.head_dim, true);
+  if (taker.find("model.head_dim") == nullptr && heads && model.dim % model.n_heads == 0)
+    model.head_dim = model.dim / model.n_heads;
+  else if (heads)
+    taker.take("model.head_dim", model.head_dim, true);
   taker.take("model.norm_eps", model.norm_eps, true);
   taker.take("model.rope_theta", model.rope_theta, true);
   taker.take(kTied, model.tied, false);
   taker.take("model.qkv_bias", model.qkv_bias, false);
-  if (const std::string* scaling = taker.find(kScaling); scaling != nullptr && *scaling != "\"none\"") taker.take(kScaling, model.rope_scaling.emplace(), false);
-  if (!taker.missing().empty()) return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
+  if (const std::string* scaling = taker.find(kScaling); scaling != nullptr && *scaling != "\"none\"")
+    taker.take(kScaling, model.rope_scaling.emplace(), false);
+  if (!taker.missing().empty())
+    return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
         .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
-  if (!taker.wrong().empty()) return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
-  if (const Status checked = check_model(model); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
+  if (!taker.wrong().empty())
+    return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
+  if (const Status checked = check_model(model); !checked.ok())
+    return ckpt::incompatible(what + ": " + checked.message);
   return model;
 }
 
@@ -160,15 +180,19 @@ std::vector<std::string> model_keys() {
   return keys;
 }
 
-Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given, const Comparison& how) {
+Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given,
+                             const Comparison& how) {
   const auto compared = [&](const std::string& key) { return !how.untie || key != kTied; };
   Settings said;
   for (const std::string& key : model_keys())
-    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet && compared(key)) said.emplace_back(key, value);
+    if (const std::string value = ckpt::setting(given, key); value != ckpt::kNotSet && compared(key))
+      said.emplace_back(key, value);
   const Result<ModelConfig> model = model_from_settings(what, own);
   if (!model.ok()) return ckpt::with_rows(own, said);
   const Settings implied = how.torchtitan ? torchtitan_rows(given, *model) : flavor_rows(given);
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig other, model_from_settings("the configuration", ckpt::with_rows(ckpt::with_rows(own, implied), said)));
+  TITAN_ASSIGN_OR_RETURN(
+      const ModelConfig other,
+      model_from_settings("the configuration", ckpt::with_rows(ckpt::with_rows(own, implied), said)));
   const Settings here = model_settings(*model), there = model_settings(other);
   std::string differing;
   bool by_flavor = false;
@@ -180,7 +204,10 @@ Result<Settings> agreed_rows(const std::string& what, const Settings& own, const
   }
   if (differing.empty()) return own;
   const Status refused = ckpt::incompatible(what + ": " + differing);
-  return by_flavor ? refused.with_hint("model.flavor = " + ckpt::setting(given, "model.flavor") + " says what the configuration's other keys leave open: leave it out, or name the model's") : refused;
+  return by_flavor ? refused.with_hint(
+                         "model.flavor = " + ckpt::setting(given, "model.flavor") +
+                         " says what the configuration's other keys leave open: leave it out, or name the model's")
+                   : refused;
 }
 
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model) {

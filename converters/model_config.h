@@ -1,6 +1,6 @@
 #pragma once
-// The dimensions of a Llama-shaped model, as foreign configurations give them and as our manifests store them: rows "model.*" of
-// Manifest::config. libtrain reads the same rows.
+// The dimensions of a Llama-shaped model, as foreign configurations give them and as our manifests store them: rows
+// "model.*" of Manifest::config. libtrain reads the same rows.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,19 +36,22 @@ ckpt::Status check_model(const ModelConfig& model);
 ckpt::Settings model_settings(const ModelConfig& model);
 /// Keys of all rows that say what a model is, ascending.
 std::vector<std::string> model_keys();
-/// Reads the rows back; others are ignored, and those that are "not set". Scaling may be "none". `what` names their holder in messages.
-/// \error kIncompatible naming the rows that are missing or have another type
+/// Reads the rows back; others are ignored, and those that are "not set". Scaling may be "none". `what` names their
+/// holder in messages. \error kIncompatible naming the rows that are missing or have another type
 ckpt::Result<ModelConfig> model_from_settings(const std::string& what, const ckpt::Settings& settings);
 
 /// How a configuration is compared with a model that says what it is.
 struct Comparison {
-  bool torchtitan = false;  ///< the configuration is for torchtitan, whose flavours scale RoPE and leave dimensions to the tensors
-  bool untie = false;       ///< the model is written untied: model.tied_embeddings may differ
+  /// the configuration is for torchtitan, whose flavours scale RoPE and leave dimensions to the tensors
+  bool torchtitan = false;
+  bool untie = false;  ///< the model is written untied: model.tied_embeddings may differ
 };
 
-/// The rows of `own` with what it leaves open of its model filled from `given`. Values are compared, not their spelling, also those of
-/// `given`'s flavour. `what` names the holder of `own`. \error kIncompatible: `own` says what its model is, and `given` says something else
-ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own, const ckpt::Settings& given, const Comparison& how = {});
+/// The rows of `own` with what it leaves open of its model filled from `given`. Values are compared, not their
+/// spelling, also those of `given`'s flavour. `what` names the holder of `own`. \error kIncompatible: `own` says what
+/// its model is, and `given` says something else
+ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
+                                         const ckpt::Settings& given, const Comparison& how = {});
 
 /// Every parameter with its shape, in model order, on stage 0.
 std::vector<ckpt::ParameterMeta> model_parameters(const ModelConfig& model);

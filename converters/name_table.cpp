@@ -27,7 +27,8 @@ bool matches(std::string_view name, std::string_view pattern, std::string_view& 
   const std::string_view before = pattern.substr(0, mark), after = pattern.substr(mark + 1);
   if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return false;
   layer = name.substr(before.size(), name.size() - before.size() - after.size());
-  return layer.size() <= 9 && std::ranges::all_of(layer, [](char c) { return c >= '0' && c <= '9'; }) && (layer.size() == 1 || layer[0] != '0');
+  return layer.size() <= 9 && std::ranges::all_of(layer, [](char c) { return c >= '0' && c <= '9'; }) &&
+         (layer.size() == 1 || layer[0] != '0');
 }
 
 std::string filled(std::string_view pattern, std::string_view layer) {
@@ -44,12 +45,17 @@ NameTable::NameTable(std::string_view text) {
     if (line.empty() || line.starts_with('#')) continue;
     const std::string_view whole = line;
     Row row{.theirs = cut(line, '\t'), .ours = cut(line, '\t')};
-    if (line == "query") row.rows = Rows::kQuery;
-    else if (line == "key") row.rows = Rows::kKey;
-    else if (!line.empty()) throw std::logic_error("table of names: " + std::string(whole));
+    if (line == "query")
+      row.rows = Rows::kQuery;
+    else if (line == "key")
+      row.rows = Rows::kKey;
+    else if (!line.empty())
+      throw std::logic_error("table of names: " + std::string(whole));
     if (row.theirs.empty() || row.ours.empty()) throw std::logic_error("table of names: " + std::string(whole));
-    if (row.ours == "-") derivable_.push_back(row.theirs);
-    else rows_.push_back(row);
+    if (row.ours == "-")
+      derivable_.push_back(row.theirs);
+    else
+      rows_.push_back(row);
   }
 }
 

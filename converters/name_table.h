@@ -22,8 +22,9 @@ struct MappedName {
 
 class NameTable {
  public:
-  /// `text` is a table file's: lines of columns between tabs (theirs, ours, rows), '#' in a name for the number of a layer,
-  /// a first '#' of a line for a comment. It outlives this. \error std::logic_error for a line that is none of these
+  /// `text` is a table file's: lines of columns between tabs (theirs, ours, rows), '#' in a name for the number of a
+  /// layer, a first '#' of a line for a comment. It outlives this. \error std::logic_error for a line that is none of
+  /// these
   explicit NameTable(std::string_view text);
 
   /// Our name of `theirs`, or nullopt.

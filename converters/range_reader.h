@@ -22,7 +22,7 @@ class RangeReader {
   ckpt::TensorRef ref_;
   ckpt::LeafGrid grid_;
   std::uint64_t size_;
-  std::vector<std::byte> leaf_;   // the last one that was needed in part
+  std::vector<std::byte> leaf_;  // the last one that was needed in part
   std::uint64_t loaded_ = ~std::uint64_t{0};
 };
 

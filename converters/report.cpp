@@ -21,8 +21,10 @@ class Onward {
     if (begin == end) return out.push_back(without_line(line));
     for (auto at = begin; at != end; ++at) {
       // The other tensors that one becomes are copies of it, for which the source may have a line of its own.
-      if (at == begin) out.push_back(join(line, lines_[at->second]));
-      else copies_.emplace(line.to, Copy{join(line, lines_[at->second]), false});
+      if (at == begin)
+        out.push_back(join(line, lines_[at->second]));
+      else
+        copies_.emplace(line.to, Copy{join(line, lines_[at->second]), false});
       taken_[at->second] = true;
     }
   }
@@ -59,7 +61,13 @@ class Onward {
 
   // Permuted twice is back in the first order.
   static TensorReport join(const TensorReport& line, const TensorReport& onward) {
-    return {.from = line.from, .to = onward.to, .fate = onward.fate, .from_dtype = line.from_dtype, .to_dtype = onward.to_dtype, .shape = line.shape, .permuted = line.permuted != onward.permuted};
+    return {.from = line.from,
+            .to = onward.to,
+            .fate = onward.fate,
+            .from_dtype = line.from_dtype,
+            .to_dtype = onward.to_dtype,
+            .shape = line.shape,
+            .permuted = line.permuted != onward.permuted};
   }
 
   // Adam's step counts are values of ours, not tensors: they go where the other slots of their parameter go.
@@ -67,9 +75,12 @@ class Onward {
     constexpr std::string_view kStep = ".step", kSlot = ".exp_avg";
     const std::string stem = line.to.substr(0, line.to.ends_with(kStep) ? line.to.size() - kStep.size() : 0);
     const auto slot = by_name_.find(stem + std::string(kSlot));
-    const bool written = slot != by_name_.end() && lines_[slot->second].fate == Fate::kWritten && lines_[slot->second].to.ends_with(kSlot);
+    const bool written = slot != by_name_.end() && lines_[slot->second].fate == Fate::kWritten &&
+                         lines_[slot->second].to.ends_with(kSlot);
     line.fate = written ? Fate::kWritten : Fate::kDropped;
-    line.to = written ? lines_[slot->second].to.substr(0, lines_[slot->second].to.size() - kSlot.size()) + std::string(kStep) : "";
+    line.to =
+        written ? lines_[slot->second].to.substr(0, lines_[slot->second].to.size() - kSlot.size()) + std::string(kStep)
+                : "";
     return line;
   }
 

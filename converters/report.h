@@ -28,11 +28,11 @@ struct Rounding {
 };
 
 struct TensorReport {
-  std::string from, to;              ///< names; `to` is empty when nothing stands for it
+  std::string from, to;  ///< names; `to` is empty when nothing stands for it
   Fate fate = Fate::kWritten;
   ckpt::DType from_dtype = ckpt::DType::kF32, to_dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
-  bool permuted = false;             ///< its rows are put into another order
+  bool permuted = false;  ///< its rows are put into another order
   bool renamed() const { return fate == Fate::kWritten && from != to; }
   bool cast() const { return fate == Fate::kWritten && from_dtype != to_dtype; }
   bool operator==(const TensorReport&) const = default;
@@ -43,10 +43,10 @@ struct ConversionReport {
   std::string from_format, to_format;  ///< "titan", "hf", "dcp"
   bool dry_run = false;                ///< nothing was written
   std::uint64_t step = 0;
-  std::optional<ckpt::Digest> id;      ///< of a Titan checkpoint that was written
-  std::uint64_t bytes = 0;             ///< of tensors, in the destination
-  std::optional<Rounding> rounding;    ///< when something was cast
-  std::vector<std::string> files;      ///< of the destination, relative; empty in a dry run
+  std::optional<ckpt::Digest> id;    ///< of a Titan checkpoint that was written
+  std::uint64_t bytes = 0;           ///< of tensors, in the destination
+  std::optional<Rounding> rounding;  ///< when something was cast
+  std::vector<std::string> files;    ///< of the destination, relative; empty in a dry run
   std::vector<TensorReport> tensors;
   std::vector<std::string> notes;
   /// Counts the tensors for which `test` is true.
@@ -58,8 +58,8 @@ struct ConversionReport {
   }
 };
 
-/// One report of two conversions in a row: every line of `first` with what `second` made of it, under the names and types of the first
-/// one's source and the second one's destination.
+/// One report of two conversions in a row: every line of `first` with what `second` made of it, under the names and
+/// types of the first one's source and the second one's destination.
 std::vector<TensorReport> joined(const std::vector<TensorReport>& first, const std::vector<TensorReport>& second);
 
 /// The first five names in quotes, and how many more there are: for messages.

@@ -1,6 +1,6 @@
 #pragma once
-// The two orders of the rows of query and key projections. Per head of d rows ours rotates neighbours (2j, 2j + 1), Hugging Face's
-// rotates halves (j, j + d/2). Of a weight whole rows move, of a bias elements.
+// The two orders of the rows of query and key projections. Per head of d rows ours rotates neighbours (2j, 2j + 1),
+// Hugging Face's rotates halves (j, j + d/2). Of a weight whole rows move, of a bias elements.
 #include <cstdint>
 
 namespace titan::convert {

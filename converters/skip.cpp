@@ -33,21 +33,26 @@ bool SkipRules::takes(std::initializer_list<std::string> names) {
 
 ckpt::Status SkipRules::check_used(const std::string& what) const {
   for (std::size_t i = 0; i < globs_.size(); ++i)
-    if (!used_[i]) return ckpt::invalid("--skip '" + globs_[i] + "' matches no tensor of " + what).with_hint("--dry-run lists the names");
+    if (!used_[i])
+      return ckpt::invalid("--skip '" + globs_[i] + "' matches no tensor of " + what)
+          .with_hint("--dry-run lists the names");
   return {};
 }
 
 std::string skip_flags(const std::vector<std::string>& names, const std::vector<std::string>& all) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> kept, globs;
-  std::ranges::copy_if(all, std::back_inserter(kept), [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  std::ranges::copy_if(all, std::back_inserter(kept),
+                       [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
   for (const std::string& name : names) {
-    if (std::ranges::any_of(globs, [&](const std::string& glob) { return glob == name || matches(glob, name); })) continue;
+    if (std::ranges::any_of(globs, [&](const std::string& glob) { return glob == name || matches(glob, name); }))
+      continue;
     globs.push_back(glob_for(name, kept));
     if (globs.size() > kShown) break;
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(globs.size(), kShown); ++i) text += (i > 0 ? " --skip '" : "--skip '") + globs[i] + "'";
+  for (std::size_t i = 0; i < std::min(globs.size(), kShown); ++i)
+    text += (i > 0 ? " --skip '" : "--skip '") + globs[i] + "'";
   return globs.size() > kShown ? text + " and so on" : text;
 }
 

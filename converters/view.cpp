@@ -67,14 +67,16 @@ Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std
   for (std::uint64_t at = first; !out.empty();) {
     const std::uint64_t row = at / width, column = at % width;
     const std::uint64_t count = std::min<std::uint64_t>(width - column, out.size() / size);
-    TITAN_RETURN_IF_ERROR(source_.read(tensor.source, halves_row(row, tensor.head_dim) * width + column, out.first(count * size)));
+    TITAN_RETURN_IF_ERROR(
+        source_.read(tensor.source, halves_row(row, tensor.head_dim) * width + column, out.first(count * size)));
     out = out.subspan(count * size);
     at += count;
   }
   return ckpt::ok_status();
 }
 
-CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan) {
+CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
+                                 ImportPlan plan) {
   ckpt::ForeignView view;
   view.path = source->path();
   view.manifest = frame_manifest(*source, plan, ckpt::kDefaultLeafElements);
@@ -146,7 +148,8 @@ Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const 
 
 namespace {
 
-Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const std::string& path, const ckpt::VerifyOptions& options) {
+Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const std::string& path,
+                                          const ckpt::VerifyOptions& options) {
   if (options.begin) options.begin(path);
   ckpt::VerifiedStep step{path, {}, {}};
   const auto add_structure = [&](const Status& status) {
@@ -159,8 +162,8 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
       if (options.progress) options.progress(done, total);
       return options.cancel.check();
     }));
-    // What contradicts itself cannot be opened by anything else either: broken configurations, shapes that do not fit. What can merely not
-    // be converted is no damage.
+    // What contradicts itself cannot be opened by anything else either: broken configurations, shapes that do not fit.
+    // What can merely not be converted is no damage.
     if (step.report.damage.empty()) {
       if (const Status plan = (*source)->plan({}).status(); plan.code == ckpt::Code::kCorrupt) add_structure(plan);
     }
@@ -192,12 +195,15 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
     TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, listed_step.path));
     if (format == nullptr) continue;
     Result<ckpt::VerifiedStep> step = verify_foreign(fs, *format, listed_step.path, options);
-    if (!step.ok() && step.status().code == ckpt::Code::kUnsupported) step = ckpt::VerifiedStep{listed_step.path, step.status(), {}};
+    if (!step.ok() && step.status().code == ckpt::Code::kUnsupported)
+      step = ckpt::VerifiedStep{listed_step.path, step.status(), {}};
     const bool deleted = !step.ok() && fs.stat(listed_step.path).status().code == ckpt::Code::kNotFound;
     if (!step.ok() && !deleted) return step.status();
     if (!summary.ok()) summary = ckpt::VerifySummary{.is_run = true};
-    if (deleted) summary->deleted.push_back(listed_step.path);
-    else summary->add(*std::move(step));
+    if (deleted)
+      summary->deleted.push_back(listed_step.path);
+    else
+      summary->add(*std::move(step));
   }
   if (!summary.ok()) return explained(fs, options.target, summary.status());
   return summary;

@@ -13,7 +13,8 @@
 
 namespace titan::convert {
 
-/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps as many blocks as are under way, a few at most.
+/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps as many blocks as are under way, a few at
+/// most.
 class WriteBehind {
  public:
   using Block = std::vector<std::byte>;
@@ -47,8 +48,8 @@ class WriteBehind {
   std::condition_variable changed_;
   std::vector<Block> free_;
   std::deque<Write> queue_;
-  bool closed_ = false;     // no more blocks come
-  bool dropped_ = false;    // and what is queued is not wanted
+  bool closed_ = false;   // no more blocks come
+  bool dropped_ = false;  // and what is queued is not wanted
   ckpt::Status status_;
   ckpt::Helpers thread_;
 };

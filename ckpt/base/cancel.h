@@ -9,7 +9,8 @@ namespace titan::ckpt {
 
 enum class StopReason : int { kNone = 0, kInterrupt, kTerminate };  ///< SIGINT; SIGTERM
 
-/// Where a request to stop is made, from any thread or from a signal handler; the first one counts. Outlives its tokens.
+/// Where a request to stop is made, from any thread or from a signal handler; the first one counts. Outlives its
+/// tokens.
 class CancelSource {
  public:
   /// Async-signal-safe. Returns false when a stop had been asked for before.

@@ -41,7 +41,9 @@ std::string mode_text(std::uint32_t mode) {
   return text;
 }
 
-bool may(const std::string& path, int right) { return ::faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS) == 0 || errno != EACCES; }
+bool may(const std::string& path, int right) {
+  return ::faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS) == 0 || errno != EACCES;
+}
 
 Obstacle obstacle_at(Kind kind, const std::string& path) {
   Obstacle obstacle{kind, path};
@@ -82,12 +84,14 @@ Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
   if (begins_with_any(call, {"mkdir", "create", "unlink", "rmdir", "rename to", "link to", "exchange with"})) {
     Obstacle found = obstacle_of_names(path);
     const std::size_t to = call.find('/');
-    if (found.kind == Kind::kNone && call.starts_with("rename to") && to != std::string::npos) found = obstacle_of_names(call.substr(std::string_view("rename to ").size()));
+    if (found.kind == Kind::kNone && call.starts_with("rename to") && to != std::string::npos)
+      found = obstacle_of_names(call.substr(std::string_view("rename to ").size()));
     return found;
   }
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return obstacle_of_names(path);
-  if (S_ISDIR(info.st_mode) && call.starts_with("access for writing")) return may(path, W_OK) && may(path, X_OK) ? Obstacle{} : obstacle_at(Kind::kChange, path);
+  if (S_ISDIR(info.st_mode) && call.starts_with("access for writing"))
+    return may(path, W_OK) && may(path, X_OK) ? Obstacle{} : obstacle_at(Kind::kChange, path);
   if (S_ISDIR(info.st_mode)) return may(path, R_OK) ? Obstacle{} : obstacle_at(Kind::kList, path);
   const bool writes = begins_with_any(call, {"open for writing", "open of the lock", "access for writing"});
   if (writes && !may(path, W_OK)) return obstacle_at(Kind::kWrite, path);
@@ -99,10 +103,11 @@ Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
 std::string obstacle_text(const Obstacle& obstacle, const User& user) {
   const auto denied = [&](const std::string& what, const std::string& right, const std::string& letters) {
     if (obstacle.owner == user.id)
-      return "the " + what + " " + obstacle.path + " is this user's own, but its mode is " + mode_text(obstacle.mode) + ": chmod u+" + letters + " " + obstacle.path +
-             ", or choose another place";
-    return "the " + what + " " + obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) + ", mode " + mode_text(obstacle.mode) + ": user " +
-           user_text(user.id, user.name) + " may not " + right + "; ask the owner for that right, or choose another place";
+      return "the " + what + " " + obstacle.path + " is this user's own, but its mode is " + mode_text(obstacle.mode) +
+             ": chmod u+" + letters + " " + obstacle.path + ", or choose another place";
+    return "the " + what + " " + obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) +
+           ", mode " + mode_text(obstacle.mode) + ": user " + user_text(user.id, user.name) + " may not " + right +
+           "; ask the owner for that right, or choose another place";
   };
   switch (obstacle.kind) {
     case Kind::kNone: return {};
@@ -111,11 +116,16 @@ std::string obstacle_text(const Obstacle& obstacle, const User& user) {
     case Kind::kChange: return denied("folder", "make or remove anything in it", "wx");
     case Kind::kRead: return denied("file", "read it", "r");
     case Kind::kWrite: return denied("file", "write it", "rw");
-    case Kind::kFile: return obstacle.path + " is a file, expected a folder: choose another name, or move that file away";
-    case Kind::kReadOnly: return "the file system of " + obstacle.path + " is mounted read-only: choose another place, or have it mounted for writing";
+    case Kind::kFile:
+      return obstacle.path + " is a file, expected a folder: choose another name, or move that file away";
+    case Kind::kReadOnly:
+      return "the file system of " + obstacle.path +
+             " is mounted read-only: choose another place, or have it mounted for writing";
     case Kind::kElse:
-      return obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) + ", mode " + mode_text(obstacle.mode) + ", which allows it to user " +
-             user_text(user.id, user.name) + ": an access list, the file server or a security module forbids it; ask who keeps them, or choose another place";
+      return obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) + ", mode " +
+             mode_text(obstacle.mode) + ", which allows it to user " + user_text(user.id, user.name) +
+             ": an access list, the file server or a security module forbids it; ask who keeps them, or choose another "
+             "place";
   }
   return {};
 }
@@ -126,7 +136,8 @@ Obstacle find_obstacle(int error, const std::string& path, const std::string& ca
   Obstacle found = obstacle_on_the_way(path);
   if (error == ENOTDIR) {
     struct stat info {};
-    if (found.kind == Kind::kNone && ::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return obstacle_at(Kind::kFile, path);
+    if (found.kind == Kind::kNone && ::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
+      return obstacle_at(Kind::kFile, path);
     return found.kind == Kind::kFile ? found : Obstacle{};
   }
   if (found.kind == Kind::kNone) found = obstacle_at_the_end(path, call);

@@ -19,7 +19,7 @@ struct Obstacle {
     kElse,      ///< the mode allows it: an access list, a server or a security module does not
   };
   Kind kind = Kind::kNone;
-  std::string path;             ///< of the file or folder
+  std::string path;  ///< of the file or folder
   std::uint32_t owner = 0, mode = 0;
   std::string owner_name = {};  ///< empty where it is not known
 };
@@ -32,7 +32,8 @@ struct User {
 /// One sentence on what is missing, and what to do; empty for kNone. Pure.
 std::string obstacle_text(const Obstacle& obstacle, const User& user);
 
-/// Looks for what made `call` ("mkdir", "open", "rename to X") on `path` fail with `error` (EACCES, ENOTDIR, EROFS; nothing for others).
+/// Looks for what made `call` ("mkdir", "open", "rename to X") on `path` fail with `error` (EACCES, ENOTDIR, EROFS;
+/// nothing for others).
 Obstacle find_obstacle(int error, const std::string& path, const std::string& call);
 
 /// obstacle_text of find_obstacle for this process.

@@ -59,11 +59,15 @@ Status link_refused(const std::string& path) {
       .with_hint("put the file or folder itself in its place; only the checkpoint's own folder may be a link");
 }
 
-Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) { return unsupported(path + ": open for writing: not offered by this file system"); }
+Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) {
+  return unsupported(path + ": open for writing: not offered by this file system");
+}
 
 Status Fs::may_write(const std::string&) { return ok_status(); }
 
-Status Fs::link(const std::string& from, const std::string& to) { return unsupported(from + ": link to " + to + ": not offered by this file system"); }
+Status Fs::link(const std::string& from, const std::string& to) {
+  return unsupported(from + ": link to " + to + ": not offered by this file system");
+}
 
 Status Fs::reflink(const std::string& from, const std::string& to) {
   return unsupported(from + ": reflink to " + to + ": not offered by this file system");
@@ -94,7 +98,8 @@ Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::u
   return read_whole(*file, path, limit);
 }
 
-Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member, std::uint64_t limit) {
+Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member,
+                                           std::uint64_t limit) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, member));
   return read_whole(*file, join_path(folder, member), limit);
 }

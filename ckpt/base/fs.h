@@ -18,17 +18,20 @@ namespace titan::ckpt {
 class File {
  public:
   virtual ~File() = default;
-  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kMediaError, kFailed on other I/O errors.
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kMediaError, kFailed on
+  /// other I/O errors.
   virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
   virtual Status pwrite(std::uint64_t offset, std::span<const std::byte> data) = 0;
   /// Sets the size; bytes beyond the old end read as zeros.
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// Makes the data durable (fdatasync), whoever wrote it and however it was opened. After an error the inode is lost: never call it again on this file.
+  /// Makes the data durable (fdatasync), whoever wrote it and however it was opened. After an error the inode is lost:
+  /// never call it again on this file.
   virtual Status datasync() = 0;
   /// Takes write permission from everybody, this open file apart; not made durable.
-  /// \error kUnsupported (this store keeps no permissions, or the file is another user's: nothing has happened), kFailed
+  /// \error kUnsupported (this store keeps no permissions, or the file is another user's: nothing has happened),
+  /// kFailed
   virtual Status set_read_only();
   virtual Status close() = 0;
 };
@@ -38,11 +41,11 @@ enum class FileType { kFile, kDirectory, kLink, kOther };  // kLink: a symbolic 
 struct FileInfo {
   FileType type = FileType::kOther;
   std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;  ///< since the epoch, UTC
-  std::uint64_t links = 1;    ///< names of the file; its bytes are freed with the last
+  std::int64_t mtime_ns = 0;            ///< since the epoch, UTC
+  std::uint64_t links = 1;              ///< names of the file; its bytes are freed with the last
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
-  std::uint64_t allocated = 0;  ///< bytes on disk; less than `size` for a file with holes
-  bool writable = true;         ///< by its mode, for anybody at all
+  std::uint64_t allocated = 0;          ///< bytes on disk; less than `size` for a file with holes
+  bool writable = true;                 ///< by its mode, for anybody at all
   bool operator==(const FileInfo&) const = default;
 };
 
@@ -77,20 +80,23 @@ class Fs {
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
-  /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where the store
-  /// can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment gain.
+  /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where
+  /// the store can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment
+  /// gain.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
-  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. No name below `folder` may be a symbolic link, and
-  /// nothing outside of it is reached; `folder` itself is followed. \error kNotFound, kCorrupt (a link is in the way), kMediaError, kFailed
-  virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access = Access::kCached);
+  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. No name below `folder` may be a
+  /// symbolic link, and nothing outside of it is reached; `folder` itself is followed. \error kNotFound, kCorrupt (a
+  /// link is in the way), kMediaError, kFailed
+  virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                                    Access access = Access::kCached);
   /// What stat() says of `member` of `folder`, under the same rule; kCorrupt also where `member` itself is a link.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
-  /// Opens a regular file, made when missing, for reading and writing. A symbolic link is followed: for files that people place, like a
-  /// run's metrics. \error kFailed, kUnsupported (this file system does not offer it)
+  /// Opens a regular file, made when missing, for reading and writing. A symbolic link is followed: for files that
+  /// people place, like a run's metrics. \error kFailed, kUnsupported (this file system does not offer it)
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
-  virtual Status make_dir(const std::string& path) = 0;          ///< parent must exist; kFailed when `path` exists
+  virtual Status make_dir(const std::string& path) = 0;  ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
-  virtual Status remove_dir(const std::string& path) = 0;        ///< must be empty
+  virtual Status remove_dir(const std::string& path) = 0;  ///< must be empty
   /// Renames a file over another (atomic replace).
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   /// Renames without ever replacing `to`. \error kFailed with "exists" in the message when `to` exists.
@@ -101,15 +107,16 @@ class Fs {
   /// \error kNotFound when nothing is there; symbolic links are not followed (type kLink).
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
-  /// Whether this process may write the file `path`, or make names in the folder `path`: as far as the store tells without a try.
-  /// \error kFailed with the errno that a try would meet. Here: ok.
+  /// Whether this process may write the file `path`, or make names in the folder `path`: as far as the store tells
+  /// without a try. \error kFailed with the errno that a try would meet. Here: ok.
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
   /// \error kLocked with the present content of the file in `causes` when another holder lives.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // What not every store can do. kUnsupported, and only that, means: nothing has happened, do it another way (other device,
-  // not permitted, too many links, no such call here). A file system that has none of them inherits these answers.
+  // What not every store can do. kUnsupported, and only that, means: nothing has happened, do it another way (other
+  // device, not permitted, too many links, no such call here). A file system that has none of them inherits these
+  // answers.
 
   /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);
@@ -128,11 +135,14 @@ Fs& posix_fs();
 
 /// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
-/// Reads the whole of `member` of `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes, those of open_member.
-Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member, std::uint64_t limit);
+/// Reads the whole of `member` of `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes,
+/// those of open_member.
+Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member,
+                                           std::uint64_t limit);
 /// Creates `path` with `data`, datasync, close. The directory is not synced.
 Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Ends the writing of a checkpoint's member: takes write permission from it where the store can, makes it durable, closes it.
+/// Ends the writing of a checkpoint's member: takes write permission from it where the store can, makes it durable,
+/// closes it.
 Status finish_member(File& file);
 /// write_new_file of a checkpoint's member: read-only.
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);

@@ -47,7 +47,8 @@ Status from_errno(int error, const std::string& path, const std::string& call, O
 }
 
 /// As from_errno, for calls that read.
-Status from_read_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kNotFound) {
+Status from_read_errno(int error, const std::string& path, const std::string& call,
+                       OnMissing missing = OnMissing::kNotFound) {
   Status status = from_errno(error, path, call, missing);
   if (status.code == Code::kFailed) status.code = read_errno_status(error, path, call).code;
   return status;
@@ -60,9 +61,14 @@ FileType type_of(mode_t mode) {
 }
 
 FileInfo info_of(const struct stat& info) {
-  return {type_of(info.st_mode), static_cast<std::uint64_t>(info.st_size), std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
-          static_cast<std::uint64_t>(info.st_nlink), static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino),
-          static_cast<std::uint64_t>(info.st_blocks) * 512, (info.st_mode & kAllWrite) != 0};
+  return {type_of(info.st_mode),
+          static_cast<std::uint64_t>(info.st_size),
+          std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
+          static_cast<std::uint64_t>(info.st_nlink),
+          static_cast<std::uint64_t>(info.st_dev),
+          static_cast<std::uint64_t>(info.st_ino),
+          static_cast<std::uint64_t>(info.st_blocks) * 512,
+          (info.st_mode & kAllWrite) != 0};
 }
 
 class PosixFile final : public File {
@@ -80,7 +86,8 @@ class PosixFile final : public File {
       ssize_t got = retry([&] { return ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset)); });
       if (got < 0) return from_read_errno(errno, path_, "pread at " + std::to_string(offset), OnMissing::kFailed);
       if (got == 0)
-        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " + std::to_string(offset));
+        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
+                       std::to_string(offset));
       offset += static_cast<std::uint64_t>(got);
       out = out.subspan(static_cast<std::size_t>(got));
     }
@@ -141,8 +148,8 @@ class PosixFile final : public File {
   }
 
  private:
-  // The kernel keeps what is written for seconds before it turns to the disk, and all of it would wait for datasync(). A large file
-  // is sent on as it grows. Errors are not lost: datasync() reports them.
+  // The kernel keeps what is written for seconds before it turns to the disk, and all of it would wait for datasync().
+  // A large file is sent on as it grows. Errors are not lost: datasync() reports them.
   void begin_write_back(std::uint64_t put) {
     const std::uint64_t before = written_.fetch_add(put, std::memory_order_relaxed);
     if (before / kWriteBack != (before + put) / kWriteBack) (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -187,9 +194,12 @@ class PosixFs final : public Fs {
     return open_by_path(path, Access::kCached);
   }
 
-  Result<std::unique_ptr<File>> open_scan(const std::string& path) override { return open_by_path(path, Access::kScan); }
+  Result<std::unique_ptr<File>> open_scan(const std::string& path) override {
+    return open_by_path(path, Access::kScan);
+  }
 
-  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override {
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                            Access access) override {
     TITAN_ASSIGN_OR_RETURN(const int fd, open_member_file(folder, member, O_RDONLY | O_NONBLOCK, walk()));
     return for_reading(fd, join_path(folder, member), access);
   }
@@ -244,7 +254,7 @@ class PosixFs final : public Fs {
       return remove_file(from);
     }
     // A plain rename replaces only an empty directory, hence the look before; a full one it refuses.
-    if (struct stat target {}; ::lstat(to.c_str(), &target) == 0) return noreplace_error(EEXIST, from, to);
+    if (struct stat target{}; ::lstat(to.c_str(), &target) == 0) return noreplace_error(EEXIST, from, to);
     if (::rename(from.c_str(), to.c_str()) < 0) return noreplace_error(errno, from, to);
     return ok_status();
   }
@@ -260,7 +270,8 @@ class PosixFs final : public Fs {
 
   Result<std::vector<DirEntry>> list(const std::string& path) override {
     std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-    if (!dir) return from_read_errno(errno, path, "opendir", errno == ENOENT ? OnMissing::kNotFound : OnMissing::kFailed);
+    if (!dir)
+      return from_read_errno(errno, path, "opendir", errno == ENOENT ? OnMissing::kNotFound : OnMissing::kFailed);
     std::vector<DirEntry> entries;
     for (;;) {
       errno = 0;
@@ -331,7 +342,8 @@ class PosixFs final : public Fs {
     Status status;
     // EINVAL, ENOTTY, EBADF: file systems without clones differ in how they say so.
     if (retry([&] { return ::ioctl(fd, FICLONE, source); }) < 0)
-      status = optional_error(errno, {EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY, EBADF}, from, "reflink to " + to);
+      status =
+          optional_error(errno, {EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY, EBADF}, from, "reflink to " + to);
     if (status.ok()) status = finish_member(target);
     if (!status.ok()) ::unlink(to.c_str());
     return status;
@@ -354,7 +366,8 @@ class PosixFs final : public Fs {
 
   static Result<std::unique_ptr<File>> open_by_path(const std::string& path, Access access) {
     // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
-    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }), path, access);
+    return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }),
+                       path, access);
   }
 
   /// Takes `fd`, or the errno of the open that gave none.
@@ -369,7 +382,8 @@ class PosixFs final : public Fs {
   }
 
   /// kUnsupported for the errors in `means_no`: the store cannot do this here, another way may work.
-  static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path, const std::string& call) {
+  static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path,
+                               const std::string& call) {
     Status status = from_errno(error, path, call, OnMissing::kNotFound);
     if (std::find(means_no.begin(), means_no.end(), error) != means_no.end()) status.code = Code::kUnsupported;
     return status;
@@ -396,10 +410,13 @@ class PosixFs final : public Fs {
 Status full_status(int error, const std::string& path, const std::string& call, const std::optional<SpaceLeft>& left) {
   const bool no_inodes = error == ENOSPC && left && left->inodes > 0 && left->inodes_free == 0 && left->bytes > 0;
   const std::string free = left ? "; " + size_text(left->bytes) + " free on this file system" : "";
-  Status status = failed(path + ": " + call + ": " + (no_inodes ? "no inodes left (" : "disk full (") + std::generic_category().message(error) + ")" + free);
+  Status status = failed(path + ": " + call + ": " + (no_inodes ? "no inodes left (" : "disk full (") +
+                         std::generic_category().message(error) + ")" + free);
   status.error = error;
-  if (error == EDQUOT) return status.with_hint("the quota of this user or project is used up: remove files, or ask for more");
-  if (no_inodes) return status.with_hint("every file takes an inode: remove files (df -i shows inodes), or keep fewer checkpoints");
+  if (error == EDQUOT)
+    return status.with_hint("the quota of this user or project is used up: remove files, or ask for more");
+  if (no_inodes)
+    return status.with_hint("every file takes an inode: remove files (df -i shows inodes), or keep fewer checkpoints");
   return status.with_hint("free some space (df -h shows file systems), or keep fewer checkpoints");
 }
 
@@ -408,13 +425,16 @@ Status errno_status(int error, const std::string& path, const std::string& call)
     struct statvfs info {};
     const std::size_t slash = path.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (::statvfs(path.c_str(), &info) != 0 && ::statvfs(parent.c_str(), &info) != 0) return full_status(error, path, call, std::nullopt);
-    return full_status(error, path, call, SpaceLeft{std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files, info.f_favail});
+    if (::statvfs(path.c_str(), &info) != 0 && ::statvfs(parent.c_str(), &info) != 0)
+      return full_status(error, path, call, std::nullopt);
+    return full_status(error, path, call,
+                       SpaceLeft{std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files, info.f_favail});
   }
   Status status = failed(path + ": " + call + ": " + std::generic_category().message(error));
   status.error = error;
   if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
-  if (error == EFBIG) status.hint = "a limit of file sizes is in force: `ulimit -f` shows this process's, or the file system has its own";
+  if (error == EFBIG)
+    status.hint = "a limit of file sizes is in force: `ulimit -f` shows this process's, or the file system has its own";
   return status;
 }
 

@@ -9,7 +9,8 @@
 
 namespace titan::ckpt {
 
-/// How rename_noreplace and open_member work: by the kernel's newer calls where it has them, or always the fallback (tests of the fallback).
+/// How rename_noreplace and open_member work: by the kernel's newer calls where it has them, or always the fallback
+/// (tests of the fallback).
 enum class NoReplace { kKernel, kFallback };
 
 /// What a file system has left. `inodes` is 0 where it has no limit of them.

@@ -25,8 +25,8 @@ const HashKernel& kernel() {
   return best;
 }
 
-// 16 characters at once, for a manifest has a digest per tensor. Byte i of the result is the value of hex digit i; `good` keeps its ones
-// where the characters are lower-case hex digits.
+// 16 characters at once, for a manifest has a digest per tensor. Byte i of the result is the value of hex digit i;
+// `good` keeps its ones where the characters are lower-case hex digits.
 using Bytes16 [[gnu::vector_size(16)]] = unsigned char;
 
 Bytes16 hex_values(const char* digits, Bytes16& good) {
@@ -63,7 +63,8 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
   std::uint64_t all[2];
   std::memcpy(all, &good, sizeof all);
   if ((all[0] & all[1]) != ~std::uint64_t{0}) return std::nullopt;
-  const Bytes16 high = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const Bytes16 high =
+      __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   const Bytes16 low = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   const Bytes16 bytes = high << 4 | low;
   std::memcpy(digest.bytes.data(), &bytes, sizeof bytes);
@@ -73,7 +74,8 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
 Result<Digest> parse_digest(std::string_view hex) {
   const std::optional<Digest> digest = digest_from_hex(hex);
   if (digest) return *digest;
-  if (hex.size() != 32) return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
+  if (hex.size() != 32)
+    return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
   return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
 }
 

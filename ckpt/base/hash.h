@@ -50,15 +50,15 @@ class Hasher {
 /// Two different field sequences never encode to the same bytes. \source FORMAT.md, "Digests and the id"
 class IdentityEncoder {
  public:
-  void str(std::string_view value);      ///< tag 's'
-  void u64(std::uint64_t value);         ///< tag 'u'
-  void i64(std::int64_t value);          ///< tag 'i'
-  void f64(double value);                ///< tag 'd'
-  void boolean(bool value);              ///< tag 'b', one byte
-  void digest(const Digest& value);      ///< tag 'h', 16 bytes
-  void absent();                         ///< tag '-': the field is not there
-  void list(std::uint64_t count);        ///< tag 'l': `count` elements follow
-  Digest finish() const;                 ///< XXH3-128 of everything so far
+  void str(std::string_view value);  ///< tag 's'
+  void u64(std::uint64_t value);     ///< tag 'u'
+  void i64(std::int64_t value);      ///< tag 'i'
+  void f64(double value);            ///< tag 'd'
+  void boolean(bool value);          ///< tag 'b', one byte
+  void digest(const Digest& value);  ///< tag 'h', 16 bytes
+  void absent();                     ///< tag '-': the field is not there
+  void list(std::uint64_t count);    ///< tag 'l': `count` elements follow
+  Digest finish() const;             ///< XXH3-128 of everything so far
   const std::string& bytes() const { return bytes_; }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// XXH3-128 compiled once per instruction set; hash.cpp takes the widest that the processor has. The digests are the same.
+// XXH3-128 compiled once per instruction set; hash.cpp takes the widest that the processor has. The digests are the
+// same.
 #include <cstddef>
 #include <cstdint>
 

@@ -12,7 +12,8 @@ namespace titan::ckpt {
 /// "out of memory", or what the exception says. \error kFailed
 Status status_of(const std::exception& error);
 
-/// Calls `work`, which returns a Status; an exception becomes one as well. For threads: nothing catches what leaves them.
+/// Calls `work`, which returns a Status; an exception becomes one as well. For threads: nothing catches what leaves
+/// them.
 template <typename Work>
 Status contained(const Work& work) {
   try {
@@ -30,8 +31,8 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  /// Starts a thread that runs `work`, which does not throw. False where the system has no thread or no memory for one (a limit
-  /// of processes in a container): the caller goes on with those there are.
+  /// Starts a thread that runs `work`, which does not throw. False where the system has no thread or no memory for one
+  /// (a limit of processes in a container): the caller goes on with those there are.
   bool start(std::function<void()> work) noexcept;
   bool empty() const { return threads_.empty(); }
   void join();

@@ -85,7 +85,8 @@ Result<int> open_member_file(const std::string& folder, const std::string& membe
     const int fd = open_beneath(dir.get(), member, flags);
     if (fd >= 0) return fd;
     // Not there before Linux 5.6, and some containers forbid it. Of a link the walk by name says which one it is.
-    if (errno != ENOSYS && errno != EPERM && errno != ELOOP && errno != EXDEV) return open_error(errno, join_path(folder, member));
+    if (errno != ENOSYS && errno != EPERM && errno != ELOOP && errno != EXDEV)
+      return open_error(errno, join_path(folder, member));
   }
   return by_name(std::move(dir), folder, member, flags);
 }

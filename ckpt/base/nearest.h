@@ -12,7 +12,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Returns the candidates within two edits of `word`, or of which one is a prefix of the other (three bytes or more):
 /// nearest first, in the order given among equals, at most `limit`.
-std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t limit = 3);
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
+                                 std::size_t limit = 3);
 
 /// Returns "did you mean `a`?" or "did you mean `a`, `b` or `c`?"; empty when nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);

@@ -15,12 +15,15 @@
 namespace titan::ckpt {
 namespace {
 
-// File systems that one kernel has for itself. On any other, mount options decide who sees a lock (NFS: local_lock, nolock; Lustre: localflock).
+// File systems that one kernel has for itself. On any other, mount options decide who sees a lock (NFS: local_lock,
+// nolock; Lustre: localflock).
 bool belongs_to_one_kernel(int fd) {
   constexpr long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = static_cast<long>(0xca451a4e);
-  constexpr long kLocal[] = {EXT4_SUPER_MAGIC, kXfs, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, kZfs, kBcachefs};
+  constexpr long kLocal[] = {EXT4_SUPER_MAGIC, kXfs, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+                             F2FS_SUPER_MAGIC, kZfs, kBcachefs};
   struct statfs info {};
-  return ::fstatfs(fd, &info) == 0 && std::find(std::begin(kLocal), std::end(kLocal), static_cast<long>(info.f_type)) != std::end(kLocal);
+  return ::fstatfs(fd, &info) == 0 &&
+         std::find(std::begin(kLocal), std::end(kLocal), static_cast<long>(info.f_type)) != std::end(kLocal);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ constexpr CodeRange kHarmful[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x
                                   {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}};
 
 bool is_harmful(std::uint32_t code) {
-  return std::any_of(std::begin(kHarmful), std::end(kHarmful), [code](const CodeRange& range) { return code >= range.first && code <= range.last; });
+  return std::any_of(std::begin(kHarmful), std::end(kHarmful),
+                     [code](const CodeRange& range) { return code >= range.first && code <= range.last; });
 }
 
 std::string hex_form(const char* format, std::uint32_t value) {

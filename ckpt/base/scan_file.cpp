@@ -40,7 +40,8 @@ class ScanFile final : public File {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return read_errno_status(errno, path_, "pread at " + std::to_string(offset));
       if (got == 0)
-        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " + std::to_string(offset));
+        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
+                       std::to_string(offset));
       offset += static_cast<std::uint64_t>(got);
       out = out.subspan(static_cast<std::size_t>(got));
     }
@@ -64,9 +65,11 @@ class ScanFile final : public File {
   ssize_t read_some(std::uint64_t offset, std::span<std::byte> out) const {
     const auto place = static_cast<off_t>(offset);
     const std::size_t whole = out.size() / kScanAlignment * kScanAlignment;
-    if (direct_ >= 0 && whole > 0 && aligned(offset) && aligned(reinterpret_cast<std::uintptr_t>(out.data())) && !cached(place, out)) {
+    if (direct_ >= 0 && whole > 0 && aligned(offset) && aligned(reinterpret_cast<std::uintptr_t>(out.data())) &&
+        !cached(place, out)) {
       const ssize_t got = ::pread(direct_, out.data(), whole, place);
-      // EINVAL: a store that takes the flag but not our alignment. A short read leaves the rest unaligned, or at the end.
+      // EINVAL: a store that takes the flag but not our alignment. A short read leaves the rest unaligned, or at the
+      // end.
       if (got > 0 || (got < 0 && errno != EINVAL)) return got;
     }
     return ::pread(fd_, out.data(), out.size(), place);
@@ -95,7 +98,8 @@ class ScanFile final : public File {
         return static_cast<ssize_t>(count);
       }
     }
-    (void)::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(blocks), POSIX_FADV_DONTNEED);  // the next best
+    (void)::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(blocks),
+                          POSIX_FADV_DONTNEED);  // the next best
     return ::pread(fd_, out.data(), wanted, static_cast<off_t>(offset));
   }
 

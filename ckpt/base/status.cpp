@@ -21,7 +21,8 @@ Status Status::wrapped(std::string outer) const {
 
 bool Status::store_refused() const {
   constexpr int kMayPass[] = {ENOSPC, EDQUOT, EIO, ESTALE, ETIMEDOUT};
-  return (code == Code::kFailed || code == Code::kMediaError) && std::ranges::find(kMayPass, error) != std::end(kMayPass);
+  return (code == Code::kFailed || code == Code::kMediaError) &&
+         std::ranges::find(kMayPass, error) != std::end(kMayPass);
 }
 
 std::string Status::to_string() const {

@@ -12,7 +12,8 @@ enum class Code {
   kInvalid,       ///< usage or configuration that cannot work (exit 2)
   kUnsupported,   ///< not built yet, or asks for something we lack (exit 2)
   kFailed,        ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit 3)
-  kMediaError,    ///< the store cannot give back bytes or names that it holds (EIO while reading; exit 3). No proof of damage
+  kMediaError,    ///< the store cannot give back bytes or names that it holds (EIO while reading; exit 3). No proof of
+                  ///< damage
   kNotFound,      ///< no checkpoint, tensor or path there (exit 10)
   kLocked,        ///< a live run owns the folder (exit 11)
   kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit 12)
@@ -37,7 +38,8 @@ struct [[nodiscard]] Status {
   Status with_hint(std::string text) const;
   /// Returns a copy whose message is `outer`, and whose first cause is the present message.
   Status wrapped(std::string outer) const;
-  /// True where the store refused for a reason that may pass: no space, the quota, an I/O error, a server that was away.
+  /// True where the store refused for a reason that may pass: no space, the quota, an I/O error, a server that was
+  /// away.
   bool store_refused() const;
   /// Returns message, causes and hint on one line each, for logs and tests.
   std::string to_string() const;

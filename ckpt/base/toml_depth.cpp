@@ -5,7 +5,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Returns the offset behind the string whose opening quote is at `begin`; of a string without an end: where the parser gives it up.
+/// Returns the offset behind the string whose opening quote is at `begin`; of a string without an end: where the parser
+/// gives it up.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const bool several_lines = text.substr(begin, 3) == std::string(3, quote);
@@ -47,8 +48,9 @@ Status check_toml_depth(std::string_view text, const std::string& path) {
     if (dots >= kMaxTomlDepth || brackets > kMaxTomlDepth) {
       const auto line = 1 + std::ranges::count(text.substr(0, i), '\n');
       const bool key = dots >= kMaxTomlDepth;
-      return invalid(path + ":" + std::to_string(line) + ": " + (key ? "a key has more than " : "a value lies in more than ") +
-                     std::to_string(kMaxTomlDepth) + (key ? " parts" : " arrays and tables"));
+      return invalid(path + ":" + std::to_string(line) + ": " +
+                     (key ? "a key has more than " : "a value lies in more than ") + std::to_string(kMaxTomlDepth) +
+                     (key ? " parts" : " arrays and tables"));
     }
     ++i;
   }

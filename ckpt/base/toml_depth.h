@@ -1,5 +1,6 @@
 #pragma once
-// How deep a TOML text nests, found without recursion: the TOML parser descends once per part of a dotted key and has no limit for it.
+// How deep a TOML text nests, found without recursion: the TOML parser descends once per part of a dotted key and has
+// no limit for it.
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,8 @@ namespace titan::ckpt {
 /// Of the parts of one dotted key, and of the arrays and inline tables around one value.
 inline constexpr unsigned kMaxTomlDepth = 64;
 
-/// Refuses a text that nests deeper than kMaxTomlDepth; says nothing about its syntax otherwise. `path` is for the message.
-/// \error kInvalid with path and line
+/// Refuses a text that nests deeper than kMaxTomlDepth; says nothing about its syntax otherwise. `path` is for the
+/// message. \error kInvalid with path and line
 Status check_toml_depth(std::string_view text, const std::string& path);
 
 }  // namespace titan::ckpt

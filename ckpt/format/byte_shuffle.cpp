@@ -16,12 +16,21 @@ struct Lane {
 
 #define TITAN_INLINE [[gnu::always_inline]] inline
 
-TITAN_INLINE Lane even(Lane a, Lane b) { return {__builtin_shufflevector(a.v, b.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)}; }
-TITAN_INLINE Lane odd(Lane a, Lane b) { return {__builtin_shufflevector(a.v, b.v, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)}; }
-TITAN_INLINE Lane zip_low(Lane a, Lane b) { return {__builtin_shufflevector(a.v, b.v, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)}; }
-TITAN_INLINE Lane zip_high(Lane a, Lane b) { return {__builtin_shufflevector(a.v, b.v, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)}; }
+TITAN_INLINE Lane even(Lane a, Lane b) {
+  return {__builtin_shufflevector(a.v, b.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)};
+}
+TITAN_INLINE Lane odd(Lane a, Lane b) {
+  return {__builtin_shufflevector(a.v, b.v, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)};
+}
+TITAN_INLINE Lane zip_low(Lane a, Lane b) {
+  return {__builtin_shufflevector(a.v, b.v, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)};
+}
+TITAN_INLINE Lane zip_high(Lane a, Lane b) {
+  return {__builtin_shufflevector(a.v, b.v, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
 
-// 16 elements of S bytes -> S planes. The bytes at even places of the stream are the even bytes of each element: half the problem.
+// 16 elements of S bytes -> S planes. The bytes at even places of the stream are the even bytes of each element: half
+// the problem.
 template <std::size_t S>
 TITAN_INLINE std::array<Lane, S> split(const std::array<Lane, S>& stream) {
   if constexpr (S == 1) {
@@ -79,21 +88,24 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
 // Plane j of 8 elements of 4 bytes in the j-th 8 bytes.
 [[gnu::target("avx2")]] TITAN_INLINE Longs4 eight_by_four(const std::byte* from) {
   const Bytes32 v = load32(from);
-  const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 16, 20, 24, 28, 17, 21, 25, 29, 18, 22, 26,
-                                                  30, 19, 23, 27, 31);
+  const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 16, 20,
+                                                  24, 28, 17, 21, 25, 29, 18, 22, 26, 30, 19, 23, 27, 31);
   const auto ints = reinterpret_cast<Ints8>(grouped);
   return reinterpret_cast<Longs4>(__builtin_shufflevector(ints, ints, 0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-[[gnu::target("avx2")]] std::size_t shuffle4_avx2(const std::byte* elements, std::size_t count, std::size_t stride, std::byte* planes) {
+[[gnu::target("avx2")]] std::size_t shuffle4_avx2(const std::byte* elements, std::size_t count, std::size_t stride,
+                                                  std::byte* planes) {
   std::size_t i = 0;
   for (; i + 32 <= count; i += 32) {
     const std::byte* from = elements + 4 * i;
-    const Longs4 a = eight_by_four(from), b = eight_by_four(from + 32), c = eight_by_four(from + 64), d = eight_by_four(from + 96);
+    const Longs4 a = eight_by_four(from), b = eight_by_four(from + 32), c = eight_by_four(from + 64),
+                 d = eight_by_four(from + 96);
     const Longs4 ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
     const Longs4 cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    const Longs4 out[4] = {__builtin_shufflevector(ab02, cd02, 0, 1, 4, 5), __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5),
-                           __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7), __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7)};
+    const Longs4 out[4] = {
+        __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5), __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5),
+        __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7), __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7)};
     for (std::size_t j = 0; j < 4; ++j) std::memcpy(planes + j * stride + i, &out[j], sizeof out[j]);
   }
   return i;
@@ -102,13 +114,14 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
 // Plane j of 16 elements of 2 bytes in the j-th 16 bytes.
 [[gnu::target("avx2")]] TITAN_INLINE Longs4 sixteen_by_two(const std::byte* from) {
   const Bytes32 v = load32(from);
-  const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 16, 18, 20, 22, 24, 26, 28, 30, 17, 19, 21,
-                                                  23, 25, 27, 29, 31);
+  const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 16, 18,
+                                                  20, 22, 24, 26, 28, 30, 17, 19, 21, 23, 25, 27, 29, 31);
   const auto longs = reinterpret_cast<Longs4>(grouped);
   return __builtin_shufflevector(longs, longs, 0, 2, 1, 3);
 }
 
-[[gnu::target("avx2")]] std::size_t shuffle2_avx2(const std::byte* elements, std::size_t count, std::size_t stride, std::byte* planes) {
+[[gnu::target("avx2")]] std::size_t shuffle2_avx2(const std::byte* elements, std::size_t count, std::size_t stride,
+                                                  std::byte* planes) {
   std::size_t i = 0;
   for (; i + 32 <= count; i += 32) {
     const Longs4 a = sixteen_by_two(elements + 2 * i), b = sixteen_by_two(elements + 2 * i + 32);
@@ -122,11 +135,12 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
 
 // How many of the first elements are done already, the fast way.
 template <std::size_t S>
-std::size_t shuffle_fast([[maybe_unused]] const std::byte* elements, [[maybe_unused]] std::size_t count, [[maybe_unused]] std::size_t stride,
-                         [[maybe_unused]] std::byte* planes) {
+std::size_t shuffle_fast([[maybe_unused]] const std::byte* elements, [[maybe_unused]] std::size_t count,
+                         [[maybe_unused]] std::size_t stride, [[maybe_unused]] std::byte* planes) {
 #if defined(__x86_64__)
   if constexpr (S == 2 || S == 4) {
-    if (__builtin_cpu_supports("avx2")) return (S == 2 ? shuffle2_avx2 : shuffle4_avx2)(elements, count, stride, planes);
+    if (__builtin_cpu_supports("avx2"))
+      return (S == 2 ? shuffle2_avx2 : shuffle4_avx2)(elements, count, stride, planes);
   }
 #endif
   return 0;
@@ -163,7 +177,8 @@ void unshuffle(const std::byte* planes, std::size_t stride, std::span<std::byte>
 
 }  // namespace
 
-void shuffle_bytes(std::span<const std::byte> elements, std::size_t element_size, std::size_t stride, std::byte* planes) {
+void shuffle_bytes(std::span<const std::byte> elements, std::size_t element_size, std::size_t stride,
+                   std::byte* planes) {
   assert(elements.size() % element_size == 0 && elements.size() / element_size <= stride);
   switch (element_size) {
     case 1: return shuffle<1>(elements, stride, planes);
@@ -173,7 +188,8 @@ void shuffle_bytes(std::span<const std::byte> elements, std::size_t element_size
   }
 }
 
-void unshuffle_bytes(const std::byte* planes, std::size_t element_size, std::size_t stride, std::span<std::byte> elements) {
+void unshuffle_bytes(const std::byte* planes, std::size_t element_size, std::size_t stride,
+                     std::span<std::byte> elements) {
   assert(elements.size() % element_size == 0 && elements.size() / element_size <= stride);
   switch (element_size) {
     case 1: return unshuffle<1>(planes, stride, elements);

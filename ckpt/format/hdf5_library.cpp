@@ -36,13 +36,16 @@ Id make_element_type(DType dtype, hid_t file) {
   // The order of these calls matters: each must leave a valid type.
   Id type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
   const bool bf16 = dtype == DType::kBF16;
-  const bool set = type.ok() && (bf16 ? H5Tset_fields(type, 15, 7, 8, 0, 7) : H5Tset_fields(type, 15, 10, 5, 0, 10)) >= 0 &&
+  const bool set = type.ok() &&
+                   (bf16 ? H5Tset_fields(type, 15, 7, 8, 0, 7) : H5Tset_fields(type, 15, 10, 5, 0, 10)) >= 0 &&
                    H5Tset_offset(type, 0) >= 0 && H5Tset_precision(type, 16) >= 0 && H5Tset_size(type, 2) >= 0 &&
                    H5Tset_ebias(type, bf16 ? 127 : 15) >= 0;
   if (!set) return {-1, H5Tclose};
   if (bf16 && file >= 0) {
     const Id creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
-    if (H5Pset_obj_track_times(creation, 0) < 0 || H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0) return {-1, H5Tclose};
+    if (H5Pset_obj_track_times(creation, 0) < 0 ||
+        H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0)
+      return {-1, H5Tclose};
   }
   return type;
 }
@@ -63,7 +66,9 @@ Id create_file(MemoryImage* image, hsize_t block, bool stream) {
 
 }  // namespace
 
-Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes) { return create_file(image, (metadata_bytes + 4095) / 4096 * 4096, false); }
+Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes) {
+  return create_file(image, (metadata_bytes + 4095) / 4096 * 4096, false);
+}
 Id create_stream_in_memory(MemoryImage* image, std::size_t block) { return create_file(image, block, true); }
 
 }  // namespace titan::ckpt

@@ -17,14 +17,16 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool ends_plain(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
 
-// The first character from `p` on that ends the plain part of a string: a quote, a backslash or a control character; else `end`.
+// The first character from `p` on that ends the plain part of a string: a quote, a backslash or a control character;
+// else `end`.
 const char* plain_end(const char* p, const char* end) {
 #if defined(__SSE2__)
   const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), last_control = _mm_set1_epi8(0x1f);
   for (; end - p >= 16; p += 16) {
     const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(text, last_control), text);
-    const int hits = _mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash))));
+    const int hits = _mm_movemask_epi8(
+        _mm_or_si128(control, _mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash))));
     if (hits != 0) return p + std::countr_zero(static_cast<unsigned>(hits));
   }
 #endif
@@ -108,7 +110,8 @@ std::uint64_t JsonReader::u64() {
 
 std::uint32_t JsonReader::u32() {
   const std::uint64_t value = u64();
-  if (value > std::numeric_limits<std::uint32_t>::max()) fail("integer " + std::to_string(value) + " does not fit in 32 bits");
+  if (value > std::numeric_limits<std::uint32_t>::max())
+    fail("integer " + std::to_string(value) + " does not fit in 32 bits");
   return static_cast<std::uint32_t>(value);
 }
 
@@ -222,9 +225,12 @@ Digest JsonReader::digest() {
   return *digest;
 }
 
-std::vector<std::pair<std::string, std::string>> JsonReader::string_map() { return string_map([](std::size_t) {}); }
+std::vector<std::pair<std::string, std::string>> JsonReader::string_map() {
+  return string_map([](std::size_t) {});
+}
 
-std::vector<std::pair<std::string, std::string>> JsonReader::string_map(const std::function<void(std::size_t bytes)>& member) {
+std::vector<std::pair<std::string, std::string>> JsonReader::string_map(
+    const std::function<void(std::size_t bytes)>& member) {
   std::vector<std::pair<std::string, std::string>> entries;
   object([&](std::string_view key) {
     if (!entries.empty() && key <= entries.back().first) fail("keys must ascend without repeats");

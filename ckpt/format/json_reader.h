@@ -1,12 +1,12 @@
 #pragma once
-// Pull reading of a JSON text (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth, no
-// document in memory. Decoders walk the text in order. The first error sticks: every later call returns an empty value, so
-// that a decoder looks at finish() once, at its end.
+// Pull reading of a JSON text (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth,
+// no document in memory. Decoders walk the text in order. The first error sticks: every later call returns an empty
+// value, so that a decoder looks at finish() once, at its end.
 //
-// Why no library, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the packaged RapidJSON
-// (1.1.0) has no pull interface, and its events through a token list took twice as long as this. simdjson's On-Demand (3.0.1)
-// behind this same interface passed the same tests but took 7.2 ms against 5.4 for the text and 12.0 against 10.0 with decoding
-// and checks, and is packaged as a shared library only, which titan-ckpt must not load.
+// Why no library, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the packaged
+// RapidJSON (1.1.0) has no pull interface, and its events through a token list took twice as long as this. simdjson's
+// On-Demand (3.0.1) behind this same interface passed the same tests but took 7.2 ms against 5.4 for the text and 12.0
+// against 10.0 with decoding and checks, and is packaged as a shared library only, which titan-ckpt must not load.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -58,17 +58,17 @@ class JsonReader {
   std::uint32_t u32();
   std::uint64_t u64_string();  ///< a u64 written as a decimal string
   double real();
-  std::string_view number();   ///< any number, as it is written
+  std::string_view number();  ///< any number, as it is written
   bool boolean();
-  bool null();                 ///< consumes a null when it is next and says whether it was
-  std::string_view text();     ///< valid as long as this reader and its text
+  bool null();              ///< consumes a null when it is next and says whether it was
+  std::string_view text();  ///< valid as long as this reader and its text
   Digest digest();
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
   /// The same; `member` is told the bytes of each key with its value, and may fail().
   std::vector<std::pair<std::string, std::string>> string_map(const std::function<void(std::size_t bytes)>& member);
   std::vector<std::string> string_list();
-  void skip();                 ///< any value
-  char peek() {                ///< the first character of the next value; 0 at the end
+  void skip();   ///< any value
+  char peek() {  ///< the first character of the next value; 0 at the end
     skip_space();
     return at_ < end_ ? *at_ : '\0';
   }

@@ -12,17 +12,17 @@ namespace titan::ckpt {
 
 class JsonWriter {
  public:
-  JsonWriter& begin();             ///< {
-  JsonWriter& end();               ///< }
-  JsonWriter& begin_list();        ///< [
-  JsonWriter& end_list();          ///< ]
-  JsonWriter& line();              ///< breaks the line before the next key, element or closing bracket
+  JsonWriter& begin();       ///< {
+  JsonWriter& end();         ///< }
+  JsonWriter& begin_list();  ///< [
+  JsonWriter& end_list();    ///< ]
+  JsonWriter& line();        ///< breaks the line before the next key, element or closing bracket
   JsonWriter& key(std::string_view name);
   JsonWriter& value(std::string_view text);  ///< bytes that are not UTF-8 become U+FFFD
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(std::uint32_t number) { return value(std::uint64_t{number}); }
-  JsonWriter& value(double number);          ///< NaN and infinity become null, which no reader accepts
+  JsonWriter& value(double number);  ///< NaN and infinity become null, which no reader accepts
   JsonWriter& value(bool truth);
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
   JsonWriter& null();

@@ -7,7 +7,9 @@
 
 namespace titan::ckpt {
 
-std::uint64_t max_json_bytes(std::string_view path) { return std::uint64_t{path == json_path(kDataloader) ? 64U : 16U} << 20; }
+std::uint64_t max_json_bytes(std::string_view path) {
+  return std::uint64_t{path == json_path(kDataloader) ? 64U : 16U} << 20;
+}
 
 std::string shard_path(std::string_view component, std::uint32_t rank) {
   char name[32];
@@ -23,7 +25,9 @@ std::string step_folder(std::uint64_t step) {
   return name;
 }
 
-std::string temporary_name(std::uint64_t step, std::string_view save_id) { return step_folder(step) + ".tmp-" + std::string(save_id); }
+std::string temporary_name(std::uint64_t step, std::string_view save_id) {
+  return step_folder(step) + ".tmp-" + std::string(save_id);
+}
 
 bool is_save_id(std::string_view text) {
   return text.size() >= 12 && text.size() <= 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -25,7 +25,8 @@ std::string json_path(std::string_view component);
 std::string step_folder(std::uint64_t step);
 /// Name of the unpublished folder of a save: "step-%08d.tmp-<save_id>".
 std::string temporary_name(std::uint64_t step, std::string_view save_id);
-/// True for 12 to 64 lower-case hex digits: what may stand behind ".tmp-". A user's "step-00000001.tmp-mine" is none of ours.
+/// True for 12 to 64 lower-case hex digits: what may stand behind ".tmp-". A user's "step-00000001.tmp-mine" is none of
+/// ours.
 bool is_save_id(std::string_view text);
 
 /// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without '\', at most 255 bytes.

@@ -10,9 +10,9 @@
 namespace titan::ckpt {
 namespace {
 
-// After the shuffle matches are noise: a very negative level finds hardly any. But negative levels store literals raw unless
-// told otherwise, and the literals' entropy is all that there is to gain. The parameter and its value 1 (always) have names only in the
-// static interface; the number is the public one of the shared library.
+// After the shuffle matches are noise: a very negative level finds hardly any. But negative levels store literals raw
+// unless told otherwise, and the literals' entropy is all that there is to gain. The parameter and its value 1 (always)
+// have names only in the static interface; the number is the public one of the shared library.
 constexpr int kLevel = -1000;
 constexpr auto kLiteralCompression = ZSTD_c_experimentalParam5;
 constexpr int kAlways = 1;
@@ -20,16 +20,18 @@ constexpr int kAlways = 1;
 constexpr int kWindowLogMax = 26;
 static_assert(std::uint64_t{1} << kWindowLogMax == kMaxChunkBytes);
 
-bool is_size(std::size_t element_size) { return element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8; }
+bool is_size(std::size_t element_size) {
+  return element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8;
+}
 
 bool fits(std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes) {
-  return is_size(element_size) && raw_bytes <= chunk_bytes && raw_bytes % element_size == 0 && chunk_bytes % element_size == 0 &&
-         chunk_bytes > 0 && chunk_bytes <= kMaxChunkBytes;
+  return is_size(element_size) && raw_bytes <= chunk_bytes && raw_bytes % element_size == 0 &&
+         chunk_bytes % element_size == 0 && chunk_bytes > 0 && chunk_bytes <= kMaxChunkBytes;
 }
 
 Status does_not_fit(std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes) {
-  return invalid("a leaf of " + std::to_string(raw_bytes) + " bytes, elements of " + std::to_string(element_size) + ", does not fit a chunk of " +
-                 std::to_string(chunk_bytes) + " bytes");
+  return invalid("a leaf of " + std::to_string(raw_bytes) + " bytes, elements of " + std::to_string(element_size) +
+                 ", does not fit a chunk of " + std::to_string(chunk_bytes) + " bytes");
 }
 
 void (*g_spoil)(std::span<std::byte>) = nullptr;
@@ -51,7 +53,8 @@ struct LeafEncoder::Impl {
 LeafEncoder::LeafEncoder() : impl_(std::make_unique<Impl>()) {}
 LeafEncoder::~LeafEncoder() = default;
 
-Result<EncodedLeaf> LeafEncoder::encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes) {
+Result<EncodedLeaf> LeafEncoder::encode(std::span<const std::byte> raw, std::size_t element_size,
+                                        std::size_t chunk_bytes) {
   Impl& impl = *impl_;
   if (!fits(raw.size(), element_size, chunk_bytes)) return does_not_fit(raw.size(), element_size, chunk_bytes);
   if (!impl.ready) return failed("zstd could not be set up");
@@ -60,7 +63,8 @@ Result<EncodedLeaf> LeafEncoder::encode(std::span<const std::byte> raw, std::siz
     impl.out.resize(ZSTD_compressBound(chunk_bytes));
   }
   shuffle_bytes(raw, element_size, chunk_bytes / element_size, impl.planes.data());
-  const std::size_t size = ZSTD_compress2(impl.context, impl.out.data(), impl.out.size(), impl.planes.data(), chunk_bytes);
+  const std::size_t size =
+      ZSTD_compress2(impl.context, impl.out.data(), impl.out.size(), impl.planes.data(), chunk_bytes);
   if (ZSTD_isError(size)) return failed(std::string("zstd could not compress a leaf: ") + ZSTD_getErrorName(size));
   if (g_spoil) g_spoil(std::span(impl.out).first(size));
   if (size < chunk_bytes) return EncodedLeaf{std::span(impl.out).first(size), kMaskBothFilters};
@@ -70,13 +74,16 @@ Result<EncodedLeaf> LeafEncoder::encode(std::span<const std::byte> raw, std::siz
   return EncodedLeaf{std::span(impl.out).first(chunk_bytes), kMaskRaw};
 }
 
-Status LeafEncoder::prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes) {
+Status LeafEncoder::prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes,
+                          std::size_t element_size, std::size_t chunk_bytes) {
   Impl& impl = *impl_;
-  if (!fits(raw_bytes, element_size, chunk_bytes) || impl.planes.size() < chunk_bytes) return does_not_fit(raw_bytes, element_size, chunk_bytes);
+  if (!fits(raw_bytes, element_size, chunk_bytes) || impl.planes.size() < chunk_bytes)
+    return does_not_fit(raw_bytes, element_size, chunk_bytes);
   const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() needs them no more
   Status decoded = impl.decoder.decode(encoded.bytes, encoded.filter_mask, element_size, chunk_bytes, back);
   if (decoded.ok() && digest_of(back) == raw) return decoded;
-  Status wrong = failed("a leaf that was compressed does not decode to itself: this machine's processor or memory is not to be trusted");
+  Status wrong = failed(
+      "a leaf that was compressed does not decode to itself: this machine's processor or memory is not to be trusted");
   if (!decoded.ok()) wrong.causes.push_back(decoded.message);
   return wrong.with_hint("take this machine out of the run, and test its memory");
 }
@@ -95,13 +102,13 @@ LeafDecoder::LeafDecoder() : impl_(std::make_unique<Impl>()) {}
 LeafDecoder::~LeafDecoder() = default;
 
 // Checks the stored form and, where it is a frame, puts its content into `planes`.
-Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
-                                  std::size_t raw_bytes) {
+Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask,
+                                  std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes) {
   Impl& impl = *impl_;
   if (!fits(raw_bytes, element_size, chunk_bytes)) return does_not_fit(raw_bytes, element_size, chunk_bytes);
   if (!stored_form_ok(stored.size(), filter_mask, chunk_bytes)) {
-    return corrupt("a compressed leaf cannot have " + std::to_string(stored.size()) + " bytes with filter mask " + std::to_string(filter_mask) +
-                   "; its chunk has " + std::to_string(chunk_bytes));
+    return corrupt("a compressed leaf cannot have " + std::to_string(stored.size()) + " bytes with filter mask " +
+                   std::to_string(filter_mask) + "; its chunk has " + std::to_string(chunk_bytes));
   }
   if (filter_mask == kMaskRaw) return ok_status();
   if (!impl.ready) return failed("zstd could not be set up");
@@ -109,21 +116,27 @@ Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) return corrupt("a compressed leaf is no zstd frame");
   if (content != chunk_bytes) {
-    return corrupt("a zstd frame claims " + (content == ZSTD_CONTENTSIZE_UNKNOWN ? std::string("no") : std::to_string(content)) +
+    return corrupt("a zstd frame claims " +
+                   (content == ZSTD_CONTENTSIZE_UNKNOWN ? std::string("no") : std::to_string(content)) +
                    " bytes of content, expected " + std::to_string(chunk_bytes));
   }
   const std::size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
-  if (ZSTD_isError(frame)) return corrupt(std::string("a zstd frame is cut off or malformed: ") + ZSTD_getErrorName(frame));
-  if (frame != stored.size()) return corrupt("there are " + std::to_string(stored.size() - frame) + " bytes behind a zstd frame of " + std::to_string(frame));
+  if (ZSTD_isError(frame))
+    return corrupt(std::string("a zstd frame is cut off or malformed: ") + ZSTD_getErrorName(frame));
+  if (frame != stored.size())
+    return corrupt("there are " + std::to_string(stored.size() - frame) + " bytes behind a zstd frame of " +
+                   std::to_string(frame));
   if (impl.planes.size() < chunk_bytes) impl.planes.resize(chunk_bytes);
-  const std::size_t size = ZSTD_decompressDCtx(impl.context, impl.planes.data(), chunk_bytes, stored.data(), stored.size());
+  const std::size_t size =
+      ZSTD_decompressDCtx(impl.context, impl.planes.data(), chunk_bytes, stored.data(), stored.size());
   if (ZSTD_isError(size)) return corrupt(std::string("a zstd frame cannot be decoded: ") + ZSTD_getErrorName(size));
-  if (size != chunk_bytes) return corrupt("a zstd frame held " + std::to_string(size) + " bytes, expected " + std::to_string(chunk_bytes));
+  if (size != chunk_bytes)
+    return corrupt("a zstd frame held " + std::to_string(size) + " bytes, expected " + std::to_string(chunk_bytes));
   return ok_status();
 }
 
-Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
-                           std::span<std::byte> raw) {
+Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
+                           std::size_t chunk_bytes, std::span<std::byte> raw) {
   TITAN_RETURN_IF_ERROR(decode_planes(stored, filter_mask, element_size, chunk_bytes, raw.size()));
   if (filter_mask != kMaskRaw) {
     unshuffle_bytes(impl_->planes.data(), element_size, chunk_bytes / element_size, raw);
@@ -133,8 +146,8 @@ Status LeafDecoder::decode(std::span<const std::byte> stored, std::uint32_t filt
   return ok_status();
 }
 
-Result<Digest> LeafDecoder::digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
-                                   std::size_t raw_bytes) {
+Result<Digest> LeafDecoder::digest(std::span<const std::byte> stored, std::uint32_t filter_mask,
+                                   std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes) {
   TITAN_RETURN_IF_ERROR(decode_planes(stored, filter_mask, element_size, chunk_bytes, raw_bytes));
   if (filter_mask == kMaskRaw) return digest_of(stored.first(raw_bytes));
   constexpr std::size_t kElements = 8192;

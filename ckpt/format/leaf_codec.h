@@ -1,6 +1,7 @@
 #pragma once
 // One leaf <-> its stored form under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
-// Huffman literals; kept raw where the frame is not smaller. One object per thread. \source FORMAT.md, "Compressed pieces"
+// Huffman literals; kept raw where the frame is not smaller. One object per thread. \source FORMAT.md, "Compressed
+// pieces"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,9 +25,11 @@ class LeafEncoder {
   /// Encodes a leaf of `raw.size()` bytes; a leaf shorter than `chunk_bytes` is padded with zeros first, as HDF5's edge
   /// chunks are. \error kFailed (zstd), kInvalid (a chunk beyond kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
-  /// Decodes what encode() returned last and compares it with `raw`, the digest of the leaf of `raw_bytes`, taken before: the digest of
-  /// stored bytes would cover up what a bad processor or memory did to them. \error kFailed when it is another leaf
-  Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size, std::size_t chunk_bytes);
+  /// Decodes what encode() returned last and compares it with `raw`, the digest of the leaf of `raw_bytes`, taken
+  /// before: the digest of stored bytes would cover up what a bad processor or memory did to them. \error kFailed when
+  /// it is another leaf
+  Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size,
+               std::size_t chunk_bytes);
 
   /// For tests: changes each frame before encode() returns it; null: none. Not thread-safe.
   static void spoil_for_test(void (*spoil)(std::span<std::byte> frame));
@@ -41,15 +44,18 @@ class LeafDecoder {
   LeafDecoder();
   ~LeafDecoder();
   /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must say and hold exactly `chunk_bytes`.
-  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask), kInvalid (a chunk beyond
+  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask), kInvalid (a
+  /// chunk beyond
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
-  Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes,
-                std::span<std::byte> raw);
+  Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
+                std::size_t chunk_bytes, std::span<std::byte> raw);
   /// The digest of the leaf of `raw_bytes` bytes that decode() would give, without a buffer for it. \error as decode
-  Result<Digest> digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes);
+  Result<Digest> digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
+                        std::size_t chunk_bytes, std::size_t raw_bytes);
 
  private:
-  Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes);
+  Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
+                       std::size_t chunk_bytes, std::size_t raw_bytes);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

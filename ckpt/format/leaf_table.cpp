@@ -57,7 +57,8 @@ std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t f
   return rest;
 }
 
-std::uint64_t ShardSkeleton::leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const {
+std::uint64_t ShardSkeleton::leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p,
+                                         std::uint64_t leaf) const {
   const ShardPiece& piece = pieces[p];
   if (piece.codec != Codec::kRaw) return leaf_offsets[p][leaf - piece.leaves.first];
   return offsets[p] + (piece.grid.begin(leaf) - piece.grid.begin(piece.leaves.first)) * dtype_size(piece.dtype);

@@ -41,11 +41,13 @@ std::string Manifest::stored_name(const TensorRef& ref) const {
 
 bool Manifest::uses(Codec codec) const {
   const auto stored_so = [&](const StoredTensor& tensor) {
-    return std::any_of(tensor.pieces.begin(), tensor.pieces.end(), [&](const Piece& piece) { return piece.codec == codec; });
+    return std::any_of(tensor.pieces.begin(), tensor.pieces.end(),
+                       [&](const Piece& piece) { return piece.codec == codec; });
   };
   return std::any_of(parameters.begin(), parameters.end(), [&](const ParameterRecord& record) {
     return (record.model && stored_so(*record.model)) ||
-           std::any_of(record.slots.begin(), record.slots.end(), [&](const SlotTensor& slot) { return stored_so(slot.tensor); });
+           std::any_of(record.slots.begin(), record.slots.end(),
+                       [&](const SlotTensor& slot) { return stored_so(slot.tensor); });
   });
 }
 
@@ -65,7 +67,8 @@ Digest component_digest(const Manifest& manifest, std::string_view component) {
   for (const ParameterRecord& record : manifest.parameters) {
     if (!optimizer && record.model) entries.push_back({record.meta.name, &record, &*record.model});
     if (!optimizer) continue;
-    for (const SlotTensor& slot : record.slots) entries.push_back({record.meta.name + "." + slot.name, &record, &slot.tensor});
+    for (const SlotTensor& slot : record.slots)
+      entries.push_back({record.meta.name + "." + slot.name, &record, &slot.tensor});
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
 

@@ -15,7 +15,8 @@
 namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 1;  ///< the newest that this version knows; writers write the lowest that will do
+/// the newest that this version knows; writers write the lowest that will do
+inline constexpr std::uint32_t kFormatMinor = 1;
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -26,33 +27,33 @@ struct FileEntry {
   std::uint64_t bytes = 0;
   std::uint64_t table_offset = 0;  ///< of the per-leaf table in the file
   std::uint64_t table_rows = 0;
-  Digest table;                    ///< over the rows' bytes
-  Digest envelope;                 ///< over all bytes that are neither leaf data nor table, in file order
-  Digest whole;                    ///< json and derived files
+  Digest table;     ///< over the rows' bytes
+  Digest envelope;  ///< over all bytes that are neither leaf data nor table, in file order
+  Digest whole;     ///< json and derived files
   bool operator==(const FileEntry&) const = default;
 };
 
 /// A run of leaves of one tensor in one file. Raw: leaf i starts at offset + (i - first) * leaf bytes.
 struct Piece {
-  std::uint32_t file = 0;        ///< index into Manifest::files
+  std::uint32_t file = 0;  ///< index into Manifest::files
   std::uint64_t first_leaf = 0;
   std::uint64_t leaf_count = 0;
-  std::uint64_t offset = 0;      ///< of the first leaf's bytes in the file
-  std::uint64_t row = 0;         ///< of the first leaf in the file's table
+  std::uint64_t offset = 0;  ///< of the first leaf's bytes in the file
+  std::uint64_t row = 0;     ///< of the first leaf in the file's table
   Codec codec = Codec::kRaw;
   bool operator==(const Piece&) const = default;
 };
 
 struct StoredTensor {
   DType dtype = DType::kF32;
-  std::uint64_t chunk = 0;       ///< chunk extent in elements: min(leaf, elements of the tensor)
-  Digest digest;                 ///< over the leaf digests in order
-  std::vector<Piece> pieces;     ///< by first leaf; cover every leaf exactly once
+  std::uint64_t chunk = 0;    ///< chunk extent in elements: min(leaf, elements of the tensor)
+  Digest digest;              ///< over the leaf digests in order
+  std::vector<Piece> pieces;  ///< by first leaf; cover every leaf exactly once
   bool operator==(const StoredTensor&) const = default;
 };
 
 struct SlotTensor {
-  std::string name;              ///< "exp_avg", "exp_avg_sq"
+  std::string name;  ///< "exp_avg", "exp_avg_sq"
   StoredTensor tensor;
   bool operator==(const SlotTensor&) const = default;
 };
@@ -60,16 +61,16 @@ struct SlotTensor {
 /// One record per parameter, its optimizer slots inside.
 struct ParameterRecord {
   ParameterMeta meta;
-  std::optional<StoredTensor> model;   ///< absent when the component "model" is
-  std::vector<SlotTensor> slots;       ///< empty when the component "optimizer" is absent
-  std::uint64_t optimizer_step = 0;    ///< Adam's t of this parameter; in the component's digest
+  std::optional<StoredTensor> model;  ///< absent when the component "model" is
+  std::vector<SlotTensor> slots;      ///< empty when the component "optimizer" is absent
+  std::uint64_t optimizer_step = 0;   ///< Adam's t of this parameter; in the component's digest
   bool operator==(const ParameterRecord&) const = default;
 };
 
 struct ComponentEntry {
-  std::string name;             ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
-  Digest digest;                ///< tensors: over (name, dtype, shape, tensor digest); JSON components: of the file
-  std::uint64_t bytes = 0;      ///< raw bytes of its leaves, or of the file
+  std::string name;         ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
+  Digest digest;            ///< tensors: over (name, dtype, shape, tensor digest); JSON components: of the file
+  std::uint64_t bytes = 0;  ///< raw bytes of its leaves, or of the file
   std::uint64_t stored_bytes = 0;
   std::uint32_t files = 0;
   bool operator==(const ComponentEntry&) const = default;
@@ -86,15 +87,15 @@ struct Manifest {
   std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor follows from the pieces
   Digest id;
   std::uint64_t step = 0;
-  std::string created;                   ///< RFC 3339 UTC
-  std::string writer;                    ///< program, version, git hash
+  std::string created;  ///< RFC 3339 UTC
+  std::string writer;   ///< program, version, git hash
   Mesh mesh;
-  std::vector<std::uint32_t> stage_cuts; ///< first layer group of stages 1..; recorded, never needed to load
+  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1..; recorded, never needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
-  std::vector<ComponentEntry> components;///< an absent component has no entry
+  std::vector<ComponentEntry> components;  ///< an absent component has no entry
   std::vector<FileEntry> files;
   std::vector<ParameterRecord> parameters;  ///< in model order
-  Settings config;                       ///< the resolved configuration: dotted key -> TOML text of the value
+  Settings config;                          ///< the resolved configuration: dotted key -> TOML text of the value
   std::optional<DerivedFrom> derived_from;
   bool operator==(const Manifest&) const = default;
 
@@ -105,7 +106,8 @@ struct Manifest {
   bool uses(Codec codec) const;                         ///< whether any piece is stored so
 };
 
-/// Parameters by name: built once for many questions, of models with tens of thousands of tensors. The manifest must outlive it unchanged.
+/// Parameters by name: built once for many questions, of models with tens of thousands of tensors. The manifest must
+/// outlive it unchanged.
 class ParameterIndex {
  public:
   explicit ParameterIndex(const Manifest& manifest);

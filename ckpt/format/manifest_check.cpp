@@ -13,7 +13,8 @@ struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 
-// What the pieces use of one shard. Apart by slot: pieces come by parameter and lie by slot, so that each list ascends already.
+// What the pieces use of one shard. Apart by slot: pieces come by parameter and lie by slot, so that each list ascends
+// already.
 struct Usage {
   std::vector<std::vector<Extent>> rows, bytes;
   void add(std::size_t slot, const Extent& row, const Extent& byte) {
@@ -73,7 +74,8 @@ class Checker {
       if (file.path == kManifestFile) return corrupt("the manifest lists itself");
       if (!paths.insert(file.path).second) return corrupt("member '" + file.path + "' is listed twice");
       if (file.role == FileRole::kJson && file.bytes > max_json_bytes(file.path))
-        return corrupt("member '" + file.path + "' has " + std::to_string(file.bytes) + " bytes, at most " + std::to_string(max_json_bytes(file.path)) + " are allowed");
+        return corrupt("member '" + file.path + "' has " + std::to_string(file.bytes) + " bytes, at most " +
+                       std::to_string(max_json_bytes(file.path)) + " are allowed");
       if (file.role != FileRole::kShard) continue;
       if (file.table_offset > file.bytes || file.table_rows > (file.bytes - file.table_offset) / kLeafRowBytes)
         return corrupt("the leaf table of '" + file.path + "' does not fit in the file");
@@ -86,14 +88,16 @@ class Checker {
     names.reserve(manifest_.parameters.size());
     for (const ParameterRecord& record : manifest_.parameters) {
       if (Status name = check_parameter_name(record.meta.name); !name.ok()) return corrupt(name.message);
-      if (!names.insert(record.meta.name).second) return corrupt("parameter '" + record.meta.name + "' is listed twice");
+      if (!names.insert(record.meta.name).second)
+        return corrupt("parameter '" + record.meta.name + "' is listed twice");
       if (record.model) TITAN_RETURN_IF_ERROR(tensor(record, "", 0, *record.model, model_));
       for (std::size_t i = 0; i < record.slots.size(); ++i) {
         const std::string& slot = record.slots[i].name;
         if (slot.empty() || slot.size() > 64 || !std::all_of(slot.begin(), slot.end(), in_slot_name))
           return corrupt("slot name '" + slot + "' of '" + record.meta.name + "': only a-z, 0-9 and _ are allowed");
         for (std::size_t j = 0; j < i; ++j) {
-          if (record.slots[j].name == slot) return corrupt("slot '" + slot + "' of '" + record.meta.name + "' is there twice");
+          if (record.slots[j].name == slot)
+            return corrupt("slot '" + slot + "' of '" + record.meta.name + "' is there twice");
         }
         TITAN_RETURN_IF_ERROR(tensor(record, slot, i, record.slots[i].tensor, optimizer_));
       }
@@ -103,7 +107,8 @@ class Checker {
     return ok_status();
   }
 
-  Status tensor(const ParameterRecord& record, std::string_view slot, std::size_t slot_index, const StoredTensor& tensor, Totals& totals) {
+  Status tensor(const ParameterRecord& record, std::string_view slot, std::size_t slot_index,
+                const StoredTensor& tensor, Totals& totals) {
     const auto wrong = [&](const std::string& what) {
       return corrupt("tensor '" + record.meta.name + (slot.empty() ? "" : ".") + std::string(slot) + "': " + what);
     };
@@ -111,7 +116,8 @@ class Checker {
     if (record.meta.shape.size() > 32) return wrong("it has more than 32 dimensions");
     const std::uint64_t size = dtype_size(tensor.dtype);
     std::uint64_t tensor_bytes = 0;
-    if (!checked_elements(record.meta.shape, &elements) || __builtin_mul_overflow(elements, size, &tensor_bytes) || tensor_bytes > std::uint64_t{1} << 63)
+    if (!checked_elements(record.meta.shape, &elements) || __builtin_mul_overflow(elements, size, &tensor_bytes) ||
+        tensor_bytes > std::uint64_t{1} << 63)
       return wrong("its shape overflows");
     const LeafGrid grid{elements, manifest_.leaf_elements};
     if (tensor.chunk != grid.chunk_extent())
@@ -134,7 +140,8 @@ class Checker {
       if (piece.offset > file.bytes || (raw ? bytes : 1) > file.bytes - piece.offset)
         return wrong("a piece lies outside '" + file.path + "'");
       // Where compressed leaves end only the leaf table knows; they share no first byte.
-      usage_[piece.file].add(slot_index, {piece.row, piece.row + piece.leaf_count}, {piece.offset, piece.offset + (raw ? bytes : 1)});
+      usage_[piece.file].add(slot_index, {piece.row, piece.row + piece.leaf_count},
+                             {piece.offset, piece.offset + (raw ? bytes : 1)});
       totals.files[piece.file] = true;
       totals.raw_bytes += bytes;
     }
@@ -152,12 +159,16 @@ class Checker {
       sort_by_begin(bytes);
       std::uint64_t next = 0;
       for (const Extent& extent : rows) {
-        if (extent.begin != next) return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used exactly once");
+        if (extent.begin != next)
+          return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path +
+                         "' is not used exactly once");
         next = extent.end;
       }
-      if (next != file.table_rows) return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used");
+      if (next != file.table_rows)
+        return corrupt("row " + std::to_string(next) + " of the leaf table of '" + file.path + "' is not used");
       for (std::size_t k = 1; k < bytes.size(); ++k) {
-        if (bytes[k].begin < bytes[k - 1].end) return corrupt("pieces overlap in '" + file.path + "' at offset " + std::to_string(bytes[k].begin));
+        if (bytes[k].begin < bytes[k - 1].end)
+          return corrupt("pieces overlap in '" + file.path + "' at offset " + std::to_string(bytes[k].begin));
       }
     }
     return ok_status();
@@ -194,7 +205,8 @@ class Checker {
   Status json(const char* name) {
     const ComponentEntry* entry = manifest_.component(name);
     const std::string path = json_path(name);
-    const auto member = std::find_if(manifest_.files.begin(), manifest_.files.end(), [&](const FileEntry& file) { return file.path == path; });
+    const auto member = std::find_if(manifest_.files.begin(), manifest_.files.end(),
+                                     [&](const FileEntry& file) { return file.path == path; });
     if ((entry != nullptr) != (member != manifest_.files.end()))
       return corrupt("component '" + std::string(name) + "' and member '" + path + "' must come together");
     if (entry && (member->role != FileRole::kJson || member->whole != entry->digest || member->bytes != entry->bytes))

@@ -13,20 +13,33 @@ constexpr std::string_view kZeros = "00000000000000000000000000000000";
 
 Digest self_digest_of(std::string_view text) {
   Hasher hasher;
-  for (const std::string_view part : {text.substr(0, kManifestPrefix.size()), kZeros, text.substr(kManifestPrefix.size() + kDigits)})
+  for (const std::string_view part :
+       {text.substr(0, kManifestPrefix.size()), kZeros, text.substr(kManifestPrefix.size() + kDigits)})
     hasher.update(std::as_bytes(std::span(part)));
   return hasher.digest();
 }
 
 bool has_prefix(std::string_view text) {
-  return text.starts_with(kManifestPrefix) && text.size() > kManifestPrefix.size() + kDigits && text[kManifestPrefix.size() + kDigits] == '"';
+  return text.starts_with(kManifestPrefix) && text.size() > kManifestPrefix.size() + kDigits &&
+         text[kManifestPrefix.size() + kDigits] == '"';
 }
 
 void write_stored(JsonWriter& out, const StoredTensor& tensor) {
-  out.begin().key("dtype").value(dtype_name(tensor.dtype)).key("chunk").value(tensor.chunk).key("digest").value(tensor.digest);
+  out.begin()
+      .key("dtype")
+      .value(dtype_name(tensor.dtype))
+      .key("chunk")
+      .value(tensor.chunk)
+      .key("digest")
+      .value(tensor.digest);
   out.key("pieces").begin_list();
   for (const Piece& piece : tensor.pieces) {
-    out.begin_list().value(piece.file).value(piece.first_leaf).value(piece.leaf_count).value(piece.offset).value(piece.row);
+    out.begin_list()
+        .value(piece.file)
+        .value(piece.first_leaf)
+        .value(piece.leaf_count)
+        .value(piece.offset)
+        .value(piece.row);
     if (piece.codec != Codec::kRaw) out.value(std::uint64_t{1});
     out.end_list();
   }
@@ -47,7 +60,14 @@ void write_parameter(JsonWriter& out, const ParameterRecord& record) {
 }
 
 void write_file(JsonWriter& out, const FileEntry& file) {
-  out.line().begin().key("path").value(file.path).key("role").value(role_text(file.role)).key("bytes").value(file.bytes);
+  out.line()
+      .begin()
+      .key("path")
+      .value(file.path)
+      .key("role")
+      .value(role_text(file.role))
+      .key("bytes")
+      .value(file.bytes);
   if (file.role == FileRole::kShard) {
     out.key("table_offset").value(file.table_offset).key("table_rows").value(file.table_rows);
     out.key("table").value(file.table).key("envelope").value(file.envelope);
@@ -102,10 +122,14 @@ Result<std::string> with_self_digest(std::string text) {
 }
 
 Status check_self_digest(const std::string& what, std::string_view text) {
-  if (!has_prefix(text)) return corrupt(what + " does not begin as a manifest of a Titan checkpoint (" + std::to_string(text.size()) + " bytes)");
+  if (!has_prefix(text))
+    return corrupt(what + " does not begin as a manifest of a Titan checkpoint (" + std::to_string(text.size()) +
+                   " bytes)");
   const std::string_view stored = text.substr(kManifestPrefix.size(), kDigits);
   const std::string found = self_digest_of(text).hex();
-  if (stored != found) return corrupt(what + ": its self-digest does not match its bytes (it says " + std::string(stored) + ", found " + found + ")");
+  if (stored != found)
+    return corrupt(what + ": its self-digest does not match its bytes (it says " + std::string(stored) + ", found " +
+                   found + ")");
   return ok_status();
 }
 

@@ -10,9 +10,10 @@ namespace titan::ckpt {
 
 inline constexpr const char* kFormatName = "titan-checkpoint";
 inline constexpr std::string_view kManifestPrefix = "{\"self_digest\":\"";  ///< the first bytes, in every version
-const char* role_text(FileRole role);  ///< "shard", "json", "derived"
+const char* role_text(FileRole role);                                       ///< "shard", "json", "derived"
 
-/// Encodes with the self-digest in place, in the lowest minor version that holds the pieces' codecs (not `manifest.minor`). Equal manifests give equal bytes.
+/// Encodes with the self-digest in place, in the lowest minor version that holds the pieces' codecs (not
+/// `manifest.minor`). Equal manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
 /// Checks the self-digest, then decodes and checks every rule of FORMAT.md. `what` names the text in messages.
@@ -22,7 +23,8 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
 /// Checks that `text` begins as a manifest of any version and that its self-digest holds. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
-/// Replaces the self-digest's digits by the right ones (for texts that were edited). \error kCorrupt when there are none.
+/// Replaces the self-digest's digits by the right ones (for texts that were edited). \error kCorrupt when there are
+/// none.
 Result<std::string> with_self_digest(std::string text);
 
 /// Checks the rules between the parts of a manifest: grids, pieces, rows, byte ranges, members, components.

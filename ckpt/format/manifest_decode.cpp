@@ -14,7 +14,9 @@ class Budget {
   explicit Budget(JsonReader& in) : in_(in) {}
   void spend(std::uint64_t bytes) {
     spent_ += bytes;
-    if (spent_ > kMaxManifestMemory && in_.ok()) in_.fail("it has more members, parameters, pieces and settings than a reader takes (" + std::to_string(kMaxManifestMemory) + " bytes in memory)");
+    if (spent_ > kMaxManifestMemory && in_.ok())
+      in_.fail("it has more members, parameters, pieces and settings than a reader takes (" +
+               std::to_string(kMaxManifestMemory) + " bytes in memory)");
   }
 
  private:
@@ -23,7 +25,8 @@ class Budget {
 };
 
 constexpr std::size_t kMaxDimensions = 32, kMaxFeatures = 64;
-constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200, kSettingCost = 160, kSmallCost = 100;
+constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200, kSettingCost = 160,
+                        kSmallCost = 100;
 
 FileRole read_role(JsonReader& in) {
   const std::string_view text = in.text();
@@ -38,15 +41,24 @@ FileEntry read_file_entry(JsonReader& in) {
   FileEntry file;
   SeenKeys seen(in, "a member");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "path")) file.path = in.text();
-    else if (seen.is(key, 1, "role")) file.role = read_role(in);
-    else if (seen.is(key, 2, "bytes")) file.bytes = in.u64();
-    else if (seen.is(key, 3, "table_offset")) file.table_offset = in.u64();
-    else if (seen.is(key, 4, "table_rows")) file.table_rows = in.u64();
-    else if (seen.is(key, 5, "table")) file.table = in.digest();
-    else if (seen.is(key, 6, "envelope")) file.envelope = in.digest();
-    else if (seen.is(key, 7, "digest")) file.whole = in.digest();
-    else in.skip();
+    if (seen.is(key, 0, "path"))
+      file.path = in.text();
+    else if (seen.is(key, 1, "role"))
+      file.role = read_role(in);
+    else if (seen.is(key, 2, "bytes"))
+      file.bytes = in.u64();
+    else if (seen.is(key, 3, "table_offset"))
+      file.table_offset = in.u64();
+    else if (seen.is(key, 4, "table_rows"))
+      file.table_rows = in.u64();
+    else if (seen.is(key, 5, "table"))
+      file.table = in.digest();
+    else if (seen.is(key, 6, "envelope"))
+      file.envelope = in.digest();
+    else if (seen.is(key, 7, "digest"))
+      file.whole = in.digest();
+    else
+      in.skip();
   });
   seen.require(0, "path");
   seen.require(1, "role");
@@ -73,8 +85,10 @@ Piece read_piece(JsonReader& in) {
       case 4: piece.row = in.u64(); break;
       case 5: {
         const std::uint64_t codec = in.u64();
-        if (codec > static_cast<std::uint64_t>(Codec::kZstd)) in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
-        else piece.codec = static_cast<Codec>(codec);
+        if (codec > static_cast<std::uint64_t>(Codec::kZstd))
+          in.fail(incompatible("codec " + std::to_string(codec) + " of a piece is not known to this version"));
+        else
+          piece.codec = static_cast<Codec>(codec);
         break;
       }
       default: in.fail("a piece has 5 or 6 integers"); break;
@@ -87,7 +101,8 @@ Piece read_piece(JsonReader& in) {
 // Without a Result: a manifest has one per tensor.
 DType read_dtype(JsonReader& in) {
   const std::string_view name = in.text();
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
     if (name == dtype_name(dtype)) return dtype;
   }
   if (in.ok()) in.fail("unknown dtype '" + std::string(name) + "'");
@@ -101,13 +116,17 @@ StoredTensor read_stored(JsonReader& in, Budget& budget) {
   in.object([&](std::string_view key) {
     if (seen.is(key, 0, "dtype")) {
       tensor.dtype = read_dtype(in);
-    } else if (seen.is(key, 1, "chunk")) tensor.chunk = in.u64();
-    else if (seen.is(key, 2, "digest")) tensor.digest = in.digest();
-    else if (seen.is(key, 3, "pieces")) in.array([&](std::size_t) {
-      budget.spend(kPieceCost);
-      tensor.pieces.push_back(read_piece(in));
-    });
-    else in.skip();
+    } else if (seen.is(key, 1, "chunk"))
+      tensor.chunk = in.u64();
+    else if (seen.is(key, 2, "digest"))
+      tensor.digest = in.digest();
+    else if (seen.is(key, 3, "pieces"))
+      in.array([&](std::size_t) {
+        budget.spend(kPieceCost);
+        tensor.pieces.push_back(read_piece(in));
+      });
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* name : {"dtype", "chunk", "digest", "pieces"}) seen.require(bit++, name);
@@ -117,7 +136,8 @@ StoredTensor read_stored(JsonReader& in, Budget& budget) {
 void read_order(JsonReader& in) {
   const std::string_view order = in.text();
   if (in.ok() && order != "row_major")
-    in.fail(incompatible("order '" + std::string(order) + "' of elements is not known to this version (it knows row_major)"));
+    in.fail(incompatible("order '" + std::string(order) +
+                         "' of elements is not known to this version (it knows row_major)"));
 }
 
 ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
@@ -125,26 +145,33 @@ ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
   ParameterRecord record;
   SeenKeys seen(in, "a parameter");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name")) record.meta.name = in.text();
-    else if (seen.is(key, 1, "shape")) in.array([&](std::size_t i) {
-      if (i == kMaxDimensions) in.fail("a parameter has more than 32 dimensions");
-      record.meta.shape.push_back(in.u64());
-    });
-    else if (seen.is(key, 2, "stage")) record.meta.stage = in.u32();
-    else if (seen.is(key, 3, "model")) record.model = read_stored(in, budget);
+    if (seen.is(key, 0, "name"))
+      record.meta.name = in.text();
+    else if (seen.is(key, 1, "shape"))
+      in.array([&](std::size_t i) {
+        if (i == kMaxDimensions) in.fail("a parameter has more than 32 dimensions");
+        record.meta.shape.push_back(in.u64());
+      });
+    else if (seen.is(key, 2, "stage"))
+      record.meta.stage = in.u32();
+    else if (seen.is(key, 3, "model"))
+      record.model = read_stored(in, budget);
     else if (seen.is(key, 4, "slots")) {
       record.slots.reserve(2);  // Adam's
       in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in, budget)}); });
-    }
-    else if (seen.is(key, 5, "optimizer_step")) record.optimizer_step = in.u64();
-    else if (seen.is(key, 6, "order")) read_order(in);
-    else in.skip();
+    } else if (seen.is(key, 5, "optimizer_step"))
+      record.optimizer_step = in.u64();
+    else if (seen.is(key, 6, "order"))
+      read_order(in);
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* name : {"name", "shape", "stage"}) seen.require(bit++, name);
   budget.spend(record.meta.name.size());
   if (seen.has(4) && record.slots.empty()) in.fail("empty 'slots' of parameter '" + record.meta.name + "'");
-  if (seen.has(4) != seen.has(5)) in.fail("'slots' and 'optimizer_step' of parameter '" + record.meta.name + "' must come together");
+  if (seen.has(4) != seen.has(5))
+    in.fail("'slots' and 'optimizer_step' of parameter '" + record.meta.name + "' must come together");
   return record;
 }
 
@@ -152,12 +179,18 @@ ComponentEntry read_component(JsonReader& in) {
   ComponentEntry entry;
   SeenKeys seen(in, "a component");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name")) entry.name = in.text();
-    else if (seen.is(key, 1, "digest")) entry.digest = in.digest();
-    else if (seen.is(key, 2, "bytes")) entry.bytes = in.u64();
-    else if (seen.is(key, 3, "stored_bytes")) entry.stored_bytes = in.u64();
-    else if (seen.is(key, 4, "files")) entry.files = in.u32();
-    else in.skip();
+    if (seen.is(key, 0, "name"))
+      entry.name = in.text();
+    else if (seen.is(key, 1, "digest"))
+      entry.digest = in.digest();
+    else if (seen.is(key, 2, "bytes"))
+      entry.bytes = in.u64();
+    else if (seen.is(key, 3, "stored_bytes"))
+      entry.stored_bytes = in.u64();
+    else if (seen.is(key, 4, "files"))
+      entry.files = in.u32();
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* name : {"name", "digest", "bytes", "stored_bytes", "files"}) seen.require(bit++, name);
@@ -168,10 +201,14 @@ Mesh read_mesh(JsonReader& in) {
   Mesh mesh;
   SeenKeys seen(in, "mesh");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "pp")) mesh.pp = in.u32();
-    else if (seen.is(key, 1, "dp")) mesh.dp = in.u32();
-    else if (seen.is(key, 2, "tp")) mesh.tp = in.u32();
-    else in.skip();
+    if (seen.is(key, 0, "pp"))
+      mesh.pp = in.u32();
+    else if (seen.is(key, 1, "dp"))
+      mesh.dp = in.u32();
+    else if (seen.is(key, 2, "tp"))
+      mesh.tp = in.u32();
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* name : {"pp", "dp", "tp"}) seen.require(bit++, name);
@@ -182,10 +219,14 @@ DerivedFrom read_derived_from(JsonReader& in) {
   DerivedFrom from;
   SeenKeys seen(in, "derived_from");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "id")) from.id = in.digest();
-    else if (seen.is(key, 1, "step")) from.step = in.u64();
-    else if (seen.is(key, 2, "path")) from.path = in.text();
-    else in.skip();
+    if (seen.is(key, 0, "id"))
+      from.id = in.digest();
+    else if (seen.is(key, 1, "step"))
+      from.step = in.u64();
+    else if (seen.is(key, 2, "path"))
+      from.path = in.text();
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* name : {"id", "step", "path"}) seen.require(bit++, name);
@@ -196,15 +237,21 @@ void read_format(JsonReader& in, Manifest& manifest) {
   SeenKeys seen(in, "format");
   std::string_view name;
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name")) name = in.text();
-    else if (seen.is(key, 1, "major")) manifest.major = in.u32();
-    else if (seen.is(key, 2, "minor")) manifest.minor = in.u32();
-    else in.skip();
+    if (seen.is(key, 0, "name"))
+      name = in.text();
+    else if (seen.is(key, 1, "major"))
+      manifest.major = in.u32();
+    else if (seen.is(key, 2, "minor"))
+      manifest.minor = in.u32();
+    else
+      in.skip();
   });
   unsigned bit = 0;
   for (const char* required : {"name", "major", "minor"}) seen.require(bit++, required);
-  if (in.ok() && name != kFormatName) in.fail("format name '" + std::string(name) + "', expected '" + kFormatName + "'");
-  if (in.ok() && manifest.major < kFormatMajor) in.fail("format version " + std::to_string(manifest.major) + " never existed");
+  if (in.ok() && name != kFormatName)
+    in.fail("format name '" + std::string(name) + "', expected '" + kFormatName + "'");
+  if (in.ok() && manifest.major < kFormatMajor)
+    in.fail("format version " + std::to_string(manifest.major) + " never existed");
   if (in.ok() && manifest.major > kFormatMajor) {
     in.fail(incompatible("format version " + std::to_string(manifest.major) + "." + std::to_string(manifest.minor) +
                          "; this program reads up to major version " + std::to_string(kFormatMajor))
@@ -222,8 +269,11 @@ bool read_requires(JsonReader& in) {
   });
   if (!in.ok()) return false;
   for (const std::string& feature : features) {
-    if (feature == "zstd") zstd = true;
-    else in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have").with_hint("use a newer titan"));
+    if (feature == "zstd")
+      zstd = true;
+    else
+      in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have")
+                  .with_hint("use a newer titan"));
   }
   return zstd;
 }
@@ -248,8 +298,8 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     // A future version may hash by another rule: its number is the more helpful news.
     const std::uint32_t major = peek_major(text);
     if (major <= kFormatMajor) return intact;
-    Status newer = incompatible(what + ": format version " + std::to_string(major) + "; this program reads up to major version " +
-                                std::to_string(kFormatMajor));
+    Status newer = incompatible(what + ": format version " + std::to_string(major) +
+                                "; this program reads up to major version " + std::to_string(kFormatMajor));
     newer.causes.push_back(intact.message);
     return newer.with_hint("use a newer titan");
   }
@@ -265,37 +315,53 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   bool zstd = false;
   SeenKeys seen(in, "the manifest");
   in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "self_digest")) in.skip();
-    else if (seen.is(key, 1, "format")) read_format(in, manifest);
-    else if (seen.is(key, 2, "requires")) zstd = read_requires(in);
-    else if (seen.is(key, 3, "id")) manifest.id = in.digest();
-    else if (seen.is(key, 4, "step")) manifest.step = in.u64();
-    else if (seen.is(key, 5, "created")) manifest.created = in.text();
-    else if (seen.is(key, 6, "writer")) manifest.writer = in.text();
-    else if (seen.is(key, 7, "mesh")) manifest.mesh = read_mesh(in);
-    else if (seen.is(key, 8, "stage_cuts")) each(kSmallCost, [&] { manifest.stage_cuts.push_back(in.u32()); });
-    else if (seen.is(key, 9, "leaf_elements")) manifest.leaf_elements = in.u64();
-    else if (seen.is(key, 10, "order")) read_order(in);
-    else if (seen.is(key, 11, "components")) each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); });
-    else if (seen.is(key, 12, "files")) each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); });
+    if (seen.is(key, 0, "self_digest"))
+      in.skip();
+    else if (seen.is(key, 1, "format"))
+      read_format(in, manifest);
+    else if (seen.is(key, 2, "requires"))
+      zstd = read_requires(in);
+    else if (seen.is(key, 3, "id"))
+      manifest.id = in.digest();
+    else if (seen.is(key, 4, "step"))
+      manifest.step = in.u64();
+    else if (seen.is(key, 5, "created"))
+      manifest.created = in.text();
+    else if (seen.is(key, 6, "writer"))
+      manifest.writer = in.text();
+    else if (seen.is(key, 7, "mesh"))
+      manifest.mesh = read_mesh(in);
+    else if (seen.is(key, 8, "stage_cuts"))
+      each(kSmallCost, [&] { manifest.stage_cuts.push_back(in.u32()); });
+    else if (seen.is(key, 9, "leaf_elements"))
+      manifest.leaf_elements = in.u64();
+    else if (seen.is(key, 10, "order"))
+      read_order(in);
+    else if (seen.is(key, 11, "components"))
+      each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); });
+    else if (seen.is(key, 12, "files"))
+      each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); });
     else if (seen.is(key, 13, "parameters")) {
       manifest.parameters.reserve(text.size() / 400);  // one of a small Llama with Adam has 450 bytes
       in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in, budget)); });
-    }
-    else if (seen.is(key, 14, "config")) manifest.config = in.string_map([&](std::size_t bytes) { budget.spend(kSettingCost + bytes); });
-    else if (seen.is(key, 15, "derived_from")) manifest.derived_from = read_derived_from(in);
-    else in.skip();
+    } else if (seen.is(key, 14, "config"))
+      manifest.config = in.string_map([&](std::size_t bytes) { budget.spend(kSettingCost + bytes); });
+    else if (seen.is(key, 15, "derived_from"))
+      manifest.derived_from = read_derived_from(in);
+    else
+      in.skip();
   });
   unsigned bit = 0;
-  for (const char* name : {"self_digest", "format", "requires", "id", "step", "created", "writer", "mesh", "stage_cuts", "leaf_elements",
-                           "order", "components", "files", "parameters", "config"}) {
+  for (const char* name : {"self_digest", "format", "requires", "id", "step", "created", "writer", "mesh", "stage_cuts",
+                           "leaf_elements", "order", "components", "files", "parameters", "config"}) {
     seen.require(bit++, name);
   }
   if (Status status = in.finish(); !status.ok()) {
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;
   }
-  if (!zstd && manifest.uses(Codec::kZstd)) return corrupt(what + ": a piece is compressed, but 'requires' does not name 'zstd'");
+  if (!zstd && manifest.uses(Codec::kZstd))
+    return corrupt(what + ": a piece is compressed, but 'requires' does not name 'zstd'");
   if (Status status = check_manifest(manifest); !status.ok()) {
     status.message = what + ": " + status.message;
     return status;

@@ -24,9 +24,11 @@ void MemoryImage::write(std::uint64_t address, const void* data, std::size_t siz
   if (target.size() < at + size) target.resize(at + size);
   std::memcpy(target.data() + at, bytes, size);
   // Swallow the extents that now touch it; their part beyond the new bytes stays.
-  for (auto next = std::next(home); next != extents.end() && next->first <= home->first + target.size(); next = extents.erase(next)) {
+  for (auto next = std::next(home); next != extents.end() && next->first <= home->first + target.size();
+       next = extents.erase(next)) {
     const std::uint64_t have = home->first + target.size() - next->first;
-    if (have < next->second.size()) target.insert(target.end(), next->second.begin() + static_cast<std::ptrdiff_t>(have), next->second.end());
+    if (have < next->second.size())
+      target.insert(target.end(), next->second.begin() + static_cast<std::ptrdiff_t>(have), next->second.end());
   }
 }
 
@@ -79,7 +81,9 @@ herr_t image_query(const H5FD_t*, unsigned long* flags) {
   return 0;
 }
 
-haddr_t image_alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) { return image_of(file).allocate(type == H5FD_MEM_DRAW, size); }
+haddr_t image_alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
+  return image_of(file).allocate(type == H5FD_MEM_DRAW, size);
+}
 
 haddr_t image_get_eoa(const H5FD_t* file, H5FD_mem_t) { return image_of(file).allocated; }
 
@@ -98,8 +102,10 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
   // No exception passes through libhdf5, which is C.
   try {
-    if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw) image_of(file).raw_writes.push_back({address, size});
-    else image_of(file).write(address, buffer, size);
+    if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw)
+      image_of(file).raw_writes.push_back({address, size});
+    else
+      image_of(file).write(address, buffer, size);
   } catch (const std::bad_alloc&) {
     return -1;
   }

@@ -23,10 +23,11 @@ Id make_row_type() {
   Id type(H5Tcreate(H5T_COMPOUND, kLeafRowBytes), H5Tclose);
   const hsize_t digest_bytes[] = {16};
   const Id digest(H5Tarray_create2(H5T_STD_U8LE, 1, digest_bytes), H5Tclose);
-  const bool ok = type.ok() && digest.ok() && H5Tinsert(type, "offset", 0, H5T_STD_U64LE) >= 0 &&
-                  H5Tinsert(type, "stored_bytes", 8, H5T_STD_U64LE) >= 0 && H5Tinsert(type, "raw_bytes", 16, H5T_STD_U64LE) >= 0 &&
-                  H5Tinsert(type, "filter_mask", 24, H5T_STD_U32LE) >= 0 && H5Tinsert(type, "reserved", 28, H5T_STD_U32LE) >= 0 &&
-                  H5Tinsert(type, "raw", 32, digest) >= 0 && H5Tinsert(type, "stored", 48, digest) >= 0;
+  const bool ok =
+      type.ok() && digest.ok() && H5Tinsert(type, "offset", 0, H5T_STD_U64LE) >= 0 &&
+      H5Tinsert(type, "stored_bytes", 8, H5T_STD_U64LE) >= 0 && H5Tinsert(type, "raw_bytes", 16, H5T_STD_U64LE) >= 0 &&
+      H5Tinsert(type, "filter_mask", 24, H5T_STD_U32LE) >= 0 && H5Tinsert(type, "reserved", 28, H5T_STD_U32LE) >= 0 &&
+      H5Tinsert(type, "raw", 32, digest) >= 0 && H5Tinsert(type, "stored", 48, digest) >= 0;
   if (!ok) return {-1, H5Tclose};
   return type;
 }
@@ -46,9 +47,11 @@ Result<Id> create_dataset(hid_t file, const std::string& name, hid_t type, const
   const bool ready = space.ok() && creation.ok() && link.ok() && H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0 &&
                      H5Pset_obj_track_times(creation, 0) >= 0 && H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
   const auto set_layout = [&] {
-    if (layout.chunk == 0) return H5Pset_layout(creation, H5D_CONTIGUOUS) >= 0 && H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY) >= 0;
-    return H5Pset_chunk(creation, 1, chunk) >= 0 && H5Pset_alloc_time(creation, H5D_ALLOC_TIME_INCR) >= 0 && H5Pset_shuffle(creation) >= 0 &&
-           know_zstd_filter() && H5Pset_filter(creation, kZstdFilter, H5Z_FLAG_MANDATORY, 0, nullptr) >= 0;
+    if (layout.chunk == 0)
+      return H5Pset_layout(creation, H5D_CONTIGUOUS) >= 0 && H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY) >= 0;
+    return H5Pset_chunk(creation, 1, chunk) >= 0 && H5Pset_alloc_time(creation, H5D_ALLOC_TIME_INCR) >= 0 &&
+           H5Pset_shuffle(creation) >= 0 && know_zstd_filter() &&
+           H5Pset_filter(creation, kZstdFilter, H5Z_FLAG_MANDATORY, 0, nullptr) >= 0;
   };
   if (!ready || !set_layout()) return hdf5_failed("prepare dataset '" + name + "'");
   Id dataset(H5Dcreate2(file, name.c_str(), type, space, link, creation, H5P_DEFAULT), H5Dclose);
@@ -64,21 +67,24 @@ Result<std::uint64_t> make_contiguous(hid_t file, const std::string& name, hid_t
   return static_cast<std::uint64_t>(address);
 }
 
-// Creates a chunked dataset and lets libhdf5 write placeholders of the stored lengths, which the image only notes down: the
-// chunks lie one after another from `at` on. Returns where each one went.
-Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, const ShardPiece& piece, hid_t type, std::uint64_t at,
-                                                const std::vector<std::byte>& placeholder) {
+// Creates a chunked dataset and lets libhdf5 write placeholders of the stored lengths, which the image only notes down:
+// the chunks lie one after another from `at` on. Returns where each one went.
+Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, const ShardPiece& piece, hid_t type,
+                                                std::uint64_t at, const std::vector<std::byte>& placeholder) {
   const std::string name = dataset_name(piece.tensor, piece.leaves.first);
   const std::uint64_t chunk = piece.grid.chunk_extent();
-  TITAN_ASSIGN_OR_RETURN(const Id dataset, create_dataset(file, name, type, {piece.elements(), piece.leaves.count * chunk, chunk}));
+  TITAN_ASSIGN_OR_RETURN(const Id dataset,
+                         create_dataset(file, name, type, {piece.elements(), piece.leaves.count * chunk, chunk}));
   std::vector<std::uint64_t> addresses;
   addresses.reserve(piece.stored.size());
   for (const StoredLeaf& leaf : piece.stored) {
     image.raw_at = at;
     image.raw_writes.clear();
     const hsize_t origin[] = {addresses.size() * chunk};
-    const bool written = H5Dwrite_chunk(dataset, H5P_DEFAULT, leaf.filter_mask, origin, leaf.bytes, placeholder.data()) >= 0;
-    if (!written || image.raw_writes.size() != 1 || image.raw_writes[0].address != at || image.raw_writes[0].bytes != leaf.bytes)
+    const bool written =
+        H5Dwrite_chunk(dataset, H5P_DEFAULT, leaf.filter_mask, origin, leaf.bytes, placeholder.data()) >= 0;
+    if (!written || image.raw_writes.size() != 1 || image.raw_writes[0].address != at ||
+        image.raw_writes[0].bytes != leaf.bytes)
       return hdf5_failed("place chunk " + std::to_string(addresses.size()) + " of dataset '" + name + "'");
     addresses.push_back(at);
     at += leaf.bytes;
@@ -86,20 +92,21 @@ Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, 
   return addresses;
 }
 
-
 Status check_stored(const ShardPiece& piece) {
   if (piece.codec == Codec::kRaw) return ok_status();
   const std::uint64_t chunk = piece.chunk_bytes();
   if (chunk > kMaxChunkBytes) {
-    return invalid("a leaf of '" + piece.tensor + "' has " + std::to_string(chunk) + " bytes; compressed, it may have at most " +
-                   std::to_string(kMaxChunkBytes))
+    return invalid("a leaf of '" + piece.tensor + "' has " + std::to_string(chunk) +
+                   " bytes; compressed, it may have at most " + std::to_string(kMaxChunkBytes))
         .with_hint("use smaller leaves, or no compression");
   }
   if (piece.stored.size() != piece.leaves.count)
-    return invalid("piece of '" + piece.tensor + "' has " + std::to_string(piece.leaves.count) + " leaves and " + std::to_string(piece.stored.size()) + " stored lengths");
+    return invalid("piece of '" + piece.tensor + "' has " + std::to_string(piece.leaves.count) + " leaves and " +
+                   std::to_string(piece.stored.size()) + " stored lengths");
   for (const StoredLeaf& leaf : piece.stored) {
     if (!stored_form_ok(leaf.bytes, leaf.filter_mask, chunk))
-      return invalid("a leaf of '" + piece.tensor + "' cannot have " + std::to_string(leaf.bytes) + " stored bytes with filter mask " + std::to_string(leaf.filter_mask));
+      return invalid("a leaf of '" + piece.tensor + "' cannot have " + std::to_string(leaf.bytes) +
+                     " stored bytes with filter mask " + std::to_string(leaf.filter_mask));
   }
   return ok_status();
 }
@@ -119,14 +126,19 @@ Status check_pieces(const std::vector<ShardPiece>& pieces) {
 std::string escaped_name(const std::string& tensor) {
   std::string name;
   for (const char c : tensor) {
-    if (c == '%') name += "%25";
-    else if (c == '/') name += "%2F";
-    else name += c;
+    if (c == '%')
+      name += "%25";
+    else if (c == '/')
+      name += "%2F";
+    else
+      name += c;
   }
   return name;
 }
 
-std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf) { return escaped_name(tensor) + "@" + std::to_string(first_leaf); }
+std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf) {
+  return escaped_name(tensor) + "@" + std::to_string(first_leaf);
+}
 
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
   TITAN_RETURN_IF_ERROR(check_pieces(pieces));
@@ -147,27 +159,31 @@ Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
   const std::vector<std::byte> placeholder(longest);
   if (stream) image.metadata_from = at + skeleton.table_rows * kLeafRowBytes;
   at = kStreamBegin;
-  Id file = stream ? create_stream_in_memory(&image, kStreamBegin) : create_in_memory(&image, 600 * (pieces.size() + 1));
+  Id file =
+      stream ? create_stream_in_memory(&image, kStreamBegin) : create_in_memory(&image, 600 * (pieces.size() + 1));
   if (!file.ok()) return hdf5_failed("create a shard in memory");
   {
     std::vector<std::pair<DType, Id>> types;
     for (const ShardPiece& piece : pieces) {
-      auto known = std::find_if(types.begin(), types.end(), [&](const auto& entry) { return entry.first == piece.dtype; });
+      auto known =
+          std::find_if(types.begin(), types.end(), [&](const auto& entry) { return entry.first == piece.dtype; });
       if (known == types.end()) {
         types.emplace_back(piece.dtype, make_element_type(piece.dtype, file));
         known = std::prev(types.end());
       }
       if (!known->second.ok()) return hdf5_failed("make the type " + std::string(dtype_name(piece.dtype)));
       if (piece.codec == Codec::kZstd) {
-        TITAN_ASSIGN_OR_RETURN(std::vector<std::uint64_t> addresses, make_chunked(file, image, piece, known->second, at, placeholder));
+        TITAN_ASSIGN_OR_RETURN(std::vector<std::uint64_t> addresses,
+                               make_chunked(file, image, piece, known->second, at, placeholder));
         at = addresses.back() + piece.stored.back().bytes;
         skeleton.offsets.push_back(addresses.front());
         skeleton.leaf_offsets.push_back(std::move(addresses));
         continue;
       }
       if (stream) image.raw_at = std::exchange(at, at + piece.bytes());
-      TITAN_ASSIGN_OR_RETURN(const std::uint64_t offset,
-                             make_contiguous(file, dataset_name(piece.tensor, piece.leaves.first), known->second, piece.elements()));
+      TITAN_ASSIGN_OR_RETURN(
+          const std::uint64_t offset,
+          make_contiguous(file, dataset_name(piece.tensor, piece.leaves.first), known->second, piece.elements()));
       skeleton.offsets.push_back(offset);
       skeleton.leaf_offsets.emplace_back();
     }

@@ -41,10 +41,10 @@ struct StoredLeaf {
 
 /// One dataset: a run of leaves of one stored tensor.
 struct ShardPiece {
-  std::string tensor;      ///< stored name
+  std::string tensor;  ///< stored name
   DType dtype = DType::kF32;
-  LeafGrid grid;           ///< of the whole tensor
-  LeafRange leaves;        ///< not empty
+  LeafGrid grid;     ///< of the whole tensor
+  LeafRange leaves;  ///< not empty
   Codec codec = Codec::kRaw;
   std::vector<StoredLeaf> stored = {};  ///< kZstd: one per leaf; empty for kRaw
   std::uint64_t elements() const { return grid.begin(leaves.end()) - grid.begin(leaves.first); }
@@ -52,7 +52,9 @@ struct ShardPiece {
   std::uint64_t raw_bytes(std::uint64_t leaf) const { return grid.length(leaf) * dtype_size(dtype); }
   std::uint64_t chunk_bytes() const { return grid.chunk_extent() * dtype_size(dtype); }
   /// Of leaf `leaf` in the file; kZstd: `stored` is set.
-  std::uint64_t stored_bytes(std::uint64_t leaf) const { return codec == Codec::kRaw ? raw_bytes(leaf) : stored[leaf - leaves.first].bytes; }
+  std::uint64_t stored_bytes(std::uint64_t leaf) const {
+    return codec == Codec::kRaw ? raw_bytes(leaf) : stored[leaf - leaves.first].bytes;
+  }
   bool operator==(const ShardPiece&) const = default;
 };
 
@@ -63,17 +65,18 @@ struct ShardSkeleton {
     std::vector<std::byte> bytes;
   };
   std::uint64_t file_bytes = 0;
-  std::vector<Extent> metadata;         ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
-  std::vector<std::uint64_t> offsets;   ///< of each piece's first leaf
-  std::vector<std::vector<std::uint64_t>> leaf_offsets;  ///< per piece: of every leaf where it is compressed, else empty
+  std::vector<Extent> metadata;        ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
+  std::vector<std::uint64_t> offsets;  ///< of each piece's first leaf
+  std::vector<std::vector<std::uint64_t>>
+      leaf_offsets;  ///< per piece: of every leaf where it is compressed, else empty
   std::uint64_t table_offset = 0;
   std::uint64_t table_rows = 0;
   /// Offset of leaf `leaf` (an index in the tensor) of piece `p`.
   std::uint64_t leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const;
 };
 
-/// A shard with compressed pieces is laid out as a stream, so that a leaf's place is known once the lengths of those before it are:
-/// from here on all leaves in order of the pieces without gaps, then the table, then metadata.
+/// A shard with compressed pieces is laid out as a stream, so that a leaf's place is known once the lengths of those
+/// before it are: from here on all leaves in order of the pieces without gaps, then the table, then metadata.
 inline constexpr std::uint64_t kStreamBegin = 4096;
 bool is_stream(const std::vector<ShardPiece>& pieces);  ///< any of them is compressed
 
@@ -82,8 +85,10 @@ std::string escaped_name(const std::string& tensor);
 /// "<tensor>@<first leaf>", the tensor's name escaped.
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
-/// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Takes one process-wide lock.
-/// \error kInvalid (no or empty or equal pieces; stored lengths or masks of compressed leaves that cannot be), kFailed (libhdf5)
+/// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Takes one process-wide
+/// lock.
+/// \error kInvalid (no or empty or equal pieces; stored lengths or masks of compressed leaves that cannot be), kFailed
+/// (libhdf5)
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces);
 
 /// A half-open byte range of a file.

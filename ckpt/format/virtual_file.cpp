@@ -20,7 +20,8 @@ std::string literal(const std::string& name) {
 // "." is HDF5's name of the group itself.
 std::string link_name(const std::string& tensor) { return tensor == "." ? "%2E" : escaped_name(tensor); }
 
-// What a reader gets for a piece whose shard is not there: libhdf5 reports no error. Integers have no such value; they read 0.
+// What a reader gets for a piece whose shard is not there: libhdf5 reports no error. Integers have no such value; they
+// read 0.
 bool set_fill(hid_t creation, DType dtype, hid_t type) {
   std::byte nan[8] = {};
   const auto put = [&](auto bits) { std::memcpy(nan, &bits, sizeof bits); };
@@ -43,11 +44,14 @@ Id make_space(const std::vector<std::uint64_t>& shape) {
 }
 
 // Selects one box of `space` and the run of elements of `source` that it maps to, and adds the mapping.
-bool map_box(hid_t creation, hid_t space, const Box& box, const std::string& file, const std::string& dataset, hid_t source, hsize_t source_begin) {
+bool map_box(hid_t creation, hid_t space, const Box& box, const std::string& file, const std::string& dataset,
+             hid_t source, hsize_t source_begin) {
   const std::vector<hsize_t> start(box.start.begin(), box.start.end()), block(box.count.begin(), box.count.end());
   const std::vector<hsize_t> once(start.size(), 1);
   const hsize_t one = 1, run = box.elements();
-  if (!start.empty() && H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, once.data(), block.data()) < 0) return false;
+  if (!start.empty() &&
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, once.data(), block.data()) < 0)
+    return false;
   return H5Sselect_hyperslab(source, H5S_SELECT_SET, &source_begin, nullptr, &one, &run) >= 0 &&
          H5Pset_virtual(creation, space, file.c_str(), dataset.c_str(), source) >= 0;
 }
@@ -69,9 +73,13 @@ bool map_piece(hid_t creation, hid_t space, const VirtualTensor& tensor, const V
 
 // What datasets of one element type share.
 struct Kind {
-  explicit Kind(DType d) : dtype(d), type(make_element_type(d, -1)), creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), link(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
-    ready = type.ok() && creation.ok() && link.ok() && H5Pset_obj_track_times(creation, 0) >= 0 && set_fill(creation, dtype, type) &&
-            H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
+  explicit Kind(DType d)
+      : dtype(d),
+        type(make_element_type(d, -1)),
+        creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose),
+        link(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
+    ready = type.ok() && creation.ok() && link.ok() && H5Pset_obj_track_times(creation, 0) >= 0 &&
+            set_fill(creation, dtype, type) && H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
   }
   DType dtype;
   Id type, creation, link;  // the type is not committed: that would take the name of a tensor
@@ -80,11 +88,14 @@ struct Kind {
 
 Status add_dataset(hid_t file, const Kind& kind, const VirtualTensor& tensor) {
   const Id space = make_space(tensor.shape);
-  bool ready = kind.ready && space.ok() && H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // drops the mappings of the last one
+  bool ready = kind.ready && space.ok() &&
+               H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // drops the mappings of the last one
   for (const VirtualPiece& piece : tensor.pieces) ready = ready && map_piece(kind.creation, space, tensor, piece);
   if (!ready) return hdf5_failed("prepare the virtual dataset '" + tensor.name + "'");
   if (!tensor.shape.empty()) H5Sselect_all(space);
-  const Id dataset(H5Dcreate2(file, link_name(tensor.name).c_str(), kind.type, space, kind.link, kind.creation, H5P_DEFAULT), H5Dclose);
+  const Id dataset(
+      H5Dcreate2(file, link_name(tensor.name).c_str(), kind.type, space, kind.link, kind.creation, H5P_DEFAULT),
+      H5Dclose);
   if (!dataset.ok()) return hdf5_failed("create the virtual dataset '" + tensor.name + "'");
   return ok_status();
 }
@@ -120,14 +131,16 @@ Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor
   {
     std::list<Kind> kinds;
     for (const VirtualTensor& tensor : tensors) {
-      auto known = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.dtype == tensor.dtype; });
+      auto known =
+          std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.dtype == tensor.dtype; });
       if (known == kinds.end()) known = kinds.emplace(kinds.end(), tensor.dtype);
       TITAN_RETURN_IF_ERROR(add_dataset(file, *known, tensor));
     }
   }
   if (!file.close()) return hdf5_failed("close a file in memory");
   std::vector<std::byte> bytes(std::max(image.end, image.allocated));
-  for (const auto& [offset, extent] : image.extents) std::copy(extent.begin(), extent.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+  for (const auto& [offset, extent] : image.extents)
+    std::copy(extent.begin(), extent.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
   return bytes;
 }
 

@@ -36,7 +36,8 @@ const char* carry_name(CarryMethod method) {
   return "copy";
 }
 
-Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string& member, const std::string& to, const std::function<Status()>& pulse) {
+Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string& member, const std::string& to,
+                           const std::function<Status()>& pulse) {
   const std::string from = join_path(folder, member);
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_member(folder, member));
   // A link has to be as durable as a file that we wrote: whoever wrote this one may not have synced it.

@@ -15,7 +15,8 @@ namespace {
 // The pieces and leaf digests of one stored tensor, by first leaf.
 using Found = std::map<std::pair<std::uint32_t, std::string>, std::vector<const RankReceipt::Item*>>;
 
-Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const Found& found, const std::map<const RankReceipt::Item*, std::uint32_t>& files) {
+Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const Found& found,
+                              const std::map<const RankReceipt::Item*, std::uint32_t>& files) {
   const ParameterMeta& meta = snapshot.parameters[ref.index];
   const std::string name = ref.slot.empty() ? meta.name : meta.name + "." + ref.slot;
   const LeafGrid grid = meta.grid(snapshot.leaf_elements);
@@ -24,21 +25,25 @@ Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, co
   tensor.chunk = grid.chunk_extent();
   std::vector<const RankReceipt::Item*> items;
   if (const auto it = found.find({ref.index, ref.slot}); it != found.end()) items = it->second;
-  std::sort(items.begin(), items.end(), [](const auto* a, const auto* b) { return a->piece.first_leaf < b->piece.first_leaf; });
+  std::sort(items.begin(), items.end(),
+            [](const auto* a, const auto* b) { return a->piece.first_leaf < b->piece.first_leaf; });
   std::vector<Digest> leaves;
   for (const RankReceipt::Item* item : items) {
     const Piece& piece = item->piece;
     if (piece.first_leaf > leaves.size()) break;
     if (piece.first_leaf < leaves.size())
       return failed("leaf " + std::to_string(piece.first_leaf) + " of tensor '" + name + "' was written by two ranks");
-    if (piece.leaf_count == 0 || piece.leaf_count != item->leaves.size() || piece.leaf_count > grid.count() - leaves.size())
-      return failed("the receipt for leaf " + std::to_string(piece.first_leaf) + " of tensor '" + name + "' names " + std::to_string(piece.leaf_count) +
-                    " leaves with " + std::to_string(item->leaves.size()) + " digests; the tensor has " + std::to_string(grid.count()));
+    if (piece.leaf_count == 0 || piece.leaf_count != item->leaves.size() ||
+        piece.leaf_count > grid.count() - leaves.size())
+      return failed("the receipt for leaf " + std::to_string(piece.first_leaf) + " of tensor '" + name + "' names " +
+                    std::to_string(piece.leaf_count) + " leaves with " + std::to_string(item->leaves.size()) +
+                    " digests; the tensor has " + std::to_string(grid.count()));
     tensor.pieces.push_back(piece);
     tensor.pieces.back().file = files.at(item);
     leaves.insert(leaves.end(), item->leaves.begin(), item->leaves.end());
   }
-  if (leaves.size() != grid.count()) return failed("leaf " + std::to_string(leaves.size()) + " of tensor '" + name + "' was written by no rank");
+  if (leaves.size() != grid.count())
+    return failed("leaf " + std::to_string(leaves.size()) + " of tensor '" + name + "' was written by no rank");
   tensor.digest = tensor_digest(leaves);
   return tensor;
 }
@@ -46,19 +51,23 @@ Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, co
 // Adds the tensors of all receipts and the entries of their files.
 Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
   for (const RankReceipt& receipt : receipts)
-    std::copy_if(receipt.files.begin(), receipt.files.end(), std::back_inserter(manifest.files), [](const FileEntry& file) { return file.role == FileRole::kShard; });
+    std::copy_if(receipt.files.begin(), receipt.files.end(), std::back_inserter(manifest.files),
+                 [](const FileEntry& file) { return file.role == FileRole::kShard; });
   const auto by_path = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
   std::sort(manifest.files.begin(), manifest.files.end(), by_path);
   Found found;
   std::map<const RankReceipt::Item*, std::uint32_t> files;
   for (const RankReceipt& receipt : receipts) {
     for (const RankReceipt::Item& item : receipt.items) {
-      const bool slot_known = item.ref.slot.empty() || std::count(snapshot.slots.begin(), snapshot.slots.end(), item.ref.slot) > 0;
+      const bool slot_known =
+          item.ref.slot.empty() || std::count(snapshot.slots.begin(), snapshot.slots.end(), item.ref.slot) > 0;
       if (item.ref.index >= snapshot.parameters.size() || item.piece.file >= receipt.files.size() || !slot_known ||
           receipt.files[item.piece.file].role != FileRole::kShard)
-        return failed("the receipt of rank " + std::to_string(receipt.rank) + " names a tensor or file that is not there");
+        return failed("the receipt of rank " + std::to_string(receipt.rank) +
+                      " names a tensor or file that is not there");
       found[{item.ref.index, item.ref.slot}].push_back(&item);
-      const auto at = std::lower_bound(manifest.files.begin(), manifest.files.end(), receipt.files[item.piece.file], by_path);
+      const auto at =
+          std::lower_bound(manifest.files.begin(), manifest.files.end(), receipt.files[item.piece.file], by_path);
       files[&item] = static_cast<std::uint32_t>(at - manifest.files.begin());
     }
   }
@@ -83,14 +92,16 @@ Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
       if (file.role != FileRole::kDerived) continue;
       TITAN_ASSIGN_OR_RETURN(const std::vector<VirtualTensor> written, virtual_tensors(manifest));
       if (file.path != kVirtualModel || written != virtual_tensors(snapshot))
-        return failed("rank " + std::to_string(receipt.rank) + " wrote " + file.path + " for shards that are laid out in another way");
+        return failed("rank " + std::to_string(receipt.rank) + " wrote " + file.path +
+                      " for shards that are laid out in another way");
       manifest.files.push_back(file);
     }
   }
   return ok_status();
 }
 
-Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text, Manifest& manifest) {
+Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text,
+                Manifest& manifest) {
   FileEntry file;
   file.path = json_path(component);
   file.role = FileRole::kJson;
@@ -104,9 +115,11 @@ Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const
 
 // A JSON component must read back as the value that was given; else resuming would change the run.
 template <typename T>
-Status check_text(const char* component, const std::string& text, const T& value, Result<T> (*decode)(const std::string&, std::string_view)) {
+Status check_text(const char* component, const std::string& text, const T& value,
+                  Result<T> (*decode)(const std::string&, std::string_view)) {
   const Result<T> read_back = decode(json_path(component), text);
-  if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new " + json_path(component) + " would not be readable");
+  if (!read_back.ok())
+    return failed(read_back.status().message).wrapped("the new " + json_path(component) + " would not be readable");
   if (*read_back != value) return failed("the new " + json_path(component) + " would read back as another value");
   return ok_status();
 }
@@ -122,8 +135,10 @@ ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
     for (const Piece& piece : tensor.pieces) files.insert(piece.file);
   };
   for (const ParameterRecord& record : manifest.parameters) {
-    if (name == std::string_view(kModel)) add(record, *record.model);
-    else for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
+    if (name == std::string_view(kModel))
+      add(record, *record.model);
+    else
+      for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
   }
   for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
   entry.files = static_cast<std::uint32_t>(files.size());
@@ -131,8 +146,9 @@ ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
   return entry;
 }
 
-Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Snapshot& snapshot,
-                              const std::vector<RankReceipt>& receipts, const CommitOptions& options) {
+Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
+                              const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,
+                              const CommitOptions& options) {
   Manifest manifest;
   manifest.step = snapshot.train.step;
   manifest.created = snapshot.created;
@@ -145,7 +161,8 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   manifest.components.push_back(tensor_component(manifest, kModel));
   if (!snapshot.slots.empty()) manifest.components.push_back(tensor_component(manifest, kOptimizer));
 
-  const std::string lr = encode_lr_schedule(snapshot.lr), data = encode_data_position(snapshot.data), train = encode_train_state(snapshot.train);
+  const std::string lr = encode_lr_schedule(snapshot.lr), data = encode_data_position(snapshot.data),
+                    train = encode_train_state(snapshot.train);
   TITAN_RETURN_IF_ERROR(check_text(kLrScheduler, lr, snapshot.lr, decode_lr_schedule));
   TITAN_RETURN_IF_ERROR(check_text(kDataloader, data, snapshot.data, decode_data_position));
   TITAN_RETURN_IF_ERROR(check_text(kTrainState, train, snapshot.train, decode_train_state));

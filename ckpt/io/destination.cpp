@@ -28,7 +28,8 @@ Status check_outside_checkpoints(Fs& fs, const std::string& path) {
   if (!real.ok()) return ok_status();  // the creation tells why
   for (std::string folder = *real;; folder = parent_path(folder)) {
     if (is_checkpoint(fs, folder))
-      return invalid(path + " lies inside the checkpoint " + folder).with_hint("published checkpoints are never changed: choose a place outside");
+      return invalid(path + " lies inside the checkpoint " + folder)
+          .with_hint("published checkpoints are never changed: choose a place outside");
     if (folder == "/" || folder == ".") return ok_status();
   }
 }

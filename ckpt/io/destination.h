@@ -6,11 +6,13 @@
 
 namespace titan::ckpt {
 
-/// Checks that `path`, which need not be there, lies in no published checkpoint, at any depth. \error kInvalid naming the checkpoint
+/// Checks that `path`, which need not be there, lies in no published checkpoint, at any depth. \error kInvalid naming
+/// the checkpoint
 Status check_outside_checkpoints(Fs& fs, const std::string& path);
 
-/// Checks that the file `out`, which need not be there, may be made or replaced: it is named as a file, it is a plain file where it is
-/// there (a rename would put a file where a link or device was), and it lies in no published checkpoint. \error kInvalid
+/// Checks that the file `out`, which need not be there, may be made or replaced: it is named as a file, it is a plain
+/// file where it is there (a rename would put a file where a link or device was), and it lies in no published
+/// checkpoint. \error kInvalid
 Status check_output_file(Fs& fs, const std::string& out);
 
 }  // namespace titan::ckpt

@@ -26,8 +26,8 @@ class CompressedLeafReader {
   /// Reads and decodes the leaf at `row`, which fits, into `raw`; checks the raw digest.
   /// \error kCorrupt (no frame, another digest; the message names no place), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const CompressedLeaf& leaf, std::span<std::byte> raw);
-  /// Returns the row that the bytes at `row`, which fits, would have: equal to `row` when they are whole. Bytes that cannot be
-  /// decoded have another raw digest than `row`, whatever it says. \error kFailed (I/O)
+  /// Returns the row that the bytes at `row`, which fits, would have: equal to `row` when they are whole. Bytes that
+  /// cannot be decoded have another raw digest than `row`, whatever it says. \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const CompressedLeaf& leaf);
   /// The same for stored bytes that were read already.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const CompressedLeaf& leaf);

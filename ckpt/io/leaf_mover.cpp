@@ -16,19 +16,19 @@ constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // a gap up to 
 
 /// A leaf on its way.
 struct Travelling {
-  LeafRow row;               ///< of the source
-  std::uint64_t leaf = 0;    ///< in its tensor
-  std::uint32_t from = 0;    ///< file of the source
-  std::uint32_t to = 0;      ///< file of the group
-  std::uint32_t piece = 0;   ///< of that file
-  bool decode = false;       ///< its codec changes to raw
+  LeafRow row;              ///< of the source
+  std::uint64_t leaf = 0;   ///< in its tensor
+  std::uint32_t from = 0;   ///< file of the source
+  std::uint32_t to = 0;     ///< file of the group
+  std::uint32_t piece = 0;  ///< of that file
+  bool decode = false;      ///< its codec changes to raw
 };
 
 /// One new file of the group.
 struct Target {
   const ReshardFile* plan = nullptr;
   std::unique_ptr<ShardWriter> writer;
-  std::atomic<std::uint64_t> left = 0;   ///< leaves
+  std::atomic<std::uint64_t> left = 0;  ///< leaves
   WrittenShard written;
 };
 
@@ -99,7 +99,8 @@ class Group {
           const std::uint64_t leaf = visit.move->leaves.first + i;
           TITAN_RETURN_IF_ERROR(source_.check_row(row, planned.ref, leaf, file, visit.move->codec, raw_offset));
           raw_offset += row.raw_bytes;
-          if (shard.codec == Codec::kZstd) shard.stored[leaf - shard.leaves.first] = {row.stored_bytes, row.filter_mask};
+          if (shard.codec == Codec::kZstd)
+            shard.stored[leaf - shard.leaves.first] = {row.stored_bytes, row.filter_mask};
           leaves_.push_back({row, leaf, file, visit.to, visit.piece, decode});
         }
       }
@@ -124,7 +125,9 @@ class Group {
     while (batch.end < leaves_.size()) {
       const Travelling& leaf = leaves_[batch.end];
       const std::uint64_t leaf_end = leaf.row.offset + leaf.row.stored_bytes;
-      if (leaf.from != first.from || leaf.row.offset > end + kReadThrough || leaf_end - first.row.offset > plan_.buffer_bytes) break;
+      if (leaf.from != first.from || leaf.row.offset > end + kReadThrough ||
+          leaf_end - first.row.offset > plan_.buffer_bytes)
+        break;
       end = std::max(end, leaf_end);
       ++batch.end;
     }
@@ -168,25 +171,32 @@ class Group {
     counts_.decoded += counts.decoded;
   }
 
-  Status move(Batch batch, std::span<std::byte> buffer, std::vector<std::byte>& raw, LeafDecoder& decoder, MoveCounts& counts, std::uint64_t& done) {
+  Status move(Batch batch, std::span<std::byte> buffer, std::vector<std::byte>& raw, LeafDecoder& decoder,
+              MoveCounts& counts, std::uint64_t& done) {
     const std::uint64_t begin = leaves_[batch.first].row.offset;
     std::uint64_t end = begin;
-    for (std::size_t i = batch.first; i < batch.end; ++i) end = std::max(end, leaves_[i].row.offset + leaves_[i].row.stored_bytes);
+    for (std::size_t i = batch.first; i < batch.end; ++i)
+      end = std::max(end, leaves_[i].row.offset + leaves_[i].row.stored_bytes);
     if (end - begin > buffer.size())
-      return failed("a leaf of " + std::to_string(end - begin) + " bytes does not fit the buffer of " + std::to_string(buffer.size()) + " bytes");
+      return failed("a leaf of " + std::to_string(end - begin) + " bytes does not fit the buffer of " +
+                    std::to_string(buffer.size()) + " bytes");
     const std::span<std::byte> bytes = buffer.first(end - begin);
     TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, source_.open(leaves_[batch.first].from));
     TITAN_RETURN_IF_ERROR(file->pread(begin, bytes));
     ++counts.reads;
     counts.read_bytes += bytes.size();
-    const auto stored = [&](const Travelling& leaf) { return bytes.subspan(leaf.row.offset - begin, leaf.row.stored_bytes); };
+    const auto stored = [&](const Travelling& leaf) {
+      return bytes.subspan(leaf.row.offset - begin, leaf.row.stored_bytes);
+    };
     for (std::size_t i = batch.first; i < batch.end; ++i) {
       // The digest of raw leaves and of their stored bytes is the same one.
-      if (digest_of(stored(leaves_[i])) != leaves_[i].row.stored) return damaged("data do not match their digest", leaves_[i]);
+      if (digest_of(stored(leaves_[i])) != leaves_[i].row.stored)
+        return damaged("data do not match their digest", leaves_[i]);
     }
     for (std::size_t i = batch.first; i < batch.end;) {
       const std::size_t run_end = run_of(i, batch.end);
-      TITAN_RETURN_IF_ERROR(leaves_[i].decode ? put_decoded(leaves_[i], stored(leaves_[i]), raw, decoder, counts) : put(i, run_end, bytes, begin));
+      TITAN_RETURN_IF_ERROR(leaves_[i].decode ? put_decoded(leaves_[i], stored(leaves_[i]), raw, decoder, counts)
+                                              : put(i, run_end, bytes, begin));
       std::uint64_t run_bytes = 0;
       for (std::size_t k = i; k < run_end; ++k) run_bytes += leaves_[k].row.raw_bytes;
       done += run_bytes;
@@ -208,7 +218,8 @@ class Group {
                               leaf.row.offset == before.row.offset + before.row.stored_bytes;
       if (!neighbours || leaf.decode) break;
       const ShardWriter& writer = *targets_[leaf.to].writer;
-      if (writer.offset(leaf.piece, leaf.leaf) != writer.offset(leaf.piece, before.leaf) + before.row.stored_bytes) break;
+      if (writer.offset(leaf.piece, leaf.leaf) != writer.offset(leaf.piece, before.leaf) + before.row.stored_bytes)
+        break;
     }
     return next;
   }
@@ -218,14 +229,17 @@ class Group {
     for (std::size_t i = first; i < end; ++i) digests.push_back({leaves_[i].row.raw, leaves_[i].row.stored});
     const Travelling &head = leaves_[first], &tail = leaves_[end - 1];
     const std::uint64_t size = tail.row.offset + tail.row.stored_bytes - head.row.offset;
-    return targets_[head.to].writer->put_run(head.piece, head.leaf, bytes.subspan(head.row.offset - begin, size), digests);
+    return targets_[head.to].writer->put_run(head.piece, head.leaf, bytes.subspan(head.row.offset - begin, size),
+                                             digests);
   }
 
-  Status put_decoded(const Travelling& leaf, std::span<const std::byte> stored, std::vector<std::byte>& raw, LeafDecoder& decoder, MoveCounts& counts) {
+  Status put_decoded(const Travelling& leaf, std::span<const std::byte> stored, std::vector<std::byte>& raw,
+                     LeafDecoder& decoder, MoveCounts& counts) {
     const ShardPiece& piece = targets_[leaf.to].plan->pieces[leaf.piece].shard;
     const std::uint64_t size = dtype_size(piece.dtype);
     raw.resize(leaf.row.raw_bytes);
-    if (Status status = decoder.decode(stored, leaf.row.filter_mask, size, piece.grid.chunk_extent() * size, raw); !status.ok()) {
+    if (Status status = decoder.decode(stored, leaf.row.filter_mask, size, piece.grid.chunk_extent() * size, raw);
+        !status.ok()) {
       if (status.code != Code::kCorrupt) return status;
       return damaged(status.message, leaf);
     }
@@ -264,7 +278,8 @@ class Group {
 
 }  // namespace
 
-Result<std::vector<WrittenShard>> LeafMover::run(const std::string& folder, std::span<const ReshardFile> files, MoveCounts& counts) {
+Result<std::vector<WrittenShard>> LeafMover::run(const std::string& folder, std::span<const ReshardFile> files,
+                                                 MoveCounts& counts) {
   Group group(source_, plan_, hooks_, counts, files.size());
   TITAN_RETURN_IF_ERROR(group.prepare(fs_, folder, files));
   TITAN_RETURN_IF_ERROR(group.run());

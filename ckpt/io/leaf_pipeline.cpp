@@ -23,20 +23,22 @@ std::uint64_t count_leaves(const std::vector<ShardPiece>& pieces) {
   return count;
 }
 
-Result<std::span<const std::byte>> fetch_checked(const ShardPiece& piece, const std::string& path, const LeafProvider& fetch, std::size_t p,
-                                                 std::uint64_t leaf, std::span<std::byte> scratch) {
+Result<std::span<const std::byte>> fetch_checked(const ShardPiece& piece, const std::string& path,
+                                                 const LeafProvider& fetch, std::size_t p, std::uint64_t leaf,
+                                                 std::span<std::byte> scratch) {
   const std::uint64_t bytes = piece.raw_bytes(leaf);
   TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch(p, leaf, scratch.first(bytes)));
   if (raw.size() != bytes) {
-    return failed("leaf " + std::to_string(leaf) + " of '" + piece.tensor + "' for " + path + " has " + std::to_string(raw.size()) + " bytes, expected " +
-                  std::to_string(bytes));
+    return failed("leaf " + std::to_string(leaf) + " of '" + piece.tensor + "' for " + path + " has " +
+                  std::to_string(raw.size()) + " bytes, expected " + std::to_string(bytes));
   }
   return raw;
 }
 
 class Ring {
  public:
-  Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile) : store_(store), turnstile_(turnstile), slots_(threads + 1) {
+  Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile)
+      : store_(store), turnstile_(turnstile), slots_(threads + 1) {
     for (Slot& slot : slots_) {
       slot.scratch.resize(leaf_bytes);
       free_.push_back(&slot);
@@ -138,13 +140,15 @@ class Ring {
 };
 
 // Everything in the caller's thread, without copying leaves.
-Status run_alone(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store) {
+Status run_alone(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
+                 const LeafStore& store) {
   LeafEncoder encoder;
   std::vector<std::byte> scratch(longest_leaf(pieces));
   std::uint64_t sequence = 0;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
-      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw, fetch_checked(pieces[p], path, fetch, p, i, scratch));
+      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> raw,
+                             fetch_checked(pieces[p], path, fetch, p, i, scratch));
       TITAN_RETURN_IF_ERROR(store({p, i, sequence++, raw}, encoder));
     }
   }
@@ -153,8 +157,8 @@ Status run_alone(const std::vector<ShardPiece>& pieces, const std::string& path,
 
 }  // namespace
 
-Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store,
-                         unsigned threads, Turnstile& turnstile) {
+Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
+                         const LeafStore& store, unsigned threads, Turnstile& turnstile) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(threads, count_leaves(pieces)));
   if (workers <= 1) return run_alone(pieces, path, fetch, store);
   Ring ring(store, workers, longest_leaf(pieces), turnstile);

@@ -27,11 +27,11 @@ using LeafStore = std::function<Status(const FetchedLeaf& leaf, LeafEncoder& enc
 
 class Turnstile;
 
-/// Calls `fetch` for every leaf of `pieces` in order from this thread, and `store` for each from `threads` threads (1: this one,
-/// without copying the leaf), or fewer where the system has no more. Returns when all leaves are stored, or after the first error, which also stops
-/// `turnstile`, so that no store waits for ever. `path` names the file in messages.
-/// \error kFailed (a leaf of the wrong size), what `fetch` and `store` return
-Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch, const LeafStore& store,
-                         unsigned threads, Turnstile& turnstile);
+/// Calls `fetch` for every leaf of `pieces` in order from this thread, and `store` for each from `threads` threads (1:
+/// this one, without copying the leaf), or fewer where the system has no more. Returns when all leaves are stored, or
+/// after the first error, which also stops `turnstile`, so that no store waits for ever. `path` names the file in
+/// messages. \error kFailed (a leaf of the wrong size), what `fetch` and `store` return
+Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
+                         const LeafStore& store, unsigned threads, Turnstile& turnstile);
 
 }  // namespace titan::ckpt

@@ -12,7 +12,8 @@ namespace titan::ckpt {
 
 inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 
-/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: reading its zeros could take days. \error kCorrupt
+/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: reading its zeros could take days. \error
+/// kCorrupt
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
 /// The digest of the table of `entry` as it lies in `file`, read in parts. \error those of File::pread
 Result<Digest> table_digest(File& file, const FileEntry& entry);

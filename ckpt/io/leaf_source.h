@@ -18,7 +18,8 @@ namespace titan::ckpt {
 class LeafSource {
  public:
   /// `manifest` outlives the source.
-  LeafSource(Fs& fs, std::string folder, const Manifest& manifest) : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
+  LeafSource(Fs& fs, std::string folder, const Manifest& manifest)
+      : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
   const Manifest& manifest() const { return manifest_; }
   std::string file_path(std::uint32_t file) const { return join_path(folder_, manifest_.files[file].path); }
@@ -26,15 +27,17 @@ class LeafSource {
   /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
   Result<std::vector<LeafRow>> table(std::uint32_t file);
 
-  /// Checks that row `row` of the table is what the manifest says of leaf `leaf` of `ref` in a piece of `codec`: its raw length, and a
-  /// place inside the file; raw leaves lie at `raw_offset`. \error kCorrupt naming the leaf
-  Status check_row(const LeafRow& row, const TensorRef& ref, std::uint64_t leaf, std::uint32_t file, Codec codec, std::uint64_t raw_offset) const;
+  /// Checks that row `row` of the table is what the manifest says of leaf `leaf` of `ref` in a piece of `codec`: its
+  /// raw length, and a place inside the file; raw leaves lie at `raw_offset`. \error kCorrupt naming the leaf
+  Status check_row(const LeafRow& row, const TensorRef& ref, std::uint64_t leaf, std::uint32_t file, Codec codec,
+                   std::uint64_t raw_offset) const;
 
   /// Opens shard `file`, or returns it where it is open. Thread-safe.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
 
   /// "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes", as kCorrupt.
-  Status damaged(const std::string& what, const TensorRef& ref, std::uint64_t leaf, std::uint32_t file, const LeafRow& row) const;
+  Status damaged(const std::string& what, const TensorRef& ref, std::uint64_t leaf, std::uint32_t file,
+                 const LeafRow& row) const;
 
  private:
   Fs& fs_;

@@ -27,10 +27,11 @@ std::uint32_t count_from(const std::string& text) {
   return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
-// Seconds since the epoch at which process `pid` of this host started; nothing where none runs. One that has ended and waits for its
-// parent runs no more.
+// Seconds since the epoch at which process `pid` of this host started; nothing where none runs. One that has ended and
+// waits for its parent runs no more.
 std::optional<double> process_start(std::uint64_t pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat"), uptime("/proc/uptime");  // kernel state, not storage: does not go through Fs
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat"),
+      uptime("/proc/uptime");  // kernel state, not storage: does not go through Fs
   std::string text;
   std::getline(stat, text);
   double up = 0;
@@ -95,18 +96,28 @@ Result<LockOwner> decode_lock_owner(const std::string& text) {
       if (key == name) seen |= 1U << bit;
       return key == name;
     };
-    if (is(0, "host")) owner.host = in.text();
-    else if (is(1, "boot_id")) owner.boot_id = in.text();
-    else if (is(2, "pid")) owner.pid = in.u64();
-    else if (is(3, "since")) owner.since = in.text();
-    else if (is(4, "job_id")) owner.job_id = in.text();
-    else if (is(5, "restart_count")) owner.restart_count = in.u32();
-    else if (is(6, "heartbeat")) owner.heartbeat = in.real();
-    else if (key == "mark") owner.mark = in.text();
-    else in.skip();
+    if (is(0, "host"))
+      owner.host = in.text();
+    else if (is(1, "boot_id"))
+      owner.boot_id = in.text();
+    else if (is(2, "pid"))
+      owner.pid = in.u64();
+    else if (is(3, "since"))
+      owner.since = in.text();
+    else if (is(4, "job_id"))
+      owner.job_id = in.text();
+    else if (is(5, "restart_count"))
+      owner.restart_count = in.u32();
+    else if (is(6, "heartbeat"))
+      owner.heartbeat = in.real();
+    else if (key == "mark")
+      owner.mark = in.text();
+    else
+      in.skip();
   });
   if (!in.ok()) return in.finish();
-  if (seen != 0x7F) return corrupt("the note in a run lock lacks one of host, boot_id, pid, since, job_id, restart_count, heartbeat");
+  if (seen != 0x7F)
+    return corrupt("the note in a run lock lacks one of host, boot_id, pid, since, job_id, restart_count, heartbeat");
   return owner;
 }
 
@@ -116,7 +127,9 @@ std::string describe(const LockOwner& owner) {
   return who;
 }
 
-double seconds_since_epoch() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double seconds_since_epoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 LockOwner this_process() {
   LockOwner self;

@@ -12,9 +12,9 @@ struct LockOwner {
   std::string host, boot_id, job_id;
   std::uint64_t pid = 0;
   std::uint32_t restart_count = 0;
-  std::string since;         ///< RFC 3339 UTC
-  double heartbeat = 0;      ///< seconds since the epoch by the holder's clock; 0: ended
-  std::string mark = {};     ///< random, one for each time a lock is taken; "" in notes of older versions
+  std::string since;      ///< RFC 3339 UTC
+  double heartbeat = 0;   ///< seconds since the epoch by the holder's clock; 0: ended
+  std::string mark = {};  ///< random, one for each time a lock is taken; "" in notes of older versions
   bool operator==(const LockOwner&) const = default;
 };
 
@@ -29,8 +29,8 @@ std::string encode_lock_owner(const LockOwner& owner);
 /// \error kCorrupt. Text after the value is ignored: a write cut short may leave an old tail.
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
-/// Whether the holder that left this note may live, judged without its lock: on this host by its process, elsewhere by its last
-/// heartbeat. `now`: seconds since the epoch.
+/// Whether the holder that left this note may live, judged without its lock: on this host by its process, elsewhere by
+/// its last heartbeat. `now`: seconds since the epoch.
 bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
 /// "process 42 on host a since T, job J, restart 1".

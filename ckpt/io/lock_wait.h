@@ -8,12 +8,13 @@
 namespace titan::ckpt {
 
 struct LockWait {
-  LockWait();  ///< the real clock; nobody is told, nobody can stop it
-  std::function<double()> now;                     ///< seconds of a clock that only goes forward
+  LockWait();                   ///< the real clock; nobody is told, nobody can stop it
+  std::function<double()> now;  ///< seconds of a clock that only goes forward
   std::function<void(double seconds)> sleep;
-  std::function<Status()> stopped;                 ///< not ok once somebody asked this process to stop: the waiting ends with that
-  std::function<void(const std::string&)> say;     ///< that a start waits and for whom, a store without file locks, a heartbeat that fails
-  bool beats = true;                               ///< a held lock writes its heartbeat from a thread; else its holder calls pulse()
+  std::function<Status()> stopped;  ///< not ok once somebody asked this process to stop: the waiting ends with that
+  std::function<void(const std::string&)>
+      say;            ///< that a start waits and for whom, a store without file locks, a heartbeat that fails
+  bool beats = true;  ///< a held lock writes its heartbeat from a thread; else its holder calls pulse()
 };
 
 /// What every lock of this process uses. A program changes it before it takes the first one.

@@ -12,7 +12,8 @@ UnreadablePlace place_of(const std::string& path) { return {parent_path(path), p
 
 class WatchedFile final : public File {
  public:
-  WatchedFile(MediaWatch& watch, std::unique_ptr<File> inner, UnreadablePlace place) : watch_(watch), inner_(std::move(inner)), place_(std::move(place)) {}
+  WatchedFile(MediaWatch& watch, std::unique_ptr<File> inner, UnreadablePlace place)
+      : watch_(watch), inner_(std::move(inner)), place_(std::move(place)) {}
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
     return watch_.note(inner_->pread(offset, out), {place_.folder, place_.member, offset, out.size()});
   }
@@ -36,7 +37,8 @@ class WatchedFile final : public File {
 
 std::string encode_place(const UnreadablePlace& place) {
   // The texts come last: a path may hold anything but a zero byte.
-  return std::to_string(place.offset) + " " + std::to_string(place.bytes) + " " + std::to_string(place.folder.size()) + " " + place.folder + place.member;
+  return std::to_string(place.offset) + " " + std::to_string(place.bytes) + " " + std::to_string(place.folder.size()) +
+         " " + place.folder + place.member;
 }
 
 Result<UnreadablePlace> decode_place(const std::string& text) {
@@ -46,7 +48,8 @@ Result<UnreadablePlace> decode_place(const std::string& text) {
   for (std::uint64_t* number : {&place.offset, &place.bytes, &folder}) {
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), *number);
     at = static_cast<std::size_t>(end - text.data()) + 1;
-    if (error != std::errc{} || at > text.size() || text[at - 1] != ' ') return corrupt("'" + text + "' is no place in a file");
+    if (error != std::errc{} || at > text.size() || text[at - 1] != ' ')
+      return corrupt("'" + text + "' is no place in a file");
   }
   if (folder > text.size() - at) return corrupt("'" + text + "' is no place in a file");
   place.folder = text.substr(at, folder);
@@ -56,11 +59,13 @@ Result<UnreadablePlace> decode_place(const std::string& text) {
 
 Status read_again(Fs& fs, const UnreadablePlace& place) {
   if (place.member.empty()) return fs.list(place.folder).status();
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(place.folder, place.member, Access::kPastCache));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                         fs.open_member(place.folder, place.member, Access::kPastCache));
   TITAN_RETURN_IF_ERROR(file->size().status());
   std::vector<std::byte> part(std::min(place.bytes, kReadBytes));
   for (std::uint64_t done = 0; done < place.bytes; done += part.size())
-    TITAN_RETURN_IF_ERROR(file->pread(place.offset + done, std::span(part).first(std::min<std::uint64_t>(part.size(), place.bytes - done))));
+    TITAN_RETURN_IF_ERROR(file->pread(place.offset + done,
+                                      std::span(part).first(std::min<std::uint64_t>(part.size(), place.bytes - done))));
   return file->close();
 }
 
@@ -87,10 +92,15 @@ Result<std::unique_ptr<File>> MediaWatch::watched(Result<std::unique_ptr<File>> 
   return std::unique_ptr<File>(std::make_unique<WatchedFile>(*this, std::move(*opened), std::move(place)));
 }
 
-Result<std::unique_ptr<File>> MediaWatch::open_read(const std::string& path) { return watched(inner_.open_read(path), place_of(path)); }
-Result<std::unique_ptr<File>> MediaWatch::open_scan(const std::string& path) { return watched(inner_.open_scan(path), place_of(path)); }
+Result<std::unique_ptr<File>> MediaWatch::open_read(const std::string& path) {
+  return watched(inner_.open_read(path), place_of(path));
+}
+Result<std::unique_ptr<File>> MediaWatch::open_scan(const std::string& path) {
+  return watched(inner_.open_scan(path), place_of(path));
+}
 
-Result<std::unique_ptr<File>> MediaWatch::open_member(const std::string& folder, const std::string& member, Access access) {
+Result<std::unique_ptr<File>> MediaWatch::open_member(const std::string& folder, const std::string& member,
+                                                      Access access) {
   return watched(inner_.open_member(folder, member, access), {folder, member});
 }
 

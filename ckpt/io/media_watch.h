@@ -11,7 +11,7 @@ namespace titan::ckpt {
 
 /// Where a read ended with a media error.
 struct UnreadablePlace {
-  std::string folder, member;           ///< as given to Fs::open_member; `member` is empty for a folder that cannot be listed
+  std::string folder, member;  ///< as given to Fs::open_member; `member` is empty for a folder that cannot be listed
   std::uint64_t offset = 0, bytes = 0;  ///< no bytes: the file could not be opened or looked at
   bool operator==(const UnreadablePlace&) const = default;
 };
@@ -20,7 +20,8 @@ struct UnreadablePlace {
 std::string encode_place(const UnreadablePlace& place);
 /// \error kCorrupt
 Result<UnreadablePlace> decode_place(const std::string& text);
-/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not: kMediaError confirms what was found.
+/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not: kMediaError confirms what
+/// was found.
 Status read_again(Fs& fs, const UnreadablePlace& place);
 
 /// Another Fs, for reading alone, that remembers the last media error. Thread-safe; outlives the files that it opened.
@@ -32,7 +33,8 @@ class MediaWatch : public Fs {
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override;
   Result<std::unique_ptr<File>> open_scan(const std::string& path) override;
-  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                            Access access) override;
   Result<FileInfo> stat(const std::string& path) override;
   Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
   Result<std::vector<DirEntry>> list(const std::string& path) override;

@@ -1,6 +1,7 @@
 #pragma once
-// Files that came with a model (tokenizer, config.json, ...): members `<format>/<name>` of the role "derived". A run takes them over
-// from the weights that it begins from, or from the checkpoint that it resumes, and writes them into each of its own.
+// Files that came with a model (tokenizer, config.json, ...): members `<format>/<name>` of the role "derived". A run
+// takes them over from the weights that it begins from, or from the checkpoint that it resumes, and writes them into
+// each of its own.
 // \source FORMAT.md, "manifest.json"
 #include <cstdint>
 #include <optional>
@@ -17,9 +18,9 @@ inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;
 
 /// Where such a file lies: a member of a checkpoint of ours (with its digest), or a file of another format.
 struct ModelFilePlace {
-  std::string folder;            ///< of the checkpoint; empty where `path` is not a member of ours
-  std::string path;              ///< to be read
-  std::string member;            ///< "hf/tokenizer.json"
+  std::string folder;  ///< of the checkpoint; empty where `path` is not a member of ours
+  std::string path;    ///< to be read
+  std::string member;  ///< "hf/tokenizer.json"
   std::optional<Digest> digest;
   bool operator==(const ModelFilePlace&) const = default;
 };
@@ -33,12 +34,16 @@ struct ModelFile {
 /// The places of those in the checkpoint `folder` with this manifest, by member.
 std::vector<ModelFilePlace> model_files_in(const std::string& folder, const Manifest& manifest);
 
-/// Reads them all, in order. One that would make the whole larger than `limit` is left out, and so is one of another format that is
-/// no longer there; `notes` has a line for each. \error kCorrupt (a member of ours against its digest), kMediaError, kFailed
-Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelFilePlace>& places, std::vector<std::string>& notes,
+/// Reads them all, in order. One that would make the whole larger than `limit` is left out, and so is one of another
+/// format that is no longer there; `notes` has a line for each. \error kCorrupt (a member of ours against its digest),
+/// kMediaError, kFailed
+Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelFilePlace>& places,
+                                                std::vector<std::string>& notes,
                                                 std::uint64_t limit = kMaxModelFilesBytes);
 
-/// Writes them into the temporary `tmp_dir`, read-only, and syncs files and their folders; returns their entries. \error kFailed
-Result<std::vector<FileEntry>> write_model_files(Fs& fs, const std::string& tmp_dir, const std::vector<ModelFile>& files);
+/// Writes them into the temporary `tmp_dir`, read-only, and syncs files and their folders; returns their entries.
+/// \error kFailed
+Result<std::vector<FileEntry>> write_model_files(Fs& fs, const std::string& tmp_dir,
+                                                 const std::vector<ModelFile>& files);
 
 }  // namespace titan::ckpt

@@ -32,8 +32,11 @@ std::string random_mark() {
 void say_once_that_notes_decide(const std::string& path, const LockWait& wait) {
   static std::atomic<bool> said = false;
   if (said.exchange(true)) return;
-  wait.say("the store of " + path + " has no file locks: runs and tools exclude each other by their notes alone, and a start after a crash waits " +
-           std::to_string(static_cast<int>(kSilenceSeconds)) + " s (Lustre has file locks where it is mounted with -o flock)");
+  wait.say(
+      "the store of " + path +
+      " has no file locks: runs and tools exclude each other by their notes alone, and a start after a crash waits " +
+      std::to_string(static_cast<int>(kSilenceSeconds)) +
+      " s (Lustre has file locks where it is mounted with -o flock)");
 }
 
 // Whether the note `text` can be that of a live holder although we have got the advisory lock.
@@ -45,16 +48,19 @@ bool may_be_alive(const std::string& text, const Result<LockOwner>& holder, cons
 }
 
 // ok once the note of the last holder is known to be a dead one's.
-Status watch(Fs& fs, const std::string& path, const std::string& first, const LockOwner& self, const NoteLock::Refusal& refuse, const LockWait& wait) {
+Status watch(Fs& fs, const std::string& path, const std::string& first, const LockOwner& self,
+             const NoteLock::Refusal& refuse, const LockWait& wait) {
   const auto holder = decode_lock_owner(first);
-  wait.say("watching " + path + " for up to " + std::to_string(static_cast<int>(kSilenceSeconds)) + " s: " +
-           (holder.ok() ? describe(*holder) : "a process that left no readable note") + " may hold it without this host seeing that");
+  wait.say("watching " + path + " for up to " + std::to_string(static_cast<int>(kSilenceSeconds)) +
+           " s: " + (holder.ok() ? describe(*holder) : "a process that left no readable note") +
+           " may hold it without this host seeing that");
   double last = wait.now();
   for (double silent = 0; silent < kSilenceSeconds;) {
     TITAN_RETURN_IF_ERROR(wait.stopped());
     wait.sleep(kLookSeconds);
     const auto text = read_text(fs, path);
-    if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();  // corrupt: it shrinks while it is read
+    if (!text.ok() && text.status().code != Code::kCorrupt)
+      return text.status();  // corrupt: it shrinks while it is read
     if (!text.ok() || *text != first) {
       const auto changed = decode_lock_owner(text.ok() ? *text : "");
       if (changed.ok() && changed->heartbeat == 0) return ok_status();
@@ -70,8 +76,8 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
 
 }  // namespace
 
-Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait,
-                                                  bool disposable) {
+Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& path, LockOwner self,
+                                                  const Refusal& refuse, const LockWait& wait, bool disposable) {
   self.mark = random_mark();
   Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
   if (!lock.ok()) {
@@ -94,7 +100,8 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
     TITAN_RETURN_IF_ERROR((*lock)->write(note));
     // A holder that ends may remove the file: a lock on a file that has lost its name is worth nothing.
     const auto back = read_text(fs, path);
-    if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt) return back.status();
+    if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt)
+      return back.status();
     if (!back.ok() || *back != note) return not_found(path + " was replaced while its lock was taken");
     return ok_status();
   }();
@@ -109,7 +116,8 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
 }
 
 Status NoteLock::settle(std::span<const std::unique_ptr<NoteLock>> locks) {
-  const auto unsettled = std::find_if(locks.begin(), locks.end(), [](const auto& lock) { return lock->rivals_possible_; });
+  const auto unsettled =
+      std::find_if(locks.begin(), locks.end(), [](const auto& lock) { return lock->rivals_possible_; });
   if (unsettled != locks.end()) (*unsettled)->wait_.sleep(kSettleSeconds);
   for (const auto& lock : locks) {
     if (lock->rivals_possible_) {
@@ -122,8 +130,15 @@ Status NoteLock::settle(std::span<const std::unique_ptr<NoteLock>> locks) {
   return ok_status();
 }
 
-NoteLock::NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self, Refusal refuse, const LockWait& wait)
-    : fs_(fs), path_(std::move(path)), lock_(std::move(lock)), self_(std::move(self)), refuse_(std::move(refuse)), wait_(wait), last_beat_(wait.now()) {}
+NoteLock::NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self, Refusal refuse,
+                   const LockWait& wait)
+    : fs_(fs),
+      path_(std::move(path)),
+      lock_(std::move(lock)),
+      self_(std::move(self)),
+      refuse_(std::move(refuse)),
+      wait_(wait),
+      last_beat_(wait.now()) {}
 
 void NoteLock::stop_beating() {
   {
@@ -150,12 +165,15 @@ Status NoteLock::look() const {
   const auto text = read_text(fs_, path_);
   if (!text.ok() && text.status().code == Code::kNotFound)
     return locked(path_ + " was removed while this process held it: another one may work in this folder")
-        .with_hint("was its store unmounted, or the folder moved away? see what is there now before anything is started again");
+        .with_hint(
+            "was its store unmounted, or the folder moved away? see what is there now before anything is started "
+            "again");
   if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();
   const auto holder = decode_lock_owner(text.ok() ? *text : "");
   if (!holder.ok()) return locked(path_ + " no longer has the note of this process, which held it");
   if (same_claim(*holder, self_)) return ok_status();
-  return locked(path_ + " was taken over by process " + std::to_string(holder->pid) + " on host " + holder->host + " at " + holder->since)
+  return locked(path_ + " was taken over by process " + std::to_string(holder->pid) + " on host " + holder->host +
+                " at " + holder->since)
       .with_hint("this process was silent for too long: the other one goes on");
 }
 

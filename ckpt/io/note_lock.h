@@ -1,8 +1,9 @@
 #pragma once
 // A lock file with a note of its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
 //
-// Where advisory locks are shared (one host, most network stores) they decide. Where another host may not see them, or the store
-// has none, the note decides: a holder writes it anew every few seconds, and whoever wants the lock watches whether it changes.
+// Where advisory locks are shared (one host, most network stores) they decide. Where another host may not see them, or
+// the store has none, the note decides: a holder writes it anew every few seconds, and whoever wants the lock watches
+// whether it changes.
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -17,8 +18,9 @@
 
 namespace titan::ckpt {
 
-inline constexpr double kBeatSeconds = 5;      ///< between two heartbeats of a holder
-inline constexpr double kSettleSeconds = 1;    ///< two that began in the same moment have both written their notes after it
+inline constexpr double kBeatSeconds = 5;  ///< between two heartbeats of a holder
+/// two that began in the same moment have both written their notes after it
+inline constexpr double kSettleSeconds = 1;
 
 class NoteLock {
  public:
@@ -31,12 +33,13 @@ class NoteLock {
   /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is when it began.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
-  /// Takes the lock on `path`, watching the note of a holder that cannot be judged by the advisory lock. The lock counts after settle().
-  /// A file of which nothing may stay after an error is `disposable`.
+  /// Takes the lock on `path`, watching the note of a holder that cannot be judged by the advisory lock. The lock
+  /// counts after settle(). A file of which nothing may stay after an error is `disposable`.
   /// \error what `refuse` makes (a holder lives), kNotFound (the file lost its name meanwhile: try again), kFailed
-  static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse, const LockWait& wait,
-                                                 bool disposable = false);
-  /// Waits a moment where another host may have claimed one of `locks` in the same moment, then looks who has it. From then on they beat.
+  static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
+                                                 const LockWait& wait, bool disposable = false);
+  /// Waits a moment where another host may have claimed one of `locks` in the same moment, then looks who has it. From
+  /// then on they beat.
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
   /// Leaves a note that the holder ended, so that nobody need watch it.
   ~NoteLock();
@@ -59,7 +62,8 @@ class NoteLock {
   bool beating() const { return thread_.joinable(); }
 
  private:
-  NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self, Refusal refuse, const LockWait& wait);
+  NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, LockOwner self, Refusal refuse,
+           const LockWait& wait);
   Status look() const;
   Status refused() const;
   Status beat_locked(double now);

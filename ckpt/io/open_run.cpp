@@ -7,7 +7,9 @@
 namespace titan::ckpt {
 namespace {
 
-Status naming(const Status& status, const std::string& what) { return status.code == Code::kFailed ? status.wrapped(what) : status; }
+Status naming(const Status& status, const std::string& what) {
+  return status.code == Code::kFailed ? status.wrapped(what) : status;
+}
 
 Status may_make_names(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
@@ -25,7 +27,8 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, checkpoint_dir), "the run folder " + run_dir + " cannot be used"));
   TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
   if (lock_wait().beats && !run.locks.beating())
-    return failed("no thread could be started for the heartbeat of the lock on " + run_dir).with_hint("raise the limit of processes (ulimit -u)");
+    return failed("no thread could be started for the heartbeat of the lock on " + run_dir)
+        .with_hint("raise the limit of processes (ulimit -u)");
   TITAN_RETURN_IF_ERROR(probe_store(fs, checkpoint_dir));
   run.warnings = recover_folder(fs, checkpoint_dir, &run.restored);
   return run;
@@ -39,15 +42,19 @@ std::string nearest_there(Fs& fs, std::string path) {
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   const auto refused = [&](const Status& why, const std::string& there, const char* cannot) {
     return why.wrapped("the run folder " + run_dir + " cannot be " + cannot)
-        .with_hint(why.hint.empty() ? "`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder" : why.hint);
+        .with_hint(why.hint.empty()
+                       ? "`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder"
+                       : why.hint);
   };
   for (const std::string& folder : {run_dir, checkpoint_dir}) {
     const std::string there = nearest_there(fs, folder);
-    if (const Status may = may_make_names(fs, there); !may.ok()) return refused(may, there, fs.real_path(run_dir).ok() ? "used" : "made");
+    if (const Status may = may_make_names(fs, there); !may.ok())
+      return refused(may, there, fs.real_path(run_dir).ok() ? "used" : "made");
   }
   for (const std::string& folder : {run_dir, checkpoint_dir}) {
     const std::string path = join_path(folder, kRunLockFile);
-    if (const Status may = fs.may_write(path); !may.ok() && may.code != Code::kNotFound) return refused(may, path, "locked");
+    if (const Status may = fs.may_write(path); !may.ok() && may.code != Code::kNotFound)
+      return refused(may, path, "locked");
   }
   return RunGuard::look_at_run(fs, run_dir, checkpoint_dir);
 }

@@ -15,12 +15,13 @@ struct OpenRun {
   std::vector<std::string> warnings;  ///< what did not work and does no harm, one line each
 };
 
-/// Makes `run_dir` and `checkpoint_dir` where they are missing, takes their locks, probes the store, and recovers what dead runs and tools
-/// left. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks something we need, I/O)
+/// Makes `run_dir` and `checkpoint_dir` where they are missing, takes their locks, probes the store, and recovers what
+/// dead runs and tools left. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks
+/// something we need, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// What open_run would be refused with, as far as that shows without a lock or a write: rights, and who holds the locks.
-/// \error kFailed, kLocked
+/// What open_run would be refused with, as far as that shows without a lock or a write: rights, and who holds the
+/// locks. \error kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
 /// `path`, or the nearest folder above it that is there.

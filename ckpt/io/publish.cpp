@@ -28,7 +28,8 @@ struct Way {
 // Only proven damage is moved aside: not a newer format, not a folder that cannot be read just now.
 bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
 
-Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest, bool known_damaged) {
+Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
+                     bool known_damaged) {
   const std::string name = step_folder(manifest.step);
   const std::string final_path = join_path(checkpoint_dir, name);
   Way way;
@@ -41,12 +42,14 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   // A second look: one failed read is no proof.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
   const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
-  if (!present.ok() && !is_damage(present.status()) && !known_lost) return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  if (!present.ok() && !is_damage(present.status()) && !known_lost)
+    return present.status().wrapped("cannot tell whether " + final_path + " is valid");
   if (present.ok() && !known_damaged) {
     way.already_there = present->id == manifest.id;
     if (way.already_there) return way;
-    return failed("a valid checkpoint of step " + std::to_string(manifest.step) + " with other content is already there: " + final_path +
-                  " (id " + present->id.hex() + ", new " + manifest.id.hex() + ")")
+    return failed("a valid checkpoint of step " + std::to_string(manifest.step) +
+                  " with other content is already there: " + final_path + " (id " + present->id.hex() + ", new " +
+                  manifest.id.hex() + ")")
         .with_hint("move it away, or resume from it");
   }
   const std::size_t mark = tmp_dir.rfind(".tmp-");
@@ -75,8 +78,8 @@ Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string
   return fs.sync_dir(checkpoint_dir);
 }
 
-// NFS sends a call again whose reply was lost, and the second one fails: the target is there, or the source is not. What is seen to
-// have happened then counts as done; it is made durable as always.
+// NFS sends a call again whose reply was lost, and the second one fails: the target is there, or the source is not.
+// What is seen to have happened then counts as done; it is made durable as always.
 
 bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   const auto bytes = read_file(fs, path, text.size());
@@ -98,7 +101,8 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   TITAN_RETURN_IF_ERROR(check_members(fs, tmp_dir, manifest));
   const std::string text = encode_manifest(manifest);
   if (text.size() > limit) {
-    return failed("the manifest would have " + std::to_string(text.size()) + " bytes, and readers take at most " + std::to_string(limit))
+    return failed("the manifest would have " + std::to_string(text.size()) + " bytes, and readers take at most " +
+                  std::to_string(limit))
         .with_hint("a manifest grows with tensors and pieces: write with fewer ranks, or larger leaves");
   }
   auto read_back = decode_manifest("the new manifest", text);
@@ -112,8 +116,8 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   return fs.sync_dir(tmp_dir);
 }
 
-Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
-                          const CommitOptions& options) {
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
+                          const Manifest& manifest, const CommitOptions& options) {
   const std::string name = step_folder(manifest.step);
   Published published;
   published.path = join_path(checkpoint_dir, name);
@@ -129,10 +133,13 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {
     if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
-    if (Status moved = fs.rename_noreplace(tmp_dir, published.path); !moved.ok() && !is_there(fs, tmp_dir, published.path, manifest)) return moved;
+    if (Status moved = fs.rename_noreplace(tmp_dir, published.path);
+        !moved.ok() && !is_there(fs, tmp_dir, published.path, manifest))
+      return moved;
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   }
-  if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok()) published.warnings.push_back(latest.message);
+  if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok())
+    published.warnings.push_back(latest.message);
   return published;
 }
 

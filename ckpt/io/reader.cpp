@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
 
-constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;  // of one file; of a longer table parts are read when they are needed
+// of one file; of a longer table parts are read when they are needed
+constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;
 
 // A leaf table that matched its digest.
 struct Table {
@@ -34,7 +35,9 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   }
   if (info->type != FileType::kFile) return corrupt("member " + path + " is not a regular file");
   if (info->size != file.bytes)
-    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes) + (info->size < file.bytes ? " (damaged: cut off)" : " (damaged: too long)"));
+    return corrupt("member " + path + " has " + std::to_string(info->size) + " bytes, expected " +
+                   std::to_string(file.bytes) +
+                   (info->size < file.bytes ? " (damaged: cut off)" : " (damaged: too long)"));
   return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
 }
 
@@ -45,7 +48,7 @@ struct CheckpointReader::Impl {
   std::string path;
   Manifest manifest;
   std::map<std::string, std::string> json_texts;  // by component; not from the folder
-  std::optional<ForeignView> foreign;  // its path and manifest are moved up here
+  std::optional<ForeignView> foreign;             // its path and manifest are moved up here
 
   std::mutex mutex;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files;
@@ -104,17 +107,20 @@ struct CheckpointReader::Impl {
     idle_readers.push_back(std::move(reader));
   }
 
-  Status read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out,
-                         File& file, const std::vector<LeafRow>& rows, CompressedLeafReader& reader);
-  Status read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves, std::span<std::byte> out);
+  Status read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size,
+                         LeafRange leaves, std::span<std::byte> out, File& file, const std::vector<LeafRow>& rows,
+                         CompressedLeafReader& reader);
+  Status read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size,
+                    LeafRange leaves, std::span<std::byte> out);
   Result<std::string> json(const char* component) const;
 };
 
 // Reads and checks `leaves`, all of them in `piece`, at most kRowsAtOnce.
-Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
-                                          std::span<std::byte> out) {
+Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& piece, const LeafGrid& grid,
+                                          std::uint64_t size, LeafRange leaves, std::span<std::byte> out) {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> file, open_file(piece.file));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<LeafRow> table_rows, rows(piece.file, *file, piece.row + (leaves.first - piece.first_leaf), leaves.count));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<LeafRow> table_rows,
+                         rows(piece.file, *file, piece.row + (leaves.first - piece.first_leaf), leaves.count));
   if (piece.codec == Codec::kZstd) {
     std::unique_ptr<CompressedLeafReader> reader = borrow_reader();
     Status status = read_compressed(ref, piece, grid, size, leaves, out, *file, table_rows, *reader);
@@ -123,8 +129,9 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
   }
   const std::uint64_t piece_begin = grid.begin(piece.first_leaf);
   const auto damaged = [&](std::uint64_t leaf, const std::string& what) {
-    return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) +
-                   ", offset " + std::to_string(piece.offset + (grid.begin(leaf) - piece_begin) * size) + ", " +
+    return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " +
+                   file_path(piece.file) + ", offset " +
+                   std::to_string(piece.offset + (grid.begin(leaf) - piece_begin) * size) + ", " +
                    std::to_string(grid.length(leaf) * size) + " bytes");
   };
   for (std::uint64_t first = leaves.first; first < leaves.end();) {
@@ -148,16 +155,20 @@ Status CheckpointReader::Impl::read_piece(const TensorRef& ref, const Piece& pie
   return ok_status();
 }
 
-Status CheckpointReader::Impl::read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid, std::uint64_t size, LeafRange leaves,
-                                               std::span<std::byte> out, File& file, const std::vector<LeafRow>& rows, CompressedLeafReader& reader) {
+Status CheckpointReader::Impl::read_compressed(const TensorRef& ref, const Piece& piece, const LeafGrid& grid,
+                                               std::uint64_t size, LeafRange leaves, std::span<std::byte> out,
+                                               File& file, const std::vector<LeafRow>& rows,
+                                               CompressedLeafReader& reader) {
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
     const LeafRow& row = rows[leaf - leaves.first];
     const auto damaged = [&](const std::string& what) {
-      return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " + file_path(piece.file) + ", offset " +
-                     std::to_string(row.offset) + ", " + std::to_string(row.stored_bytes) + " bytes stored");
+      return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest.stored_name(ref) + "' in " +
+                     file_path(piece.file) + ", offset " + std::to_string(row.offset) + ", " +
+                     std::to_string(row.stored_bytes) + " bytes stored");
     };
     const CompressedLeaf place{grid.length(leaf) * size, grid.chunk_extent() * size, size};
-    if (!row_fits(row, place, manifest.files[piece.file].bytes) || (leaf == piece.first_leaf && row.offset != piece.offset))
+    if (!row_fits(row, place, manifest.files[piece.file].bytes) ||
+        (leaf == piece.first_leaf && row.offset != piece.offset))
       return damaged("the leaf table does not agree with the manifest");
     const Status read = reader.read(file, row, place, out.first(place.raw_bytes));
     if (read.code == Code::kCorrupt) return damaged(read.message);
@@ -169,7 +180,8 @@ Status CheckpointReader::Impl::read_compressed(const TensorRef& ref, const Piece
 
 Result<std::string> CheckpointReader::Impl::json(const char* component) const {
   const std::string member = json_path(component);
-  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(), [&](const FileEntry& file) { return file.path == member; });
+  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&](const FileEntry& file) { return file.path == member; });
   if (!manifest.component(component) || entry == manifest.files.end())
     return not_found("component '" + std::string(component) + "' is not in " + path);
   std::string text;
@@ -179,7 +191,8 @@ Result<std::string> CheckpointReader::Impl::json(const char* component) const {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(*fs, path, member, entry->bytes));
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  if (text.size() != entry->bytes || digest_of(text) != entry->whole) return corrupt(join_path(path, member) + " does not match its digest");
+  if (text.size() != entry->bytes || digest_of(text) != entry->whole)
+    return corrupt(join_path(path, member) + " does not match its digest");
   return text;
 }
 
@@ -195,12 +208,14 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto info = fs.stat_member(path, kManifestFile);
   if (!info.ok()) {
-    if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+    if (info.status().code == Code::kNotFound)
+      return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
     return info.status();
   }
   if (info->type != FileType::kFile) return corrupt(manifest_path + " is not a regular file");
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(fs, path, kManifestFile, kMaxManifestBytes));
-  TITAN_ASSIGN_OR_RETURN(impl->manifest, decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  TITAN_ASSIGN_OR_RETURN(impl->manifest,
+                         decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   for (const FileEntry& file : impl->manifest.files) TITAN_RETURN_IF_ERROR(check_member(fs, path, file));
   return CheckpointReader(std::move(impl));
 }
@@ -208,11 +223,15 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
 Result<Manifest> read_manifest(Fs& fs, const std::string& path) {
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto bytes = read_file(fs, manifest_path, kMaxManifestBytes);
-  if (!bytes.ok()) return bytes.status().code == Code::kNotFound ? not_found("no checkpoint at " + path + ": it has no " + kManifestFile) : bytes.status();
+  if (!bytes.ok())
+    return bytes.status().code == Code::kNotFound
+               ? not_found("no checkpoint at " + path + ": it has no " + kManifestFile)
+               : bytes.status();
   return decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 
-CheckpointReader CheckpointReader::known(Fs& fs, std::string path, Manifest manifest, std::map<std::string, std::string> json) {
+CheckpointReader CheckpointReader::known(Fs& fs, std::string path, Manifest manifest,
+                                         std::map<std::string, std::string> json) {
   auto impl = std::make_unique<Impl>();
   impl->fs = &fs;
   impl->path = std::move(path);
@@ -231,7 +250,9 @@ CheckpointReader CheckpointReader::view(ForeignView foreign) {
 
 bool CheckpointReader::foreign() const { return impl_->foreign.has_value(); }
 
-std::vector<std::string> CheckpointReader::left_out() const { return foreign() ? impl_->foreign->left_out : std::vector<std::string>{}; }
+std::vector<std::string> CheckpointReader::left_out() const {
+  return foreign() ? impl_->foreign->left_out : std::vector<std::string>{};
+}
 
 std::vector<ModelFilePlace> CheckpointReader::model_files() const {
   return foreign() ? impl_->foreign->model_files : model_files_in(impl_->path, impl_->manifest);
@@ -272,7 +293,8 @@ Result<TrainState> CheckpointReader::train_state() const {
   TITAN_ASSIGN_OR_RETURN(const std::string text, impl_->json(kTrainState));
   TITAN_ASSIGN_OR_RETURN(TrainState state, decode_train_state(join_path(path(), json_path(kTrainState)), text));
   if (state.step != manifest().step)
-    return corrupt(join_path(path(), json_path(kTrainState)) + " says step " + std::to_string(state.step) + ", the manifest " + std::to_string(manifest().step));
+    return corrupt(join_path(path(), json_path(kTrainState)) + " says step " + std::to_string(state.step) +
+                   ", the manifest " + std::to_string(manifest().step));
   return state;
 }
 
@@ -281,9 +303,11 @@ Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<
   if (!tensor) return not_found("tensor '" + manifest().stored_name(ref) + "' is not in " + path());
   const LeafGrid grid = manifest().parameters[ref.index].meta.grid(manifest().leaf_elements);
   const std::uint64_t size = dtype_size(tensor->dtype);
-  if (leaves.first > grid.count() || leaves.count > grid.count() - leaves.first || out.size() != (grid.begin(leaves.end()) - grid.begin(leaves.first)) * size)
-    return invalid("read of leaves " + std::to_string(leaves.first) + ".." + std::to_string(leaves.end()) + " of tensor '" + manifest().stored_name(ref) +
-                   "' (" + std::to_string(grid.count()) + " leaves) into " + std::to_string(out.size()) + " bytes");
+  if (leaves.first > grid.count() || leaves.count > grid.count() - leaves.first ||
+      out.size() != (grid.begin(leaves.end()) - grid.begin(leaves.first)) * size)
+    return invalid("read of leaves " + std::to_string(leaves.first) + ".." + std::to_string(leaves.end()) +
+                   " of tensor '" + manifest().stored_name(ref) + "' (" + std::to_string(grid.count()) +
+                   " leaves) into " + std::to_string(out.size()) + " bytes");
   if (foreign()) return out.empty() ? ok_status() : impl_->foreign->tensors->read(ref, grid.begin(leaves.first), out);
   for (const Piece& piece : tensor->pieces) {
     const std::uint64_t first = std::max(leaves.first, piece.first_leaf);

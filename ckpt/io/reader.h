@@ -24,17 +24,18 @@ class ElementSource {
 /// A checkpoint of another format as one of ours: see CheckpointReader::view.
 struct ForeignView {
   std::string path;
-  Manifest manifest;                    ///< no files and no pieces; its digests mean nothing
+  Manifest manifest;  ///< no files and no pieces; its digests mean nothing
   std::optional<LrSchedule> lr;
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
   std::shared_ptr<const ElementSource> tensors;
-  std::vector<std::string> left_out;    ///< names of what the checkpoint holds and the view cannot show
-  std::vector<ModelFilePlace> model_files;      ///< that came with the model
-  std::vector<std::string> model_file_notes;    ///< of those that cannot be taken along, why
+  std::vector<std::string> left_out;          ///< names of what the checkpoint holds and the view cannot show
+  std::vector<ModelFilePlace> model_files;    ///< that came with the model
+  std::vector<std::string> model_file_notes;  ///< of those that cannot be taken along, why
 };
 
-/// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as CheckpointReader::open
+/// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as
+/// CheckpointReader::open
 Result<Manifest> read_manifest(Fs& fs, const std::string& path);
 
 class CheckpointReader {
@@ -42,9 +43,11 @@ class CheckpointReader {
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest there), kCorrupt, kIncompatible (newer format).
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
-  /// A checkpoint that somebody else opened, perhaps on another machine: nothing is looked at here before it is read, and digests are
-  /// checked as ever. `json`: texts of JSON components that came with the manifest; the others are read from the folder.
-  static CheckpointReader known(Fs& fs, std::string path, Manifest manifest, std::map<std::string, std::string> json = {});
+  /// A checkpoint that somebody else opened, perhaps on another machine: nothing is looked at here before it is read,
+  /// and digests are checked as ever. `json`: texts of JSON components that came with the manifest; the others are read
+  /// from the folder.
+  static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
+                                std::map<std::string, std::string> json = {});
   /// Makes a checkpoint of another format readable as if it were one of ours. Nothing is checked against digests.
   static CheckpointReader view(ForeignView foreign);
   ~CheckpointReader();
@@ -55,7 +58,7 @@ class CheckpointReader {
   const Manifest& manifest() const;
   /// Gives the manifest away; nothing can be read afterwards.
   Manifest take_manifest() &&;
-  bool foreign() const;  ///< a view: id and digests are zeros
+  bool foreign() const;                       ///< a view: id and digests are zeros
   std::vector<std::string> left_out() const;  ///< ForeignView::left_out; empty for ours
 
   /// The files that came with the model.

@@ -1,6 +1,6 @@
-// Bytes of a RankReceipt: magic, then fields in order, then the digest of all that; integers are u64 little-endian, strings have a u64
-// length. The digest finds what a network changed: a leaf's digest that is wrong would be found at the next load only.
-// Receipts travel between ranks of one save and are never stored, so there is no version to keep.
+// Bytes of a RankReceipt: magic, then fields in order, then the digest of all that; integers are u64 little-endian,
+// strings have a u64 length. The digest finds what a network changed: a leaf's digest that is wrong would be found at
+// the next load only. Receipts travel between ranks of one save and are never stored, so there is no version to keep.
 #include <algorithm>
 #include <cstring>
 
@@ -21,7 +21,9 @@ class Out {
     u64(text.size());
     bytes += text;
   }
-  void digest(const Digest& digest) { bytes.append(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()); }
+  void digest(const Digest& digest) {
+    bytes.append(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
+  }
   std::string bytes{kMagic};
 };
 
@@ -90,7 +92,9 @@ std::string encode_receipt(const RankReceipt& receipt) {
     out.u64(item.ref.index);
     out.str(item.ref.slot);
     const Piece& piece = item.piece;
-    for (const std::uint64_t value : {std::uint64_t{piece.file}, piece.first_leaf, piece.leaf_count, piece.offset, piece.row}) out.u64(value);
+    for (const std::uint64_t value :
+         {std::uint64_t{piece.file}, piece.first_leaf, piece.leaf_count, piece.offset, piece.row})
+      out.u64(value);
     out.u64(static_cast<std::uint64_t>(piece.codec));
     out.u64(item.leaves.size());
     for (const Digest& leaf : item.leaves) out.digest(leaf);
@@ -104,7 +108,8 @@ Result<RankReceipt> decode_receipt(std::string_view bytes) {
   In in(body);
   if (in.take(kMagic.size()) != kMagic) return corrupt("the receipt of a rank does not begin with its magic");
   if (In(bytes.substr(body.size())).digest() != digest_of(body))
-    return corrupt("the receipt of a rank was changed on its way: its digest does not match its " + std::to_string(bytes.size()) + " bytes");
+    return corrupt("the receipt of a rank was changed on its way: its digest does not match its " +
+                   std::to_string(bytes.size()) + " bytes");
   RankReceipt receipt;
   receipt.rank = in.u32();
   for (std::uint64_t left = in.count(88); left > 0 && in.ok; --left) {
@@ -122,14 +127,16 @@ Result<RankReceipt> decode_receipt(std::string_view bytes) {
     item.ref.index = in.u32();
     item.ref.slot = in.take(in.u64());
     item.piece.file = in.u32();
-    for (std::uint64_t* value : {&item.piece.first_leaf, &item.piece.leaf_count, &item.piece.offset, &item.piece.row}) *value = in.u64();
+    for (std::uint64_t* value : {&item.piece.first_leaf, &item.piece.leaf_count, &item.piece.offset, &item.piece.row})
+      *value = in.u64();
     const std::uint64_t codec = in.u64();
     if (codec > static_cast<std::uint64_t>(Codec::kZstd)) in.ok = false;
     item.piece.codec = static_cast<Codec>(codec);
     item.leaves.resize(in.count(16));
     for (Digest& leaf : item.leaves) leaf = in.digest();
   }
-  if (!in.ok || !in.at_end()) return corrupt("the receipt of a rank is cut off or malformed (" + std::to_string(bytes.size()) + " bytes)");
+  if (!in.ok || !in.at_end())
+    return corrupt("the receipt of a rank is cut off or malformed (" + std::to_string(bytes.size()) + " bytes)");
   return receipt;
 }
 

@@ -9,7 +9,8 @@ namespace titan::ckpt {
 namespace {
 
 bool is_rewrite(const DirEntry& entry) {
-  return entry.type == FileType::kDirectory && entry.name.size() > std::string_view(kRewriteSuffix).size() && entry.name.ends_with(kRewriteSuffix);
+  return entry.type == FileType::kDirectory && entry.name.size() > std::string_view(kRewriteSuffix).size() &&
+         entry.name.ends_with(kRewriteSuffix);
 }
 
 // Whether `path` is there. \error what keeps us from knowing
@@ -20,13 +21,16 @@ Result<bool> is_there(Fs& fs, const std::string& path) {
   return info.status();
 }
 
-// Takes the lock of the rewrite of `dst`, so that its tool is known to be dead. Null where the tool lives; no lock is needed
-// where the tool died before it made one. The file is not made here: a folder without it is not a tool's of ours at work.
+// Takes the lock of the rewrite of `dst`, so that its tool is known to be dead. Null where the tool lives; no lock is
+// needed where the tool died before it made one. The file is not made here: a folder without it is not a tool's of ours
+// at work.
 Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
   if (!there) return std::unique_ptr<NoteLock>();
-  const auto refuse = [](const Result<LockOwner>&, const LockOwner&, NoteLock::Seen) { return locked("a tool works there"); };
+  const auto refuse = [](const Result<LockOwner>&, const LockOwner&, NoteLock::Seen) {
+    return locked("a tool works there");
+  };
   Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, rewrite_lock(dst), this_process(), refuse, lock_wait());
   const Status status = lock.ok() ? NoteLock::settle({&*lock, 1}) : lock.status();
   if (status.ok()) return lock;
@@ -36,7 +40,8 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
   return std::unique_ptr<NoteLock>();
 }
 
-// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is ours.
+// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is
+// ours.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
@@ -63,7 +68,8 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
     return problems;
   }
-  // Dead processes may have renamed without a sync: those names have to last before what they replaced or were deleting goes.
+  // Dead processes may have renamed without a sync: those names have to last before what they replaced or were deleting
+  // goes.
   if (clean && std::any_of(entries->begin(), entries->end(), is_leftover)) {
     const Status synced = fs.sync_dir(folder);
     clean = synced.ok();

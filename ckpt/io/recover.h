@@ -1,5 +1,6 @@
 #pragma once
-// What dead processes left in a folder of checkpoints: put back what was moved aside, then clean. One place for runs and tools.
+// What dead processes left in a folder of checkpoints: put back what was moved aside, then clean. One place for runs
+// and tools.
 // \source FORMAT.md, "Recovery"
 #include <string>
 #include <vector>
@@ -15,16 +16,18 @@ inline std::string rewrite_fresh(const std::string& dst) { return join_path(dst 
 inline std::string rewrite_aside(const std::string& dst) { return join_path(dst + kRewriteSuffix, "old"); }
 inline std::string rewrite_lock(const std::string& dst) { return join_path(dst + kRewriteSuffix, "lock"); }
 
-/// Moves a checkpoint that an interrupted rewrite had moved aside back to `dst`, durably; ok where none is or `dst` is there.
-/// The caller holds the lock of the rewrite. \error kFailed: what was moved aside may be the only copy, so remove nothing
+/// Moves a checkpoint that an interrupted rewrite had moved aside back to `dst`, durably; ok where none is or `dst` is
+/// there. The caller holds the lock of the rewrite. \error kFailed: what was moved aside may be the only copy, so
+/// remove nothing
 Status put_back(Fs& fs, const std::string& dst);
 
 /// put_back() for every interrupted rewrite in `folder` whose tool is dead; a live tool's is left alone.
 /// Returns one line for each that failed, and in `restored` the paths that are there again.
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);
 
-/// put_back_all(), then removes the leftovers: temporaries and trash of steps, of dead runs and tools. The caller holds the lock of the
-/// run. What may be the only copy of a step is never removed. Returns one line for each failure.
-std::vector<std::string> recover_folder(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);
+/// put_back_all(), then removes the leftovers: temporaries and trash of steps, of dead runs and tools. The caller holds
+/// the lock of the run. What may be the only copy of a step is never removed. Returns one line for each failure.
+std::vector<std::string> recover_folder(Fs& fs, const std::string& folder,
+                                        std::vector<std::string>* restored = nullptr);
 
 }  // namespace titan::ckpt

@@ -13,10 +13,17 @@ namespace {
 
 class Resharder {
  public:
-  Resharder(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves, const std::string& folder, const MoveHooks& hooks,
-            MoveCounts& counts)
-      : fs_(fs), source_(source), plan_(plan), moves_(moves), folder_(folder), hooks_(hooks), counts_(counts),
-        leaves_(fs, source.path(), source.manifest()), made_(source.manifest()) {}
+  Resharder(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves,
+            const std::string& folder, const MoveHooks& hooks, MoveCounts& counts)
+      : fs_(fs),
+        source_(source),
+        plan_(plan),
+        moves_(moves),
+        folder_(folder),
+        hooks_(hooks),
+        counts_(counts),
+        leaves_(fs, source.path(), source.manifest()),
+        made_(source.manifest()) {}
 
   Result<Manifest> run() {
     made_.major = kFormatMajor;
@@ -48,7 +55,8 @@ class Resharder {
     }
     LeafMover mover(fs_, leaves_, moves_, hooks_);
     for (std::size_t i = 0; i < moves_.groups.size(); ++i) {
-      const std::size_t first = moves_.groups[i], end = i + 1 < moves_.groups.size() ? moves_.groups[i + 1] : plan_.files.size();
+      const std::size_t first = moves_.groups[i],
+                        end = i + 1 < moves_.groups.size() ? moves_.groups[i + 1] : plan_.files.size();
       TITAN_RETURN_IF_ERROR(group(mover, std::span(plan_.files).subspan(first, end - first)));
     }
     for (const char* name : {kModel, kOptimizer}) {
@@ -79,11 +87,13 @@ class Resharder {
   Status encode(const ReshardFile& planned) {
     std::vector<ShardPiece> pieces;
     for (const ReshardPiece& piece : planned.pieces) pieces.push_back(piece.shard);
-    const auto read = [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+    const auto read = [&](std::size_t p, std::uint64_t leaf,
+                          std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
       const ReshardPiece& piece = planned.pieces[p];
       if (hooks_.check) TITAN_RETURN_IF_ERROR(hooks_.check());
       TITAN_RETURN_IF_ERROR(source_.read(piece.ref, {leaf, 1}, scratch));
-      const auto move = std::find_if(piece.moves.begin(), piece.moves.end(), [&](const LeafMove& m) { return leaf < m.leaves.end(); });
+      const auto move = std::find_if(piece.moves.begin(), piece.moves.end(),
+                                     [&](const LeafMove& m) { return leaf < m.leaves.end(); });
       counts_.decoded += move->codec == Codec::kZstd;
       counts_.encoded += piece.shard.codec == Codec::kZstd;
       ++counts_.leaves;
@@ -106,8 +116,11 @@ class Resharder {
       const TensorRef& ref = planned.pieces[i].ref;
       written.pieces[i].file = file;
       ParameterRecord& record = made_.parameters[ref.index];
-      StoredTensor& tensor = ref.slot.empty() ? *record.model
-                                              : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) { return s.name == ref.slot; })->tensor;
+      StoredTensor& tensor = ref.slot.empty()
+                                 ? *record.model
+                                 : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) {
+                                     return s.name == ref.slot;
+                                   })->tensor;
       tensor.pieces.push_back(written.pieces[i]);
       if (written.pieces[i].codec != Codec::kRaw) made_.minor = 1;
       Hasher& hasher = hashers_[{ref.index, ref.slot}];
@@ -120,7 +133,8 @@ class Resharder {
       const auto found = hashers_.find({ref.index, ref.slot});
       const Digest digest = found == hashers_.end() ? tensor_digest({}) : found->second.digest();
       if (digest == made_.stored(ref)->digest) return ok_status();
-      return corrupt(source_.path() + ": the digest of tensor '" + made_.stored_name(ref) + "' is not that of its leaves");
+      return corrupt(source_.path() + ": the digest of tensor '" + made_.stored_name(ref) +
+                     "' is not that of its leaves");
     };
     for (std::uint32_t i = 0; i < made_.parameters.size(); ++i) {
       if (made_.parameters[i].model) TITAN_RETURN_IF_ERROR(check({i, ""}));
@@ -138,8 +152,10 @@ class Resharder {
     for (const FileEntry& file : source_.manifest().files) {
       if (file.role != FileRole::kJson) continue;
       const std::string path = join_path(source_.path(), file.path);
-      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_member(fs_, source_.path(), file.path, file.bytes));
-      if (bytes.size() != file.bytes || digest_of(bytes) != file.whole) return corrupt(path + " does not match its digest");
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                             read_member(fs_, source_.path(), file.path, file.bytes));
+      if (bytes.size() != file.bytes || digest_of(bytes) != file.whole)
+        return corrupt(path + " does not match its digest");
       TITAN_RETURN_IF_ERROR(write_member(fs_, join_path(folder_, file.path), bytes));
       made_.files.push_back(file);
     }
@@ -161,7 +177,8 @@ class Resharder {
     }
     const Digest id = checkpoint_id(made_, lr, data, train.tokens);
     if (id == source_.manifest().id) return ok_status();
-    return corrupt(source_.path() + ": its id is " + source_.manifest().id.hex() + ", that of what was moved " + id.hex());
+    return corrupt(source_.path() + ": its id is " + source_.manifest().id.hex() + ", that of what was moved " +
+                   id.hex());
   }
 
   Fs& fs_;
@@ -178,8 +195,8 @@ class Resharder {
 
 }  // namespace
 
-Result<Manifest> write_resharded(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves, const std::string& folder,
-                                 const MoveHooks& hooks, MoveCounts& counts) {
+Result<Manifest> write_resharded(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves,
+                                 const std::string& folder, const MoveHooks& hooks, MoveCounts& counts) {
   return Resharder(fs, source, plan, moves, folder, hooks, counts).run();
 }
 

@@ -33,7 +33,8 @@ std::string random_id() {
 
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest) {
   std::vector<std::uint64_t> expired;
-  const auto newest_proved = std::find_if(steps.begin(), steps.end(), [](const RetainedStep& step) { return step.verdict == Verdict::kProved; });
+  const auto newest_proved = std::find_if(steps.begin(), steps.end(),
+                                          [](const RetainedStep& step) { return step.verdict == Verdict::kProved; });
   if (keep_latest == 0 || newest_proved == steps.end()) return expired;
   std::uint64_t seen = 0;
   for (auto step = steps.begin(); step != steps.end(); ++step) {
@@ -136,7 +137,8 @@ std::vector<RetainedStep> Retention::look() {
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
     if (is_trash(entry) && synced.ok()) {
-      if (const Status removed = remove_tree(fs_, path); !removed.ok()) options_.problem("cannot remove " + path + ": " + one_line(removed));
+      if (const Status removed = remove_tree(fs_, path); !removed.ok())
+        options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);
     if (!step) continue;
@@ -159,8 +161,10 @@ void Retention::pass() {
     // Earlier deletions take their time, in which somebody may have pinned this one.
     if (is_pinned(fs_, join_path(options_.folder, step_name(step)))) continue;
     const Status status = delete_step(fs_, options_.folder, step_name(step), random_id());
-    if (status.ok()) options_.deleted(step_name(step));
-    else options_.problem(one_line(status));
+    if (status.ok())
+      options_.deleted(step_name(step));
+    else
+      options_.problem(one_line(status));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Which old steps a run deletes after a save, and the thread that does it. Deleting may take minutes on a large store, so it never
-// happens between two steps of the training.
+// Which old steps a run deletes after a save, and the thread that does it. Deleting may take minutes on a large store,
+// so it never happens between two steps of the training.
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -29,17 +29,17 @@ struct RetainedStep {
   bool pinned = false;
 };
 
-/// The steps to delete so that the newest `keep_latest` proved or whole ones remain (0: keep all), oldest first. `steps` are newest
-/// first. Never: pinned ones and step 0 (they count where they are among the newest), the newest proved one, and whatever is not
-/// proved or whole. Without any proved step nothing goes. Pure.
+/// The steps to delete so that the newest `keep_latest` proved or whole ones remain (0: keep all), oldest first.
+/// `steps` are newest first. Never: pinned ones and step 0 (they count where they are among the newest), the newest
+/// proved one, and whatever is not proved or whole. Without any proved step nothing goes. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest);
 
 struct RetentionOptions {
-  std::string folder;                                        ///< of the steps
+  std::string folder;  ///< of the steps
   std::uint64_t keep_latest = 0;
-  std::function<Status()> still_ours;                        ///< asked before each deletion; not ok: nothing more is deleted
-  std::function<void(const std::string& name)> deleted;      ///< called by the thread
-  std::function<void(const std::string& problem)> problem;   ///< called by the thread; no problem here ends a run
+  std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
+  std::function<void(const std::string& name)> deleted;     ///< called by the thread
+  std::function<void(const std::string& problem)> problem;  ///< called by the thread; no problem here ends a run
 };
 
 /// Deletes expired steps of one run, in a thread of its own. Calls may come from one other thread.
@@ -57,7 +57,8 @@ class Retention {
   void saved(std::uint64_t step);
   /// Waits until every pass that was asked for is over.
   void finish();
-  /// One pass, in the calling thread: removes trash that an earlier deletion left, judges what is unknown, deletes what is expired.
+  /// One pass, in the calling thread: removes trash that an earlier deletion left, judges what is unknown, deletes what
+  /// is expired.
   void pass();
 
  private:

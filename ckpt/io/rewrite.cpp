@@ -18,7 +18,7 @@ namespace titan::ckpt {
 namespace {
 
 struct Names {
-  std::string dst;      ///< as typed, without slashes at the end
+  std::string dst;  ///< as typed, without slashes at the end
   std::string parent;
   bool replaces = false;
 };
@@ -28,7 +28,9 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-bool inside(const std::string& path, const std::string& folder) { return path.starts_with(folder == "/" ? folder : folder + "/"); }
+bool inside(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder == "/" ? folder : folder + "/");
+}
 
 // Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
@@ -42,13 +44,16 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
   const Status checkpoint = is_one();
   if (checkpoint.ok()) return ok_status();
   // What cannot be read now may be a checkpoint all the same.
-  if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt) return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
-  return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+  if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt)
+    return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
+  return invalid(dst + " exists and is not a checkpoint: it is never replaced")
+      .with_hint("choose another name, or move it away");
 }
 
 Status check_unpinned(Fs& fs, const std::string& dst) {
   if (!is_pinned(fs, dst)) return ok_status();
-  return invalid(dst + " is pinned by .keep: it is not replaced").with_hint("remove its .keep first, or choose another name");
+  return invalid(dst + " is pinned by .keep: it is not replaced")
+      .with_hint("remove its .keep first, or choose another name");
 }
 
 Status check_replaceable(Fs& fs, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
@@ -62,7 +67,8 @@ Status check_step_name(const std::string& dst, std::uint64_t step) {
   const std::string name = dst.substr(dst.rfind('/') + 1);
   const std::optional<std::uint64_t> named = parse_step_name(name);
   if (!named || *named == step) return ok_status();
-  return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " + std::to_string(step))
+  return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " +
+                 std::to_string(step))
       .with_hint("name it " + step_folder(step) + ", or anything that is no step");
 }
 
@@ -75,15 +81,19 @@ bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   return (number || which == "latest") && fs.stat(dst.substr(0, at)).ok();
 }
 
-Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
+Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force,
+                          const ReplaceCheck& replaceable) {
   Names names;
   names.dst = without_slashes(dst);
   const std::string name = names.dst.substr(names.dst.rfind('/') + 1);
-  if (name.empty() || name == "." || name == "..") return invalid("'" + dst + "' cannot be the name of a new checkpoint");
+  if (name.empty() || name == "." || name == "..")
+    return invalid("'" + dst + "' cannot be the name of a new checkpoint");
   if (names_a_step_of_a_run(fs, names.dst))
-    return invalid("the destination " + dst + " has the form RUN@step, which names a checkpoint that is there").with_hint("give the path of the new folder");
+    return invalid("the destination " + dst + " has the form RUN@step, which names a checkpoint that is there")
+        .with_hint("give the path of the new folder");
   if (parse_step_name(name)) {
-    if (const auto source = CheckpointReader::open(fs, src); source.ok()) TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
+    if (const auto source = CheckpointReader::open(fs, src); source.ok())
+      TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
   }
   names.parent = parent_path(names.dst);
   const auto real_parent = fs.real_path(names.parent);
@@ -102,13 +112,15 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
     if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
   }
   if (real_dst == real_src)
-    return invalid("the destination " + dst + " is the source " + src).with_hint("published checkpoints are never changed: choose another name");
+    return invalid("the destination " + dst + " is the source " + src)
+        .with_hint("published checkpoints are never changed: choose another name");
   if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
   if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
   TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
-      return invalid(dst + " exists and is not a checkpoint: it is never replaced").with_hint("choose another name, or move it away");
+      return invalid(dst + " exists and is not a checkpoint: it is never replaced")
+          .with_hint("choose another name, or move it away");
     TITAN_RETURN_IF_ERROR(check_replaceable(fs, names.dst, force, replaceable));
     names.replaces = true;
   }
@@ -121,7 +133,9 @@ Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& d
   const bool named = ("/" + parent).ends_with("/checkpoint") || real.ends_with("/checkpoint");
   if (named && parse_step_name(dst.substr(dst.rfind('/') + 1))) return true;
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(parent));
-  return std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) { return entry.type == FileType::kDirectory && parse_step_name(entry.name); });
+  return std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
+    return entry.type == FileType::kDirectory && parse_step_name(entry.name);
+  });
 }
 
 }  // namespace
@@ -136,8 +150,8 @@ struct Rewrite::Impl {
 
   explicit Impl(Fs& f) : fs(f) {}
 
-  // NFS sends a rename again whose reply was lost, and the second one fails. Where the very folder lies under the new name, and
-  // nothing under the old one, it was done. `before`: of `from`.
+  // NFS sends a rename again whose reply was lost, and the second one fails. Where the very folder lies under the new
+  // name, and nothing under the old one, it was done. `before`: of `from`.
   Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
     const Status moved = fs.rename_noreplace(from, to);
     if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
@@ -180,7 +194,8 @@ struct Rewrite::Impl {
   }
 };
 
-Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force, const ReplaceCheck& replaceable) {
+Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
+                     const ReplaceCheck& replaceable) {
   return check_names(fs, src, dst, force, replaceable).status();
 }
 
@@ -215,7 +230,8 @@ Status Rewrite::need_space(std::uint64_t bytes) const {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent));
   const std::uint64_t needed = bytes + bytes / 20;
   if (available >= needed) return ok_status();
-  return failed("disk full: " + impl_->names.dst + " needs about " + size_text(needed) + ", " + size_text(available) + " are free")
+  return failed("disk full: " + impl_->names.dst + " needs about " + size_text(needed) + ", " + size_text(available) +
+                " are free")
       .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
@@ -272,7 +288,8 @@ Status Rewrite::publish(const Manifest& manifest) {
     for (std::size_t slash = file.path.find('/'); slash != std::string::npos; slash = file.path.find('/', slash + 1))
       folders.insert(file.path.substr(0, slash));
   }
-  for (const std::string& folder : folders) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->temporary->fresh(), folder)));
+  for (const std::string& folder : folders)
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->temporary->fresh(), folder)));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->temporary->fresh(), manifest));
   return impl_->move_into_place();
 }

@@ -6,7 +6,8 @@ namespace titan::ckpt {
 namespace {
 
 Result<Manifest> check_json(const CheckpointReader& reader) {
-  // The JSON components are small and needed by every resume: their digests are checked here, those of leaves while loading.
+  // The JSON components are small and needed by every resume: their digests are checked here, those of leaves while
+  // loading.
   const Manifest& manifest = reader.manifest();
   if (manifest.component("lr_scheduler")) TITAN_RETURN_IF_ERROR(reader.lr_schedule().status());
   if (manifest.component("dataloader")) TITAN_RETURN_IF_ERROR(reader.data_position().status());

@@ -14,9 +14,11 @@ constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
 constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"};
 
-/// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that lies alone.
+/// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that
+/// lies alone.
 bool is_ours(const DirEntry& entry) {
-  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
+  return entry.type == FileType::kFile &&
+         (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
 }
 
 /// select_resume over a list of steps, each judged before it is looked at.
@@ -31,7 +33,9 @@ ResumeChoice choose(Steps& steps, const Judge& judge) {
     }
     if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
       choice.blocked = entry.validity;
-      if (choice.blocked.hint.empty()) choice.blocked.hint = "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
+      if (choice.blocked.hint.empty())
+        choice.blocked.hint =
+            "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
       break;
     }
     std::string why = one_line(entry.validity);
@@ -51,7 +55,8 @@ std::optional<std::uint64_t> step_of(const DirEntry& entry) {
 Result<std::string> follow_step(Fs& fs, const std::string& path) {
   Result<std::string> real = fs.real_path(path);
   if (real.ok()) return real;
-  Status nowhere = failed(path + " is a link that leads nowhere").with_hint("mount the store that it leads to, or remove the link");
+  Status nowhere =
+      failed(path + " is a link that leads nowhere").with_hint("mount the store that it leads to, or remove the link");
   nowhere.causes.push_back(real.status().message);
   return nowhere;
 }
@@ -72,16 +77,22 @@ bool is_leftover(const DirEntry& entry) {
   }
   constexpr std::string_view kTemporary = ".tmp-";
   const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos || !parse_step_name(name.substr(0, dot)) || !name.substr(dot).starts_with(kTemporary)) return false;
+  if (dot == std::string_view::npos || !parse_step_name(name.substr(0, dot)) ||
+      !name.substr(dot).starts_with(kTemporary))
+    return false;
   const std::string_view id = name.substr(dot + kTemporary.size());
   return id == "rewrite" || is_save_id(id);
 }
 
 bool is_trash(const DirEntry& entry) { return entry.name.starts_with(kTrashPrefix) && is_leftover(entry); }
 
-std::string damaged_name(std::uint64_t step, const std::string& id) { return std::string(kDamagedPrefix) + step_name(step) + "-" + id; }
+std::string damaged_name(std::uint64_t step, const std::string& id) {
+  return std::string(kDamagedPrefix) + step_name(step) + "-" + id;
+}
 
-bool is_damaged_name(std::string_view name) { return name.starts_with(kDamagedPrefix) && is_step_and_id(name.substr(kDamagedPrefix.size())); }
+bool is_damaged_name(std::string_view name) {
+  return name.starts_with(kDamagedPrefix) && is_step_and_id(name.substr(kDamagedPrefix.size()));
+}
 
 bool is_pinned(Fs& fs, const std::string& path) {
   const Result<FileInfo> pin = fs.stat(join_path(path, ".keep"));
@@ -120,8 +131,8 @@ void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
   if (!manifest.ok()) {
     entry.validity = manifest.status();
   } else if (manifest->step != entry.step) {
-    entry.validity = corrupt(entry.path + ": the manifest is of step " + std::to_string(manifest->step) + ", expected " +
-                             std::to_string(entry.step) + " as the folder's name says");
+    entry.validity = corrupt(entry.path + ": the manifest is of step " + std::to_string(manifest->step) +
+                             ", expected " + std::to_string(entry.step) + " as the folder's name says");
   } else {
     entry.full = missing_components(*manifest).empty();
     entry.manifest = std::move(*manifest);
@@ -134,7 +145,8 @@ static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
   return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
 }
 
-// Takes the steps out of the leftovers that interrupted tools had moved aside: until they are put back, that is where they are.
+// Takes the steps out of the leftovers that interrupted tools had moved aside: until they are put back, that is where
+// they are.
 static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
   std::vector<std::string> rest;
   for (std::string& name : scan.leftovers) {
@@ -178,7 +190,8 @@ Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
     }
   }
   TITAN_RETURN_IF_ERROR(find_moved_aside(fs, checkpoint_dir, scan));
-  std::sort(scan.steps.begin(), scan.steps.end(), [](const StepEntry& a, const StepEntry& b) { return a.step > b.step; });
+  std::sort(scan.steps.begin(), scan.steps.end(),
+            [](const StepEntry& a, const StepEntry& b) { return a.step > b.step; });
   return scan;
 }
 
@@ -192,12 +205,15 @@ ResumeChoice select_resume(const RunScan& scan) {
   return choose(scan.steps, [](const StepEntry&) {});
 }
 
-ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge) { return choose(scan.steps, judge); }
+ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge) {
+  return choose(scan.steps, judge);
+}
 
 bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
 
 // Renamed first and made durable: a half-deleted folder never looks like a checkpoint. Of a link the name only goes.
-static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_name) {
+static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
+                             const std::string& trash_name) {
   const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
   if (info.type == FileType::kLink) {
@@ -210,18 +226,21 @@ static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const st
 }
 
 static Status check_trash_id(const std::string& trash_id) {
-  if (trash_id.empty() || trash_id.find('/') != std::string::npos) return invalid("'" + trash_id + "' cannot be part of a file name");
+  if (trash_id.empty() || trash_id.find('/') != std::string::npos)
+    return invalid("'" + trash_id + "' cannot be part of a file name");
   return ok_status();
 }
 
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id) {
-  if (!parse_step_name(name)) return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
+  if (!parse_step_name(name))
+    return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
   return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id);
 }
 
 Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id) {
-  if (!is_damaged_name(name)) return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
+  if (!is_damaged_name(name))
+    return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
   const std::string step_and_id = name.substr(kDamagedPrefix.size());
   return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id);

@@ -16,32 +16,34 @@ namespace titan::ckpt {
 struct StepEntry {
   std::uint64_t step = 0;
   std::string path;
-  bool judged = false;         ///< what follows is known; otherwise only the name has been seen
-  bool linked = false;         ///< the step is a symbolic link (known by the name already)
-  bool moved_aside = false;    ///< an interrupted tool had moved it to `path`; the next start of the run, or `prune`, puts it back
-  std::string link;            ///< the folder that it leads to, where the step is a symbolic link; it is followed, never deleted
-  bool pinned = false;         ///< a file ".keep" lies in it
-  Status validity;             ///< ok = manifest, self-digest, version and member sizes hold
+  bool judged = false;  ///< what follows is known; otherwise only the name has been seen
+  bool linked = false;  ///< the step is a symbolic link (known by the name already)
+  /// an interrupted tool had moved it to `path`; the next start of the run, or `prune`, puts it back
+  bool moved_aside = false;
+  std::string link;  ///< the folder that it leads to, where the step is a symbolic link; it is followed, never deleted
+  bool pinned = false;  ///< a file ".keep" lies in it
+  Status validity;      ///< ok = manifest, self-digest, version and member sizes hold
   std::optional<Manifest> manifest;
-  bool full = false;           ///< has every component that a resume needs
+  bool full = false;  ///< has every component that a resume needs
 };
 
 struct RunScan {
-  std::vector<StepEntry> steps;          ///< newest first
-  std::vector<std::string> leftovers;    ///< names of *.tmp-<id> and .trash-*
-  std::vector<std::string> damaged;      ///< names of .damaged-step-N-<id>: steps moved aside, freed by `prune --damaged` alone
-  std::vector<std::string> foreign;      ///< anything else but the advice "latest", never touched
+  std::vector<StepEntry> steps;        ///< newest first
+  std::vector<std::string> leftovers;  ///< names of *.tmp-<id> and .trash-*
+  std::vector<std::string>
+      damaged;  ///< names of .damaged-step-N-<id>: steps moved aside, freed by `prune --damaged` alone
+  std::vector<std::string> foreign;  ///< anything else but the advice "latest", never touched
 };
 
 /// Opens one checkpoint folder far enough to know that it is valid: manifest, self-digest, version, member sizes.
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
-/// The manifest of a step that a resume may take, as far as a look tells: manifest, sizes, and the digests of the JSON members. Leaves are
-/// not read. \error as CheckpointReader::open
+/// The manifest of a step that a resume may take, as far as a look tells: manifest, sizes, and the digests of the JSON
+/// members. Leaves are not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
-/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. A step that an interrupted tool had
-/// moved aside counts as there, in the place where it lies. \error kFailed
+/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. A step that an
+/// interrupted tool had moved aside counts as there, in the place where it lies. \error kFailed
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
 /// How closely a step is looked at.
 enum class Look {
@@ -62,8 +64,8 @@ Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCh
 Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look);
 
 struct ResumeChoice {
-  const StepEntry* entry = nullptr;      ///< nullptr: nothing to resume from
-  std::vector<std::string> skipped;      ///< why newer steps were not taken, one line each
+  const StepEntry* entry = nullptr;  ///< nullptr: nothing to resume from
+  std::vector<std::string> skipped;  ///< why newer steps were not taken, one line each
   /// Not ok: a newer step could not be judged (newer format, no permission, I/O error). Nothing is taken then, because
   /// going on from an older step would abandon it.
   Status blocked;
@@ -74,26 +76,31 @@ std::string missing_components(const Manifest& manifest);
 
 /// Picks the newest valid full step; only proven damage (kCorrupt, kNotFound) is passed over. Pure.
 ResumeChoice select_resume(const RunScan& scan);
-/// The same for a list of names: `judge` is called for each step that the choice depends on, newest first, and for no other.
+/// The same for a list of names: `judge` is called for each step that the choice depends on, newest first, and for no
+/// other.
 ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge);
 
-/// True when the newest step is invalid and older ones exist: then nothing may be deleted before one save has succeeded.
+/// True when the newest step is invalid and older ones exist: then nothing may be deleted before one save has
+/// succeeded.
 bool retention_must_wait(const RunScan& scan);
 
-/// Deletes a step: of a link the name only; else rename to .trash-step-N-<id>, sync the parent, remove the files, remove the folder. A failure after
-/// the rename leaves a leftover. \error kInvalid when `name` is no step name, kNotFound, kFailed.
+/// Deletes a step: of a link the name only; else rename to .trash-step-N-<id>, sync the parent, remove the files,
+/// remove the folder. A failure after the rename leaves a leftover. \error kInvalid when `name` is no step name,
+/// kNotFound, kFailed.
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
 
 /// The step that `entry` holds by its name: a folder, or a link to one.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);
 
-/// Where the step `path` leads that is a symbolic link. \error kFailed: nowhere; perhaps its store is not mounted, and an older step would
-/// abandon it
+/// Where the step `path` leads that is a symbolic link. \error kFailed: nowhere; perhaps its store is not mounted, and
+/// an older step would abandon it
 Result<std::string> follow_step(Fs& fs, const std::string& path);
 
-inline constexpr const char* kLatestTemporary = "latest.tmp";  ///< the file that becomes `latest`; a leftover once its run is dead
+/// the file that becomes `latest`; a leftover once its run is dead
+inline constexpr const char* kLatestTemporary = "latest.tmp";
 
-/// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step name>-<id>" or
+/// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step
+/// name>-<id>" or
 /// ".trash-probe-...", and the file "latest.tmp". recover.h removes them.
 bool is_leftover(const DirEntry& entry);
 /// True for the part of them that a deletion or probe left.
@@ -121,19 +128,21 @@ std::string step_name(std::uint64_t step);
 /// Parses exactly step_name()'s form.
 std::optional<std::uint64_t> parse_step_name(std::string_view name);
 
-/// Tries the store below `dir`: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed naming what the
-/// store cannot do.
+/// Tries the store below `dir`: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed
+/// naming what the store cannot do.
 Status probe_store(Fs& fs, const std::string& dir);
 
 /// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest (the newest valid
 /// one, full or not); a run folder is `<RUN>/checkpoint` or the folder that holds the steps. A step named by number is
-/// returned unchecked: it is taken or refused, never replaced by another. Why RUN@latest passed over newer steps goes to `skipped`,
-/// one line each; as in select_resume only proven damage is passed over. \error kNotFound naming the steps there are; with
-/// RUN@latest that of a step that could not be judged; kFailed (a folder that cannot be read).
+/// returned unchecked: it is taken or refused, never replaced by another. Why RUN@latest passed over newer steps goes
+/// to `skipped`, one line each; as in select_resume only proven damage is passed over. \error kNotFound naming the
+/// steps there are; with RUN@latest that of a step that could not be judged; kFailed (a folder that cannot be read).
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
 /// The same with another check.
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check, std::vector<std::string>* skipped = nullptr);
-/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error kNotFound, kFailed
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
+                                       std::vector<std::string>* skipped = nullptr);
+/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error
+/// kNotFound, kFailed
 Result<std::string> resolve_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::ckpt

@@ -25,8 +25,8 @@ bool has_lock(Fs& fs, const std::string& folder) {
   return kLockPrefix.starts_with(begin);
 }
 
-// Upwards by the text of a path alone, as far as that says where up is. The lock of a folder of steps says nothing about the run that it
-// belongs to: with `above` the search begins in the next folder.
+// Upwards by the text of a path alone, as far as that says where up is. The lock of a folder of steps says nothing
+// about the run that it belongs to: with `above` the search begins in the next folder.
 std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
   for (;; folder = without_slashes(parent_path(folder)), above = false) {
     if (!above && has_lock(fs, folder)) return folder;
@@ -74,7 +74,9 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
   return runs;
 }
 
-Result<RunGuard> RunGuard::take(Fs& fs, const std::string& folder, bool steps) { return take_all(fs, runs_around(fs, folder, steps)); }
+Result<RunGuard> RunGuard::take(Fs& fs, const std::string& folder, bool steps) {
+  return take_all(fs, runs_around(fs, folder, steps));
+}
 
 Result<RunGuard> RunGuard::take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   std::vector<std::string> folders{run_dir};

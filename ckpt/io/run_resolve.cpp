@@ -11,7 +11,8 @@ std::string describe(const std::vector<StepEntry>& steps) {
   constexpr std::size_t kShown = 10;
   if (steps.empty()) return "it holds no steps";
   std::string text = "it holds steps ";
-  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i) text += (i ? ", " : "") + std::to_string(steps[i].step);
+  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i)
+    text += (i ? ", " : "") + std::to_string(steps[i].step);
   if (steps.size() > kShown) text += " and " + std::to_string(steps.size() - kShown) + " older ones";
   return text;
 }
@@ -23,8 +24,8 @@ std::optional<std::uint64_t> parse_step(const std::string& text) {
   return parse_step_name(text);
 }
 
-Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vector<StepEntry>& steps, const StepCheck& check,
-                                 std::vector<std::string>* skipped) {
+Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vector<StepEntry>& steps,
+                                 const StepCheck& check, std::vector<std::string>* skipped) {
   Status none = not_found(run + " has no valid checkpoint: " + describe(steps));
   for (const StepEntry& step : steps) {
     if (step.linked) TITAN_RETURN_IF_ERROR(follow_step(fs, step.path).status());
@@ -34,7 +35,8 @@ Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vect
       return step.path;
     }
     const Status& why = manifest.status();
-    // A step that a newer version wrote, or that cannot be read now, is perhaps the one that was meant: an older one would be a guess.
+    // A step that a newer version wrote, or that cannot be read now, is perhaps the one that was meant: an older one
+    // would be a guess.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
     none.causes.push_back(step_name(step.step) + ": " + why.message);
   }
@@ -62,10 +64,12 @@ Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (fs.stat(run).status().code == Code::kNotFound) return not_found(run + ": no such run folder");
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, run));
   if (!scan.steps.empty()) return run;
-  return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) + " in it");
+  return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) +
+                   " in it");
 }
 
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check, std::vector<std::string>* skipped) {
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
+                                       std::vector<std::string>* skipped) {
   if (spec.empty()) return not_found("an empty name is no checkpoint");
   const Result<FileInfo> there = fs.stat(spec);
   if (there.ok()) {
@@ -91,8 +95,10 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   TITAN_ASSIGN_OR_RETURN(std::string dir, resolve_run(fs, run));
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, dir));
   if (!step) return newest_valid(fs, run, scan.steps, check, skipped);
-  const auto found = std::find_if(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == *step; });
-  if (found == scan.steps.end()) return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(scan.steps));
+  const auto found =
+      std::find_if(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == *step; });
+  if (found == scan.steps.end())
+    return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(scan.steps));
   return found->path;
 }
 

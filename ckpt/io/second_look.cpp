@@ -16,7 +16,8 @@ class PastCache final : public MediaWatch {
   }
 };
 
-Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves, std::vector<std::byte>& buffer) {
+Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves,
+                   std::vector<std::byte>& buffer) {
   const StoredTensor* stored = reader.manifest().stored(ref);
   if (stored == nullptr) return ok_status();  // whoever loads it says so
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
@@ -48,7 +49,8 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
   for (const OwnedPiece& piece : part.owners.of(part.rank)) {
     const auto index = by_name.find(part.parameters[piece.parameter].name);
     if (!index) continue;
-    for (const char* slot : {kExpAvg, kExpAvgSq}) TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, buffer));
+    for (const char* slot : {kExpAvg, kExpAvgSq})
+      TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, buffer));
   }
   return ok_status();
 }

@@ -1,5 +1,6 @@
 #pragma once
-// A second reader's word on damage that a rank met while loading: one node's bad memory or network is no proof that a step is damaged.
+// A second reader's word on damage that a rank met while loading: one node's bad memory or network is no proof that a
+// step is damaged.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,8 @@
 
 namespace titan::ckpt {
 
-/// What a resume of rank `rank` reads: every parameter of its stage and, with `moments`, its own leaves of both moments.
+/// What a resume of rank `rank` reads: every parameter of its stage and, with `moments`, its own leaves of both
+/// moments.
 struct RankPart {
   const std::vector<ParameterMeta>& parameters;  ///< of the model, stages assigned
   const Ownership& owners;

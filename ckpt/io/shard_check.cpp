@@ -7,12 +7,14 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::size_t kMostRanges = std::size_t{1} << 20;            // 16 MiB; our writers need one or a few per piece
-constexpr std::uint64_t kOwnChunk = std::uint64_t{1} << 20;          // the largest compressed leaf that every thread has a buffer for
+constexpr std::size_t kMostRanges = std::size_t{1} << 20;  // 16 MiB; our writers need one or a few per piece
+constexpr std::uint64_t kOwnChunk = std::uint64_t{1}
+                                    << 20;  // the largest compressed leaf that every thread has a buffer for
 
 bool overlap(std::vector<ByteRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-  return std::adjacent_find(ranges.begin(), ranges.end(), [](const ByteRange& a, const ByteRange& b) { return b.begin < a.end; }) != ranges.end();
+  return std::adjacent_find(ranges.begin(), ranges.end(),
+                            [](const ByteRange& a, const ByteRange& b) { return b.begin < a.end; }) != ranges.end();
 }
 
 }  // namespace
@@ -22,8 +24,8 @@ CheckBuffer::CheckBuffer() : memory_(kCheckRun + 3 * kScanAlignment) {
   begin_ = memory_.data() + (kScanAlignment - address % kScanAlignment) % kScanAlignment;
 }
 
-Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer, const std::function<void(std::uint64_t)>& count,
-                  Hasher& hasher) {
+Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
+                  const std::function<void(std::uint64_t)>& count, Hasher& hasher) {
   while (begin < end) {
     const std::span<std::byte> part = buffer.first(std::min<std::uint64_t>(buffer.size(), end - begin));
     TITAN_RETURN_IF_ERROR(file.pread(begin, part));
@@ -51,8 +53,10 @@ void PlaceList::take(std::vector<Damage>& places, std::uint64_t& left_out) {
   left_out += std::exchange(left_out_, 0);
 }
 
-Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& folder, const Manifest& manifest, std::uint32_t index, Pieces& pieces,
-                                                     const std::function<void(std::uint64_t)>& count, std::atomic<std::int64_t>& room) {
+Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& folder, const Manifest& manifest,
+                                                     std::uint32_t index, Pieces& pieces,
+                                                     const std::function<void(std::uint64_t)>& count,
+                                                     std::atomic<std::int64_t>& room) {
   std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.second->row < b.second->row; });
   std::unique_ptr<ShardCheck> check(new ShardCheck(manifest, index, pieces, room));
   const FileEntry& file = check->file_;
@@ -71,7 +75,8 @@ Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& 
 }
 
 bool ShardCheck::compressed() const {
-  return std::any_of(pieces_.begin(), pieces_.end(), [](const auto& piece) { return piece.second->codec == Codec::kZstd; });
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const auto& piece) { return piece.second->codec == Codec::kZstd; });
 }
 
 void ShardCheck::cover(std::uint64_t begin, std::uint64_t end) {
@@ -91,7 +96,13 @@ ShardCheck::Expected ShardCheck::expected(std::uint64_t row, const LeafRow& stor
   const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
   const std::uint64_t size = dtype_size(manifest_.stored(ref)->dtype), number = piece->first_leaf + (row - piece->row);
   const std::uint64_t bytes = grid.length(number) * size;
-  Expected leaf{&ref, number, piece->offset + (grid.begin(number) - grid.begin(piece->first_leaf)) * size, bytes, row, piece->codec == Codec::kZstd, row == piece->row,
+  Expected leaf{&ref,
+                number,
+                piece->offset + (grid.begin(number) - grid.begin(piece->first_leaf)) * size,
+                bytes,
+                row,
+                piece->codec == Codec::kZstd,
+                row == piece->row,
                 {bytes, grid.chunk_extent() * size, size}};
   if (!leaf.compressed) return leaf;
   leaf.lost = !row_fits(stored, leaf.form, file_.bytes) || (leaf.first && stored.offset != piece->offset);
@@ -118,7 +129,8 @@ bool ShardCheck::next_run(Run& run) const {
   run.begin = run.end++;
   std::uint64_t bytes = leaves[run.begin].bytes;
   while (run.end < leaves.size() && !leaves[run.end - 1].lost && !leaves[run.end].lost &&
-         leaves[run.end].offset == leaves[run.end - 1].offset + leaves[run.end - 1].bytes && bytes + leaves[run.end].bytes <= kCheckRun) {
+         leaves[run.end].offset == leaves[run.end - 1].offset + leaves[run.end - 1].bytes &&
+         bytes + leaves[run.end].bytes <= kCheckRun) {
     bytes += leaves[run.end++].bytes;
   }
   return true;
@@ -141,7 +153,8 @@ Result<bool> ShardCheck::next(Run& run) {
 Status ShardCheck::check(const Run& run, CheckTools& tools) {
   if (!run.window) return check_rebuilding(tools);
   return read_run(run, tools, [&](std::size_t index, const LeafRow& actual) {
-    if (actual != run.window->rows[index]) add_damaged(run.window->leaves[index], "its bytes do not match their digest");
+    if (actual != run.window->rows[index])
+      add_damaged(run.window->leaves[index], "its bytes do not match their digest");
   });
 }
 
@@ -193,7 +206,8 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
   if (bytes > kCheckRun) return one(run.begin);
   // Whole pages, which a scan reads past the cache.
   const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
-  const std::uint64_t end = std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
+  const std::uint64_t end =
+      std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
   const std::span<std::byte> buffer = tools.buffer.bytes().first(end - begin);
   const Status read = handle_->pread(begin, buffer);
   if (read.code == Code::kMediaError) {
@@ -202,13 +216,15 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
   }
   TITAN_RETURN_IF_ERROR(read);
   for (std::size_t index = run.begin; index < run.end; ++index)
-    seen(index, measure(leaves[index], rows[index], buffer.subspan(leaves[index].offset - begin, leaves[index].bytes), tools));
+    seen(index,
+         measure(leaves[index], rows[index], buffer.subspan(leaves[index].offset - begin, leaves[index].bytes), tools));
   tools.count(bytes);
   return ok_status();
 }
 
 // One leaf by itself: a large one, or one of a run that could not be read at once.
-Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools, const std::function<void(const LeafRow&)>& seen) {
+Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
+                             const std::function<void(const LeafRow&)>& seen) {
   const auto read = [&]() -> Result<LeafRow> {
     if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
       const std::lock_guard lock(tools.large->mutex);
@@ -216,7 +232,8 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
     }
     if (leaf.compressed) return tools.reader.measure(*handle_, row, leaf.form);
     Hasher hasher;
-    TITAN_RETURN_IF_ERROR(hash_range(*handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.bytes(), [](std::uint64_t) {}, hasher));
+    TITAN_RETURN_IF_ERROR(hash_range(
+        *handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.bytes(), [](std::uint64_t) {}, hasher));
     const Digest digest = hasher.digest();
     return LeafRow{leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
   };
@@ -232,7 +249,8 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
 }
 
 // The row that a leaf must have, from the bytes that are there.
-LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes, CheckTools& tools) const {
+LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes,
+                            CheckTools& tools) const {
   if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
     const std::lock_guard lock(tools.large->mutex);
     return tools.large->reader.measure(bytes, row, leaf.form);
@@ -243,21 +261,29 @@ LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<
 }
 
 void ShardCheck::add_damaged(const Expected& leaf, const char* what) {
-  damaged_.add(leaf.row, {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes, what});
+  damaged_.add(leaf.row,
+               {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes, what});
 }
 
 void ShardCheck::add_unreadable(const Expected& leaf, const Status& why) {
-  unreadable_.add(leaf.row, {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes, why.message});
+  unreadable_.add(leaf.row, {file_.path, "leaf", manifest_.stored_name(*leaf.ref), leaf.leaf, leaf.offset, leaf.bytes,
+                             why.message});
 }
 
-Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable, std::uint64_t& left_out) {
+Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
+                          std::uint64_t& left_out) {
   const std::uint64_t table_bytes = file_.table_rows * kLeafRowBytes;
-  const auto table_damaged = [&](const std::string& what) { damage.push_back({file_.path, "table", "", 0, file_.table_offset, table_bytes, what}); };
-  if (!table_intact_) table_damaged("the leaf table does not match its digest" + std::string(leaves_intact_ ? "; the leaves are whole" : ""));
+  const auto table_damaged = [&](const std::string& what) {
+    damage.push_back({file_.path, "table", "", 0, file_.table_offset, table_bytes, what});
+  };
+  if (!table_intact_)
+    table_damaged("the leaf table does not match its digest" +
+                  std::string(leaves_intact_ ? "; the leaves are whole" : ""));
   damaged_.take(damage, left_out);
   unreadable_.take(unreadable, left_out);
   if (scattered_) {
-    table_damaged("its leaves lie in more than " + std::to_string(kMostRanges) + " separate places, more than are checked");
+    table_damaged("its leaves lie in more than " + std::to_string(kMostRanges) +
+                  " separate places, more than are checked");
     return ok_status();
   }
   if (overlap(covered_) && table_intact_) table_damaged("its rows overlap each other or the table");

@@ -1,6 +1,6 @@
 #pragma once
-// The check of one shard file against its digests, cut into runs of leaves that threads take one after another. Of the leaf table
-// only a window is in memory.
+// The check of one shard file against its digests, cut into runs of leaves that threads take one after another. Of the
+// leaf table only a window is in memory.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -32,8 +32,8 @@ class CheckBuffer {
 };
 
 /// Feeds [begin, end) of `file` to `hasher`, one buffer at a time; `count` is told the bytes read.
-Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer, const std::function<void(std::uint64_t)>& count,
-                  Hasher& hasher);
+Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
+                  const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
 /// Reads compressed leaves that are larger than most, for all threads: such a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
@@ -71,8 +71,8 @@ class ShardCheck {
   /// The pieces that lie in the shard, in any order.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
-  /// One leaf of the shard: what the manifest says about it. Where a compressed one lies is its row's business; one whose row
-  /// cannot be is lost, and its place is that row.
+  /// One leaf of the shard: what the manifest says about it. Where a compressed one lies is its row's business; one
+  /// whose row cannot be is lost, and its place is that row.
   struct Expected {
     const TensorRef* ref = nullptr;
     std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
@@ -85,25 +85,28 @@ class ShardCheck {
     std::vector<LeafRow> rows;
     std::vector<Expected> leaves;
   };
-  /// Leaves [begin, end) of a window, which lie side by side and have kCheckRun bytes at most, or one larger leaf. Without a window: all
-  /// leaves of the shard, one after the other.
+  /// Leaves [begin, end) of a window, which lie side by side and have kCheckRun bytes at most, or one larger leaf.
+  /// Without a window: all leaves of the shard, one after the other.
   struct Run {
     std::shared_ptr<const Window> window;
     std::size_t begin = 0, end = 0;
   };
 
-  /// Opens file `index` and reads its leaf table through. The manifest and `pieces` outlive this. \error kMediaError (its leaves cannot be
-  /// checked), kFailed, kCorrupt (it cannot be read)
-  static Result<std::unique_ptr<ShardCheck>> open(Fs& fs, const std::string& folder, const Manifest& manifest, std::uint32_t index, Pieces& pieces,
-                                                  const std::function<void(std::uint64_t)>& count, std::atomic<std::int64_t>& room);
+  /// Opens file `index` and reads its leaf table through. The manifest and `pieces` outlive this. \error kMediaError
+  /// (its leaves cannot be checked), kFailed, kCorrupt (it cannot be read)
+  static Result<std::unique_ptr<ShardCheck>> open(Fs& fs, const std::string& folder, const Manifest& manifest,
+                                                  std::uint32_t index, Pieces& pieces,
+                                                  const std::function<void(std::uint64_t)>& count,
+                                                  std::atomic<std::int64_t>& room);
 
   /// Hands out the next run; false at the end. One caller at a time. \error as check
   Result<bool> next(Run& run);
-  /// Reads and hashes the leaves of `run`, and decodes compressed ones. A leaf that the store cannot give back is noted, no error.
-  /// Thread-safe for different runs. \error kFailed, kCorrupt (they cannot be read)
+  /// Reads and hashes the leaves of `run`, and decodes compressed ones. A leaf that the store cannot give back is
+  /// noted, no error. Thread-safe for different runs. \error kFailed, kCorrupt (they cannot be read)
   Status check(const Run& run, CheckTools& tools);
   /// After all runs: hashes what is outside of leaves and table, and appends the damage in order.
-  Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable, std::uint64_t& left_out);
+  Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
+                std::uint64_t& left_out);
 
   std::uint64_t leaves() const { return file_.table_rows; }
 
@@ -119,22 +122,23 @@ class ShardCheck {
   bool next_run(Run& run) const;
   Status check_rebuilding(CheckTools& tools);
   Status read_run(const Run& run, CheckTools& tools, const Seen& seen);
-  Status read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools, const std::function<void(const LeafRow&)>& seen);
+  Status read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
+                   const std::function<void(const LeafRow&)>& seen);
   LeafRow measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes, CheckTools& tools) const;
   void add_damaged(const Expected& leaf, const char* what);
   void add_unreadable(const Expected& leaf, const Status& why);
 
   const Manifest& manifest_;
   const FileEntry& file_;
-  const Pieces& pieces_;                 // by row
+  const Pieces& pieces_;  // by row
   std::unique_ptr<File> handle_;
   bool table_intact_ = false;
 
-  std::size_t piece_ = 0;                // of the next row
+  std::size_t piece_ = 0;  // of the next row
   std::uint64_t next_row_ = 0;
-  Run at_;                               // the end of what was handed out
-  std::vector<ByteRange> covered_;       // leaves and table; neighbours are one
-  bool scattered_ = false;               // too many ranges to keep
+  Run at_;                          // the end of what was handed out
+  std::vector<ByteRange> covered_;  // leaves and table; neighbours are one
+  bool scattered_ = false;          // too many ranges to keep
   bool some_lost_ = false;
 
   // Where the table is damaged, all is checked in one run.

@@ -11,13 +11,14 @@ namespace titan::ckpt {
 struct ShardWriter::Impl {
   std::string member, path;
   std::vector<ShardPiece> pieces;
-  std::vector<std::size_t> first_row;      // per piece
+  std::vector<std::size_t> first_row;  // per piece
   std::vector<LeafRow> rows;
-  std::vector<unsigned char> written;      // per row; a byte each, so that threads may set different ones
+  std::vector<unsigned char> written;  // per row; a byte each, so that threads may set different ones
   ShardSkeleton skeleton;
   std::unique_ptr<File> file;
 
-  Impl(const std::string& folder, const std::string& name, std::vector<ShardPiece> given) : member(name), path(join_path(folder, name)), pieces(std::move(given)) {
+  Impl(const std::string& folder, const std::string& name, std::vector<ShardPiece> given)
+      : member(name), path(join_path(folder, name)), pieces(std::move(given)) {
     for (const ShardPiece& piece : pieces) {
       first_row.push_back(rows.size());
       rows.resize(rows.size() + piece.leaves.count);
@@ -25,7 +26,9 @@ struct ShardWriter::Impl {
     written.resize(rows.size());
   }
 
-  std::size_t row(std::size_t piece, std::uint64_t leaf) const { return first_row[piece] + (leaf - pieces[piece].leaves.first); }
+  std::size_t row(std::size_t piece, std::uint64_t leaf) const {
+    return first_row[piece] + (leaf - pieces[piece].leaves.first);
+  }
 
   Status wrong(std::size_t piece, std::uint64_t leaf, const std::string& what) const {
     return failed("leaf " + std::to_string(leaf) + " of '" + pieces[piece].tensor + "' for " + path + what);
@@ -42,7 +45,8 @@ struct ShardWriter::Impl {
   // Writes what the skeleton holds and sets the file's size.
   Status write_skeleton() {
     TITAN_RETURN_IF_ERROR(file->truncate(skeleton.file_bytes));
-    for (const ShardSkeleton::Extent& extent : skeleton.metadata) TITAN_RETURN_IF_ERROR(file->pwrite(extent.offset, extent.bytes));
+    for (const ShardSkeleton::Extent& extent : skeleton.metadata)
+      TITAN_RETURN_IF_ERROR(file->pwrite(extent.offset, extent.bytes));
     return ok_status();
   }
 
@@ -50,7 +54,8 @@ struct ShardWriter::Impl {
     WrittenShard result;
     for (std::size_t p = 0; p < pieces.size(); ++p) {
       const LeafRange& leaves = pieces[p].leaves;
-      result.pieces.push_back({0, leaves.first, leaves.count, rows[first_row[p]].offset, first_row[p], pieces[p].codec});
+      result.pieces.push_back(
+          {0, leaves.first, leaves.count, rows[first_row[p]].offset, first_row[p], pieces[p].codec});
       result.leaves.emplace_back();
       for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
         if (!written[row(p, leaf)]) return wrong(p, leaf, " was never written");
@@ -71,18 +76,23 @@ struct ShardWriter::Impl {
     return result;
   }
 
-  Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests);
+  Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
+                 std::span<const LeafDigests> digests);
   Result<WrittenShard> stream(const LeafProvider& leaf, const ShardWriteOptions& options);
 };
 
-Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests) {
+Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<const std::byte> bytes,
+                                  std::span<const LeafDigests> digests) {
   const ShardPiece& piece = pieces[p];
-  if (first < piece.leaves.first || digests.size() > piece.leaves.end() - first) return wrong(p, first, ": the piece does not have it");
+  if (first < piece.leaves.first || digests.size() > piece.leaves.end() - first)
+    return wrong(p, first, ": the piece does not have it");
   std::uint64_t length = 0;
   for (std::uint64_t i = 0; i < digests.size(); ++i) length += piece.stored_bytes(first + i);
   if (bytes.size() != length) {
-    return wrong(p, first, (digests.size() == 1 ? " has " : " and the " + std::to_string(digests.size() - 1) + " after it have ") + std::to_string(bytes.size()) +
-                               " stored bytes, expected " + std::to_string(length));
+    return wrong(
+        p, first,
+        (digests.size() == 1 ? " has " : " and the " + std::to_string(digests.size() - 1) + " after it have ") +
+            std::to_string(bytes.size()) + " stored bytes, expected " + std::to_string(length));
   }
   const std::uint64_t offset = skeleton.leaf_offset(pieces, p, first);
   TITAN_RETURN_IF_ERROR(file->pwrite(offset, bytes));
@@ -96,14 +106,14 @@ Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<
   return ok_status();
 }
 
-// Encodes leaves and appends them; their lengths, and with them libhdf5's structure, are known at the end. That takes one pass and
-// one leaf per thread in memory: the structure comes behind the leaves, at addresses of our choosing.
+// Encodes leaves and appends them; their lengths, and with them libhdf5's structure, are known at the end. That takes
+// one pass and one leaf per thread in memory: the structure comes behind the leaves, at addresses of our choosing.
 Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const ShardWriteOptions& options) {
   for (ShardPiece& piece : pieces) {
     if (piece.codec != Codec::kZstd) continue;
     if (piece.chunk_bytes() > kMaxChunkBytes) {
-      return invalid("a leaf of '" + piece.tensor + "' has " + std::to_string(piece.chunk_bytes()) + " bytes; compressed, it may have at most " +
-                     std::to_string(kMaxChunkBytes))
+      return invalid("a leaf of '" + piece.tensor + "' has " + std::to_string(piece.chunk_bytes()) +
+                     " bytes; compressed, it may have at most " + std::to_string(kMaxChunkBytes))
           .with_hint("use smaller leaves, or no compression");
     }
     piece.stored.assign(piece.leaves.count, {});
@@ -119,8 +129,11 @@ Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const S
       TITAN_ASSIGN_OR_RETURN(encoded, encoder.encode(fetched.raw, dtype_size(piece.dtype), piece.chunk_bytes()));
       stored = digest_of(encoded.bytes);
       if (options.prove && encoded.filter_mask != kMaskRaw) {
-        if (Status proved = encoder.prove(encoded, raw, fetched.raw.size(), dtype_size(piece.dtype), piece.chunk_bytes()); !proved.ok())
-          return proved.wrapped("leaf " + std::to_string(fetched.leaf) + " of '" + piece.tensor + "' for " + path + " cannot be saved");
+        if (Status proved =
+                encoder.prove(encoded, raw, fetched.raw.size(), dtype_size(piece.dtype), piece.chunk_bytes());
+            !proved.ok())
+          return proved.wrapped("leaf " + std::to_string(fetched.leaf) + " of '" + piece.tensor + "' for " + path +
+                                " cannot be saved");
       }
       piece.stored[fetched.leaf - piece.leaves.first] = {encoded.bytes.size(), encoded.filter_mask};
     }
@@ -128,13 +141,15 @@ Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const S
     if (!turnstile.pass(fetched.sequence, [&] { offset = std::exchange(end, end + encoded.bytes.size()); }))
       return wrong(fetched.piece, fetched.leaf, " was given up");
     TITAN_RETURN_IF_ERROR(file->pwrite(offset, encoded.bytes));
-    return enter(fetched.piece, fetched.leaf, {offset, encoded.bytes.size(), fetched.raw.size(), encoded.filter_mask, raw, stored});
+    return enter(fetched.piece, fetched.leaf,
+                 {offset, encoded.bytes.size(), fetched.raw.size(), encoded.filter_mask, raw, stored});
   };
   TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, path, leaf, store, options.threads, turnstile));
   TITAN_ASSIGN_OR_RETURN(skeleton, make_skeleton(pieces));
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     for (std::uint64_t i = pieces[p].leaves.first; i < pieces[p].leaves.end(); ++i) {
-      if (skeleton.leaf_offset(pieces, p, i) != rows[row(p, i)].offset) return wrong(p, i, " was placed elsewhere by libhdf5");
+      if (skeleton.leaf_offset(pieces, p, i) != rows[row(p, i)].offset)
+        return wrong(p, i, " was placed elsewhere by libhdf5");
     }
   }
   TITAN_RETURN_IF_ERROR(write_skeleton());
@@ -144,7 +159,8 @@ Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const S
 ShardWriter::ShardWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ShardWriter::~ShardWriter() = default;
 
-Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::string& folder, const std::string& member, std::vector<ShardPiece> pieces) {
+Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::string& folder, const std::string& member,
+                                                         std::vector<ShardPiece> pieces) {
   auto impl = std::make_unique<Impl>(folder, member, std::move(pieces));
   TITAN_ASSIGN_OR_RETURN(impl->skeleton, make_skeleton(impl->pieces));
   TITAN_ASSIGN_OR_RETURN(impl->file, fs.create(impl->path));
@@ -153,22 +169,29 @@ Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::stri
 }
 
 const std::vector<ShardPiece>& ShardWriter::pieces() const { return impl_->pieces; }
-std::uint64_t ShardWriter::offset(std::size_t piece, std::uint64_t leaf) const { return impl_->skeleton.leaf_offset(impl_->pieces, piece, leaf); }
-std::uint64_t ShardWriter::stored_bytes(std::size_t piece, std::uint64_t leaf) const { return impl_->pieces[piece].stored_bytes(leaf); }
+std::uint64_t ShardWriter::offset(std::size_t piece, std::uint64_t leaf) const {
+  return impl_->skeleton.leaf_offset(impl_->pieces, piece, leaf);
+}
+std::uint64_t ShardWriter::stored_bytes(std::size_t piece, std::uint64_t leaf) const {
+  return impl_->pieces[piece].stored_bytes(leaf);
+}
 
-Status ShardWriter::put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw, const Digest& stored) {
+Status ShardWriter::put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
+                        const Digest& stored) {
   const LeafDigests digests{raw, stored};
   return impl_->put_run(piece, leaf, bytes, {&digests, 1});
 }
 
-Status ShardWriter::put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests) {
+Status ShardWriter::put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
+                            std::span<const LeafDigests> digests) {
   return impl_->put_run(piece, first, bytes, digests);
 }
 
 Result<WrittenShard> ShardWriter::finish() { return impl_->finish(); }
 
-Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member, const std::vector<ShardPiece>& pieces,
-                                 const LeafProvider& leaf, const ShardWriteOptions& options) {
+Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,
+                                 const std::vector<ShardPiece>& pieces, const LeafProvider& leaf,
+                                 const ShardWriteOptions& options) {
   if (is_stream(pieces)) {
     ShardWriter::Impl impl(folder, member, pieces);
     TITAN_ASSIGN_OR_RETURN(impl.file, fs.create(impl.path));

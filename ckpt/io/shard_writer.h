@@ -1,6 +1,7 @@
 #pragma once
-// Writes one shard file: the skeleton of shard_file.h plus leaves. Two ways in: write_shard() fetches raw leaves one after
-// another and encodes them; ShardWriter takes leaves whose stored lengths are known, in any order, from any thread.
+// Writes one shard file: the skeleton of shard_file.h plus leaves. Two ways in: write_shard() fetches raw leaves one
+// after another and encodes them; ShardWriter takes leaves whose stored lengths are known, in any order, from any
+// thread.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,14 +16,15 @@
 
 namespace titan::ckpt {
 
-/// Returns the raw bytes of leaf `leaf` of piece `piece`; see TensorSource::leaf for who owns them. Called from the thread
-/// that called write_shard, in order of pieces and leaves.
-using LeafProvider = std::function<Result<std::span<const std::byte>>(std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch)>;
+/// Returns the raw bytes of leaf `leaf` of piece `piece`; see TensorSource::leaf for who owns them. Called from the
+/// thread that called write_shard, in order of pieces and leaves.
+using LeafProvider = std::function<Result<std::span<const std::byte>>(std::size_t piece, std::uint64_t leaf,
+                                                                      std::span<std::byte> scratch)>;
 
 struct WrittenShard {
   FileEntry file;
-  std::vector<Piece> pieces;                 ///< one per given piece; `file` is 0
-  std::vector<std::vector<Digest>> leaves;   ///< raw digests per piece
+  std::vector<Piece> pieces;                ///< one per given piece; `file` is 0
+  std::vector<std::vector<Digest>> leaves;  ///< raw digests per piece
 };
 
 struct ShardWriteOptions {
@@ -30,48 +32,53 @@ struct ShardWriteOptions {
   bool prove = true;     ///< decode what was compressed and compare it, before it is written
 };
 
-/// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are encoded
-/// (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds four leaves per
-/// thread and one more. The folder's names are not synced.
-/// \error kFailed (I/O, zstd, or a leaf of the wrong size), kInvalid (no pieces; a compressed chunk beyond kMaxChunkBytes), whatever
+/// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are
+/// encoded (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds four
+/// leaves per thread and one more. The folder's names are not synced.
+/// \error kFailed (I/O, zstd, or a leaf of the wrong size), kInvalid (no pieces; a compressed chunk beyond
+/// kMaxChunkBytes), whatever
 /// `leaf` returns
-Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member, const std::vector<ShardPiece>& pieces,
-                                 const LeafProvider& leaf, const ShardWriteOptions& options = {});
+Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,
+                                 const std::vector<ShardPiece>& pieces, const LeafProvider& leaf,
+                                 const ShardWriteOptions& options = {});
 
-/// A shard whose leaves' stored lengths are known before the first byte: raw pieces, and compressed leaves that are moved
-/// undecoded. put() is thread-safe for different leaves; they may come in any order.
+/// A shard whose leaves' stored lengths are known before the first byte: raw pieces, and compressed leaves that are
+/// moved undecoded. put() is thread-safe for different leaves; they may come in any order.
 class ShardWriter {
  public:
   /// Creates `<folder>/<member>` at its full size with everything but leaves and table. kZstd pieces need `stored`.
   /// \error kInvalid (as make_skeleton), kFailed (I/O)
-  static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member, std::vector<ShardPiece> pieces);
+  static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member,
+                                                     std::vector<ShardPiece> pieces);
   /// Closes without reporting; what is not finished is a leftover of the temporary folder.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
   const std::vector<ShardPiece>& pieces() const;
-  std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;        ///< in the file; `leaf` is an index in the tensor
+  std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;  ///< in the file; `leaf` is an index in the tensor
   std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< that put() expects
 
   /// Writes the stored bytes of one leaf. The caller vouches for the digests: it has checked `bytes` against `stored`.
   /// Leaves that are neighbours in the file may come as one write with put_run().
   /// \error kFailed (I/O, another length than announced, a leaf that was put before)
-  Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw, const Digest& stored);
+  Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
+             const Digest& stored);
 
   struct LeafDigests {
     Digest raw, stored;
   };
-  /// As put() for `digests.size()` leaves from `first` on: `bytes` are their stored bytes without gaps. Leaves of one piece are
-  /// neighbours in every file that this class or write_shard() makes.
-  Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes, std::span<const LeafDigests> digests);
+  /// As put() for `digests.size()` leaves from `first` on: `bytes` are their stored bytes without gaps. Leaves of one
+  /// piece are neighbours in every file that this class or write_shard() makes.
+  Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
+                 std::span<const LeafDigests> digests);
 
   /// Writes the leaf table, datasync, close; call once. \error kFailed (I/O, or a leaf that was never put: named)
   Result<WrittenShard> finish();
 
  private:
-  friend Result<WrittenShard> write_shard(Fs&, const std::string&, const std::string&, const std::vector<ShardPiece>&, const LeafProvider&,
-                                          const ShardWriteOptions&);
+  friend Result<WrittenShard> write_shard(Fs&, const std::string&, const std::string&, const std::vector<ShardPiece>&,
+                                          const LeafProvider&, const ShardWriteOptions&);
   struct Impl;
   explicit ShardWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

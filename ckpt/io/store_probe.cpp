@@ -12,11 +12,13 @@ Status sparse_write(File& file) {
   const std::byte mark[4] = {std::byte{'t'}, std::byte{'i'}, std::byte{'t'}, std::byte{'n'}};
   TITAN_RETURN_IF_ERROR(file.pwrite(kFar, mark));
   TITAN_ASSIGN_OR_RETURN(std::uint64_t size, file.size());
-  if (size != kFar + sizeof mark) return failed("expected a size of " + std::to_string(kFar + sizeof mark) + ", found " + std::to_string(size));
+  if (size != kFar + sizeof mark)
+    return failed("expected a size of " + std::to_string(kFar + sizeof mark) + ", found " + std::to_string(size));
   std::byte back[8];
   TITAN_RETURN_IF_ERROR(file.pread(kFar - sizeof mark, back));
   for (std::size_t i = 0; i < sizeof back; ++i)
-    if (back[i] != (i < sizeof mark ? std::byte{0} : mark[i - sizeof mark])) return failed("read back other bytes than were written");
+    if (back[i] != (i < sizeof mark ? std::byte{0} : mark[i - sizeof mark]))
+      return failed("read back other bytes than were written");
   return ok_status();
 }
 
@@ -60,7 +62,9 @@ Status probe_store(Fs& fs, const std::string& dir) {
       if (status.ok()) status = one;
   }
   if (status.ok()) return status;
-  std::string hint = status.hint.empty() ? "checkpoints need POSIX semantics and write permission: choose another folder" : status.hint;
+  std::string hint = status.hint.empty()
+                         ? "checkpoints need POSIX semantics and write permission: choose another folder"
+                         : status.hint;
   status.code = Code::kFailed;
   return status.wrapped("the store of " + dir + " failed at " + doing).with_hint(std::move(hint));
 }

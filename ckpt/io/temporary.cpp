@@ -7,7 +7,8 @@
 namespace titan::ckpt {
 namespace {
 
-// Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: then it is taken again.
+// Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: then it is
+// taken again.
 Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
   const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Seen) {
     Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
@@ -17,7 +18,8 @@ Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder,
   Status last;
   for (int attempt = 0; attempt < 20; ++attempt) {
     Status made = fs.make_dir(folder);  // may be there
-    Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait(), true);
+    Result<std::unique_ptr<NoteLock>> lock =
+        NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait(), true);
     if (lock.ok()) {
       TITAN_RETURN_IF_ERROR(NoteLock::settle({&*lock, 1}));
       return lock;
@@ -66,7 +68,8 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
 // What was moved aside is somebody's only copy until DST is seen.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
-  const bool empty = fs_.stat(aside_).status().code == Code::kNotFound && fs_.stat(fresh_).status().code == Code::kNotFound;
+  const bool empty =
+      fs_.stat(aside_).status().code == Code::kNotFound && fs_.stat(fresh_).status().code == Code::kNotFound;
   if (empty) return ok_status();
   // The dead tool may have renamed or exchanged without a sync: DST has to last before what it replaced goes.
   TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
@@ -78,7 +81,8 @@ Status Temporary::clear() {
 std::vector<std::string> Temporary::remove() {
   kept_ = true;
   std::vector<std::string> failures;
-  if (const Status ours = still_ours(); ours.code == Code::kLocked) return {ours.message};  // what lies there is another tool's now
+  if (const Status ours = still_ours(); ours.code == Code::kLocked)
+    return {ours.message};  // what lies there is another tool's now
   for (const std::string& path : {fresh_, aside_, join_path(folder_, "lock")}) {
     if (path.ends_with("/lock")) lock_->stop_beating();
     if (const Status removed = remove_tree(fs_, path); !removed.ok()) failures.push_back(removed.message);

@@ -9,12 +9,12 @@
 
 namespace titan::ckpt {
 
-/// The folder `<DST>.tmp-rewrite`: one fixed name per DST, so whoever holds the lock inside owns it, and what lies there otherwise is a
-/// dead tool's. A run collects it like the temporary of a save.
+/// The folder `<DST>.tmp-rewrite`: one fixed name per DST, so whoever holds the lock inside owns it, and what lies
+/// there otherwise is a dead tool's. A run collects it like the temporary of a save.
 class Temporary {
  public:
-  /// Makes the folder and takes its lock; a checkpoint that a dead tool had moved aside goes back to DST, the rest of what it left goes away.
-  /// \error kLocked (another tool on the same DST), kFailed
+  /// Makes the folder and takes its lock; a checkpoint that a dead tool had moved aside goes back to DST, the rest of
+  /// what it left goes away. \error kLocked (another tool on the same DST), kFailed
   static Result<std::unique_ptr<Temporary>> take(Fs& fs, const std::string& dst);
   /// Removes the folder, unless keep() was called.
   ~Temporary();
@@ -25,11 +25,12 @@ class Temporary {
   Status pulse() { return lock_->pulse(); }
   Status still_ours() const { return lock_->still_ours(); }
 
-  const std::string& fresh() const { return fresh_; }   ///< where DST is made; not there at first
-  const std::string& aside() const { return aside_; }   ///< where a replaced DST may be moved; not there at first
+  const std::string& fresh() const { return fresh_; }  ///< where DST is made; not there at first
+  const std::string& aside() const { return aside_; }  ///< where a replaced DST may be moved; not there at first
   /// From now on what lies in the folder is not the destructor's to remove.
   void keep() { kept_ = true; }
-  /// Removes the folder, whatever is in it, and returns what could not be removed. Removes nothing once another tool has the lock.
+  /// Removes the folder, whatever is in it, and returns what could not be removed. Removes nothing once another tool
+  /// has the lock.
   std::vector<std::string> remove();
 
  private:

@@ -14,7 +14,8 @@ class TensorSource {
   virtual ~TensorSource() = default;
   /// Returns the bytes of leaf `leaf`: either a view that stays valid until the next call, or filled into `scratch`
   /// (which is large enough for one leaf) and returned as a part of it.
-  virtual Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) = 0;
+  virtual Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
+                                                  std::span<std::byte> scratch) = 0;
 };
 
 /// Takes leaves, each exactly once, in any order.

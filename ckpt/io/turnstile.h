@@ -9,7 +9,8 @@ namespace titan::ckpt {
 /// Thread-safe.
 class Turnstile {
  public:
-  /// Waits until `sequence` - 1 has passed, runs `step`, lets `sequence` + 1 pass. Returns false, without `step`, after stop().
+  /// Waits until `sequence` - 1 has passed, runs `step`, lets `sequence` + 1 pass. Returns false, without `step`, after
+  /// stop().
   template <typename Step>
   bool pass(std::uint64_t sequence, const Step& step) {
     std::unique_lock lock(mutex_);

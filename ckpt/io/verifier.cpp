@@ -32,8 +32,8 @@ struct Member {
 
 struct Task {
   std::shared_ptr<Member> member;
-  bool check = true;                  // false: all is checked, what is left is to finish
-  ShardCheck::Run run;                // of a shard; of any other member: all of it
+  bool check = true;    // false: all is checked, what is left is to finish
+  ShardCheck::Run run;  // of a shard; of any other member: all of it
 };
 
 // What was found in one member.
@@ -44,8 +44,16 @@ struct Found {
 
 class Verifier {
  public:
-  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress, const CancelToken& cancel, VerifyReport& report)
-      : fs_(fs), path_(path), manifest_(manifest), progress_(progress), cancel_(cancel), report_(report), by_file_(manifest.files.size()), found_(manifest.files.size()) {
+  Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress,
+           const CancelToken& cancel, VerifyReport& report)
+      : fs_(fs),
+        path_(path),
+        manifest_(manifest),
+        progress_(progress),
+        cancel_(cancel),
+        report_(report),
+        by_file_(manifest.files.size()),
+        found_(manifest.files.size()) {
     for (const FileEntry& file : manifest.files) total_ += file.bytes;
     for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
       if (manifest.parameters[i].model) collect({i, ""});
@@ -138,7 +146,7 @@ class Verifier {
   }
 
   // Adds to what was found in the member `index`, as long as there is room for names.
-  void add(std::uint32_t index, std::vector<Damage> Found::* list, const char* unit, std::string detail) {
+  void add(std::uint32_t index, std::vector<Damage> Found::*list, const char* unit, std::string detail) {
     const FileEntry& file = manifest_.files[index];
     if (room_.fetch_sub(1) > 0) {
       (found_[index].*list).push_back({file.path, unit, "", 0, 0, file.bytes, std::move(detail)});
@@ -146,7 +154,9 @@ class Verifier {
       ++found_[index].not_named;
     }
   }
-  void unreadable(std::uint32_t index, const char* unit, const Status& why) { add(index, &Found::unreadable, unit, why.message); }
+  void unreadable(std::uint32_t index, const char* unit, const Status& why) {
+    add(index, &Found::unreadable, unit, why.message);
+  }
 
   // Opens the member `index`; false when there is nothing in it to check but what was found already.
   Result<bool> begin(std::uint32_t index) {
@@ -164,12 +174,15 @@ class Verifier {
       default: return info.status();
     }
     if (info->type != FileType::kFile) return damaged("size", "not a regular file");
-    if (info->size != file.bytes) return damaged("size", "it has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
+    if (info->size != file.bytes)
+      return damaged("size", "it has " + std::to_string(info->size) + " bytes, expected " + std::to_string(file.bytes));
     auto member = std::make_shared<Member>();
     member->index = index;
     if (file.role == FileRole::kShard) {
-      if (const Status there = check_table_on_disk(file, *info, join_path(path_, file.path)); !there.ok()) return damaged("table", there.message);
-      auto shard = ShardCheck::open(fs_, path_, manifest_, index, by_file_[index], [this](std::uint64_t bytes) { count(bytes); }, room_);
+      if (const Status there = check_table_on_disk(file, *info, join_path(path_, file.path)); !there.ok())
+        return damaged("table", there.message);
+      auto shard = ShardCheck::open(
+          fs_, path_, manifest_, index, by_file_[index], [this](std::uint64_t bytes) { count(bytes); }, room_);
       if (shard.status().code == Code::kMediaError) {
         unreadable(index, "table", media_error(shard.status().message + "; its leaves cannot be checked"));
         return false;
@@ -226,47 +239,54 @@ class Verifier {
         TITAN_ASSIGN_OR_RETURN(tables_[piece.file], fs_.open_member(path_, file.path));
       }
       for (std::uint64_t done = 0; done < piece.leaf_count; done += kRowsAtOnce) {
-        TITAN_ASSIGN_OR_RETURN(const std::vector<LeafRow> rows,
-                               read_rows(*tables_[piece.file], file, piece.row + done, std::min(kRowsAtOnce, piece.leaf_count - done)));
+        TITAN_ASSIGN_OR_RETURN(
+            const std::vector<LeafRow> rows,
+            read_rows(*tables_[piece.file], file, piece.row + done, std::min(kRowsAtOnce, piece.leaf_count - done)));
         for (const LeafRow& row : rows) hasher.update(std::as_bytes(std::span(row.raw.bytes)));
       }
     }
     return hasher.digest();
   }
 
-  // Whole tables under a whole manifest must add up to its tensor, component and checkpoint digests; if they do not, the
-  // writer was wrong.
+  // Whole tables under a whole manifest must add up to its tensor, component and checkpoint digests; if they do not,
+  // the writer was wrong.
   Status check_sums() {
     const auto check_tensor = [&](const TensorRef& ref) -> Status {
       TITAN_RETURN_IF_ERROR(cancel_.check());
       std::uint32_t file = 0;
       const Result<Digest> digest = digest_of_rows(*manifest_.stored(ref), file);
       if (digest.status().code == Code::kMediaError) {
-        report_.unreadable.push_back({manifest_.files[file].path, "table", "", 0, 0, manifest_.files[file].bytes, digest.status().message});
+        report_.unreadable.push_back(
+            {manifest_.files[file].path, "table", "", 0, 0, manifest_.files[file].bytes, digest.status().message});
         return ok_status();
       }
       TITAN_RETURN_IF_ERROR(digest.status());
       if (*digest != manifest_.stored(ref)->digest)
-        damaged(kManifestFile, 0, "manifest", "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
+        damaged(kManifestFile, 0, "manifest",
+                "the digest of tensor '" + manifest_.stored_name(ref) + "' is not that of its leaves");
       return ok_status();
     };
     for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) {
       if (manifest_.parameters[i].model) TITAN_RETURN_IF_ERROR(check_tensor({i, ""}));
       for (const SlotTensor& slot : manifest_.parameters[i].slots) TITAN_RETURN_IF_ERROR(check_tensor({i, slot.name}));
-      if (!report_.unreadable.empty()) return ok_status();  // a file that was read before cannot be read now: one place is enough
+      if (!report_.unreadable.empty())
+        return ok_status();  // a file that was read before cannot be read now: one place is enough
     }
     tables_.clear();
     for (const char* name : {kModel, kOptimizer}) {
       const ComponentEntry* entry = manifest_.component(name);
       if (entry && entry->digest != component_digest(manifest_, name))
-        damaged(kManifestFile, 0, "manifest", "the digest of component '" + std::string(name) + "' is not that of its tensors");
+        damaged(kManifestFile, 0, "manifest",
+                "the digest of component '" + std::string(name) + "' is not that of its tensors");
     }
     return check_id();
   }
 
-  // Only what is read and cannot be parsed is damage. A file that cannot be read now, though it could before, is an error.
+  // Only what is read and cannot be parsed is damage. A file that cannot be read now, though it could before, is an
+  // error.
   template <typename T>
-  Result<std::optional<T>> load(const char* component, Result<T> (*decode)(const std::string& what, std::string_view text)) {
+  Result<std::optional<T>> load(const char* component,
+                                Result<T> (*decode)(const std::string& what, std::string_view text)) {
     const ComponentEntry* entry = manifest_.component(component);
     if (!entry) return std::optional<T>(T{});
     const std::string member = json_path(component);
@@ -312,16 +332,17 @@ class Verifier {
   LargeLeafReader large_;
   std::map<std::uint32_t, std::unique_ptr<File>> tables_;
 
-  std::mutex mutex_;                         // of what follows, and of the count of leaves
+  std::mutex mutex_;  // of what follows, and of the count of leaves
   std::uint32_t next_file_ = 0;
   std::shared_ptr<Member> present_;
-  bool stopped_ = false;                     // by an error: no thread begins anything more
+  bool stopped_ = false;  // by an error: no thread begins anything more
 
   std::mutex count_mutex_;
-  std::uint64_t done_ = 0, total_ = 0;       // bytes of the members
+  std::uint64_t done_ = 0, total_ = 0;  // bytes of the members
 };
 
-// The manifest of the checkpoint at `path`; its text is not kept. Damage of it goes to `report`, and there is no manifest then.
+// The manifest of the checkpoint at `path`; its text is not kept. Damage of it goes to `report`, and there is no
+// manifest then.
 Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, VerifyReport& report) {
   const auto info = fs.stat_member(path, kManifestFile);
   const auto found = [&](std::vector<Damage>& list, const char* unit, const Status& status) {
@@ -334,7 +355,8 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
     if (status.code == Code::kCorrupt) return found(report.damage, unit, status);
     return status;
   };
-  if (info.status().code == Code::kNotFound) return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+  if (info.status().code == Code::kNotFound)
+    return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
   if (!info.ok()) return judged(info.status(), info.status().code == Code::kCorrupt ? "link" : "manifest");
   if (info->type != FileType::kFile) return judged(corrupt("not a regular file"), "manifest");
   const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);
@@ -350,8 +372,8 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
 
 }  // namespace
 
-Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress, const CancelToken& cancel,
-                                       unsigned threads) {
+Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress,
+                                       const CancelToken& cancel, unsigned threads) {
   VerifyReport report;
   TITAN_ASSIGN_OR_RETURN(const std::optional<Manifest> manifest, read_manifest(fs, path, report));
   if (manifest) TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));

@@ -40,7 +40,8 @@ Result<Bytes> build_or_recall(std::vector<VirtualTensor> tensors) {
 }  // namespace
 
 Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest) {
-  if (!manifest.component(kModel)) return invalid("the checkpoint has no component 'model', so it can have no " + std::string(kVirtualModel));
+  if (!manifest.component(kModel))
+    return invalid("the checkpoint has no component 'model', so it can have no " + std::string(kVirtualModel));
   std::vector<VirtualTensor> tensors;
   for (const ParameterRecord& record : manifest.parameters) {
     VirtualTensor tensor{record.meta.name, record.model->dtype, record.meta.shape, manifest.leaf_elements, {}};
@@ -48,7 +49,8 @@ Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest) {
       const std::string& path = manifest.files[piece.file].path;
       // Bare names only: a reader looks for them beside the file, wherever the checkpoint lies.
       if (!path.starts_with(kFolder) || path.find('/', kFolder.size()) != std::string::npos)
-        return invalid("leaves of '" + tensor.name + "' lie in " + path + ", expected a file in " + std::string(kFolder));
+        return invalid("leaves of '" + tensor.name + "' lie in " + path + ", expected a file in " +
+                       std::string(kFolder));
       tensor.pieces.push_back({path.substr(kFolder.size()), {piece.first_leaf, piece.leaf_count}});
     }
     tensors.push_back(std::move(tensor));
@@ -58,7 +60,8 @@ Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest) {
 
 std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot) {
   std::vector<VirtualTensor> tensors;
-  for (const ParameterMeta& meta : snapshot.parameters) tensors.push_back({meta.name, snapshot.dtype, meta.shape, snapshot.leaf_elements, {}});
+  for (const ParameterMeta& meta : snapshot.parameters)
+    tensors.push_back({meta.name, snapshot.dtype, meta.shape, snapshot.leaf_elements, {}});
   const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
     const std::string file = shard_path(kModel, rank).substr(kFolder.size());
@@ -75,7 +78,8 @@ Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const M
 
 // Without a thread to be had the bytes are built when they are asked for.
 VirtualModelBuild::VirtualModelBuild(const Snapshot& snapshot)
-    : bytes_(std::async(std::launch::async | std::launch::deferred, [&snapshot] { return build_or_recall(virtual_tensors(snapshot)); })) {}
+    : bytes_(std::async(std::launch::async | std::launch::deferred,
+                        [&snapshot] { return build_or_recall(virtual_tensors(snapshot)); })) {}
 
 Result<FileEntry> VirtualModelBuild::write(Fs& fs, const std::string& folder) {
   TITAN_ASSIGN_OR_RETURN(const Bytes bytes, bytes_.get());

@@ -77,7 +77,8 @@ class CheckpointWeights final : public WeightSource {
 
 Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader) {
   const auto& parameters = reader.manifest().parameters;
-  if (reader.manifest().component(kModel) == nullptr || std::any_of(parameters.begin(), parameters.end(), [](const ParameterRecord& r) { return !r.model; }))
+  if (reader.manifest().component(kModel) == nullptr ||
+      std::any_of(parameters.begin(), parameters.end(), [](const ParameterRecord& r) { return !r.model; }))
     return incompatible(reader.path() + " has no model component: there are no weights to start from");
   const bool foreign = reader.foreign();
   auto weights = std::make_unique<CheckpointWeights>(std::move(reader));

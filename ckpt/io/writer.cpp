@@ -38,12 +38,17 @@ Status check_snapshot(const Snapshot& snapshot) {
   for (const ParameterMeta& meta : snapshot.parameters) {
     TITAN_RETURN_IF_ERROR(check_parameter_name(meta.name));
     if (!names.insert(meta.name).second) return invalid("parameter '" + meta.name + "' is there twice");
-    if (meta.stage >= mesh.pp) return invalid("parameter '" + meta.name + "' is on stage " + std::to_string(meta.stage) + " of " + std::to_string(mesh.pp));
+    if (meta.stage >= mesh.pp)
+      return invalid("parameter '" + meta.name + "' is on stage " + std::to_string(meta.stage) + " of " +
+                     std::to_string(mesh.pp));
     std::uint64_t elements = 0;
-    if (meta.shape.size() > 32 || !checked_elements(meta.shape, &elements) || elements > (std::uint64_t{1} << 63) / dtype_size(snapshot.dtype))
+    if (meta.shape.size() > 32 || !checked_elements(meta.shape, &elements) ||
+        elements > (std::uint64_t{1} << 63) / dtype_size(snapshot.dtype))
       return invalid("the shape of parameter '" + meta.name + "' overflows");
-    if (snapshot.codec == Codec::kZstd && meta.grid(snapshot.leaf_elements).chunk_extent() > kMaxChunkBytes / dtype_size(snapshot.dtype))
-      return invalid("the leaves of parameter '" + meta.name + "' are too large to be compressed").with_hint("use smaller leaves, or no compression");
+    if (snapshot.codec == Codec::kZstd &&
+        meta.grid(snapshot.leaf_elements).chunk_extent() > kMaxChunkBytes / dtype_size(snapshot.dtype))
+      return invalid("the leaves of parameter '" + meta.name + "' are too large to be compressed")
+          .with_hint("use smaller leaves, or no compression");
   }
   for (const LrPhase& phase : snapshot.lr.phases) {
     for (const double value : {phase.start, phase.end, phase.origin, phase.length}) {
@@ -60,17 +65,20 @@ Status check_there(Fs& fs, const std::string& dir) {
   const auto real = fs.real_path(dir);
   const Status status = real.ok() ? fs.stat(*real).status() : real.status();
   if (status.code != Code::kNotFound) return status;
-  return failed("the folder of steps " + dir + " is gone").with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
+  return failed("the folder of steps " + dir + " is gone")
+      .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
 }
 
-// The space that a save needs at most, nearly: compression may gain nothing, and then costs a padded leaf and an index per tensor.
+// The space that a save needs at most, nearly: compression may gain nothing, and then costs a padded leaf and an index
+// per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;
   for (const ParameterMeta& meta : snapshot.parameters) {
     const LeafGrid grid = meta.grid(snapshot.leaf_elements);
     const std::uint64_t elements = zstd ? grid.count() * grid.chunk_extent() : grid.elements;
-    bytes += (1 + snapshot.slots.size()) * (elements * dtype_size(snapshot.dtype) + grid.count() * (kLeafRowBytes + 80 * zstd) + 1024 + 3072 * zstd);
+    bytes += (1 + snapshot.slots.size()) *
+             (elements * dtype_size(snapshot.dtype) + grid.count() * (kLeafRowBytes + 80 * zstd) + 1024 + 3072 * zstd);
   }
   if (snapshot.model_files)
     for (const ModelFile& file : *snapshot.model_files) bytes += file.bytes.size() + 4096;
@@ -82,13 +90,15 @@ struct PlannedPiece {
   ShardPiece piece;
 };
 
-std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, std::span<const OwnedPiece> owned, const std::vector<std::string>& slots) {
+std::vector<PlannedPiece> plan_pieces(const Snapshot& snapshot, std::span<const OwnedPiece> owned,
+                                      const std::vector<std::string>& slots) {
   std::vector<PlannedPiece> plan;
   for (const std::string& slot : slots) {
     for (const OwnedPiece& piece : owned) {
       const ParameterMeta& meta = snapshot.parameters[piece.parameter];
       const std::string name = slot.empty() ? meta.name : meta.name + "." + slot;
-      plan.push_back({{piece.parameter, slot}, {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves, snapshot.codec}});
+      plan.push_back({{piece.parameter, slot},
+                      {name, snapshot.dtype, meta.grid(snapshot.leaf_elements), piece.leaves, snapshot.codec}});
     }
   }
   return plan;
@@ -100,11 +110,12 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
   std::vector<ShardPiece> pieces;
   for (const PlannedPiece& planned : plan) pieces.push_back(planned.piece);
   TITAN_ASSIGN_OR_RETURN(WrittenShard written,
-                         write_shard(fs, tmp_dir, shard_path(component, receipt.rank), pieces,
-                                     [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) {
-                                       return source.leaf(plan[piece].ref, leaf, scratch);
-                                     },
-                                     options));
+                         write_shard(
+                             fs, tmp_dir, shard_path(component, receipt.rank), pieces,
+                             [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) {
+                               return source.leaf(plan[piece].ref, leaf, scratch);
+                             },
+                             options));
   const auto file = static_cast<std::uint32_t>(receipt.files.size());
   receipt.files.push_back(std::move(written.file));
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -116,8 +127,8 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
 
 }  // namespace
 
-// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the one that was
-// asked for: nobody else has the id of this save.
+// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the
+// one that was asked for: nobody else has the id of this save.
 Status make_own_dir(Fs& fs, const std::string& path) {
   const Status made = fs.make_dir(path);
   if (made.ok()) return made;
@@ -141,14 +152,19 @@ Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& sn
   const std::uint64_t needed = space_for_save(snapshot);
   if (available >= needed) return ok_status();
   const std::string damaged = damaged_hint(fs, checkpoint_dir);
-  Status full = failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " + size_text(needed) + ", " + size_text(available) + " are free");
+  Status full = failed("not enough space for a checkpoint in " + checkpoint_dir + ": it needs about " +
+                       size_text(needed) + ", " + size_text(available) + " are free");
   full.error = ENOSPC;
-  return full.with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" + (damaged.empty() ? "" : "; " + damaged));
+  return full.with_hint("delete old checkpoints, or set checkpoint.keep_latest_k" +
+                        (damaged.empty() ? "" : "; " + damaged));
 }
 
-Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot, const std::string& save_id) {
+Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot,
+                               const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(check_snapshot(snapshot));
-  if (save_id.empty() || save_id.size() > 64 || save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != std::string::npos)
+  if (save_id.empty() || save_id.size() > 64 ||
+      save_id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
+          std::string::npos)
     return invalid("save id '" + save_id + "' is not 1 to 64 letters, digits, '-' or '_'");
   TITAN_RETURN_IF_ERROR(check_there(fs, checkpoint_dir));
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
@@ -159,16 +175,18 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   return tmp_dir;
 }
 
-Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank, TensorSource& source,
-                               unsigned threads) {
-  if (rank >= snapshot.mesh.world()) return invalid("rank " + std::to_string(rank) + " is outside the mesh of " + std::to_string(snapshot.mesh.world()));
+Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank,
+                               TensorSource& source, unsigned threads) {
+  if (rank >= snapshot.mesh.world())
+    return invalid("rank " + std::to_string(rank) + " is outside the mesh of " + std::to_string(snapshot.mesh.world()));
   RankReceipt receipt;
   receipt.rank = rank;
   const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
   const std::span<const OwnedPiece> owned = ownership->of(rank);
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source, {threads, snapshot.prove}, receipt));
+  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source,
+                                        {threads, snapshot.prove}, receipt));
   if (derived) {
     TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
     receipt.files.push_back(std::move(file));

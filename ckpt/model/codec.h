@@ -6,7 +6,8 @@ namespace titan::ckpt {
 
 enum class Codec : std::uint8_t {
   kRaw,   ///< as they are; offsets of leaves follow from the piece
-  kZstd,  ///< byte shuffle, then one zstd frame per leaf; raw where that is not smaller. Offsets stand in the leaf table
+  kZstd,  ///< byte shuffle, then one zstd frame per leaf; raw where that is not smaller. Offsets stand in the leaf
+          ///< table
 };
 
 /// Of a chunk under Codec::kZstd: what a reader is asked to hold for one leaf, whatever a manifest says.

@@ -11,8 +11,9 @@ struct Row {
   std::string_view name;
 };
 constexpr Row kRows[] = {
-    {DType::kF32, 4, "float32"}, {DType::kBF16, 2, "bfloat16"}, {DType::kF16, 2, "float16"}, {DType::kF64, 8, "float64"},
-    {DType::kI64, 8, "int64"},   {DType::kI32, 4, "int32"},     {DType::kU8, 1, "uint8"},
+    {DType::kF32, 4, "float32"}, {DType::kBF16, 2, "bfloat16"}, {DType::kF16, 2, "float16"},
+    {DType::kF64, 8, "float64"}, {DType::kI64, 8, "int64"},     {DType::kI32, 4, "int32"},
+    {DType::kU8, 1, "uint8"},
 };
 
 const Row& row_of(DType dtype) {

@@ -39,7 +39,9 @@ struct Selection {
 /// A tensor by its name, or "name[..]"; a name that itself ends in brackets wins.
 Result<Selection> select(const CheckpointReader& reader, const std::string& path, const std::string& typed) {
   const std::vector<TensorRow> rows = tensor_rows(reader.manifest());
-  const auto find = [&](const std::string& name) { return std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; }); };
+  const auto find = [&](const std::string& name) {
+    return std::find_if(rows.begin(), rows.end(), [&](const TensorRow& row) { return row.name == name; });
+  };
   if (const auto found = find(typed); found != rows.end()) return Selection{*found, whole_slice(found->shape)};
   const auto [name, brackets] = split_slice(typed);
   if (const auto found = find(name); found != rows.end()) {
@@ -47,14 +49,18 @@ Result<Selection> select(const CheckpointReader& reader, const std::string& path
     return Selection{*found, std::move(slice)};
   }
   for (const std::string& wanted : {typed, name}) TITAN_RETURN_IF_ERROR(check_left_out(reader.left_out(), wanted));
-  return not_found("tensor `" + name + "` is not in this checkpoint, which has " + std::to_string(rows.size())).with_hint(no_match_hint(rows, name, path));
+  return not_found("tensor `" + name + "` is not in this checkpoint, which has " + std::to_string(rows.size()))
+      .with_hint(no_match_hint(rows, name, path));
 }
 
 /// Reads elements of one tensor; keeps the leaf that it read last.
 class ElementCursor {
  public:
   ElementCursor(const CheckpointReader& reader, const TensorRow& row)
-      : reader_(reader), row_(row), size_(dtype_size(row.dtype)), grid_{element_count(row.shape), reader.manifest().leaf_elements} {}
+      : reader_(reader),
+        row_(row),
+        size_(dtype_size(row.dtype)),
+        grid_{element_count(row.shape), reader.manifest().leaf_elements} {}
 
   /// The elements from `index` on up to the end of their leaf, but at most `count`. Valid until the next call.
   Result<std::span<const std::byte>> at(std::uint64_t index, std::uint64_t count) {
@@ -66,7 +72,8 @@ class ElementCursor {
       present_ = leaf;
     }
     const std::uint64_t first = index - grid_.begin(leaf);
-    return std::span<const std::byte>(buffer_).subspan(first * size_, std::min(count, grid_.length(leaf) - first) * size_);
+    return std::span<const std::byte>(buffer_).subspan(first * size_,
+                                                       std::min(count, grid_.length(leaf) - first) * size_);
   }
   std::uint64_t element_size() const { return size_; }
 
@@ -80,7 +87,8 @@ class ElementCursor {
 };
 
 /// Texts of the elements [begin, end) of the selection.
-Result<std::vector<std::string>> values(ElementCursor& cursor, const Selection& selection, std::uint64_t begin, std::uint64_t end) {
+Result<std::vector<std::string>> values(ElementCursor& cursor, const Selection& selection, std::uint64_t begin,
+                                        std::uint64_t end) {
   std::vector<std::string> texts;
   for (std::uint64_t i = begin; i < end; ++i) {
     TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.at(selection.slice.source_index(i), 1));
@@ -111,7 +119,8 @@ void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out
   for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
-Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype, const std::function<Status()>& pulse) {
+Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype,
+                                   const std::function<Status()>& pulse) {
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
@@ -124,8 +133,10 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
   };
   TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
     TITAN_RETURN_IF_ERROR(pulse());
-    if (out_dtype != selection.row.dtype) append_widened(bytes, pending);
-    else pending.insert(pending.end(), bytes.begin(), bytes.end());
+    if (out_dtype != selection.row.dtype)
+      append_widened(bytes, pending);
+    else
+      pending.insert(pending.end(), bytes.begin(), bytes.end());
     return pending.size() < kWriteBytes ? ok_status() : flush();
   }));
   TITAN_RETURN_IF_ERROR(flush());
@@ -135,8 +146,8 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
 }
 
 /// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
-Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection, DType out_dtype,
-                                const CancelToken& cancel) {
+Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection,
+                                DType out_dtype, const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
   TITAN_ASSIGN_OR_RETURN(RunGuard runs, RunGuard::take(fs, parent_path(out), false));
   const auto pulse = [&]() -> Status {
@@ -192,7 +203,8 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   const DType dtype = selection.row.dtype;
   report.out_dtype = dtype == DType::kBF16 ? DType::kF32 : dtype;
   if (!options.out.empty()) {
-    TITAN_ASSIGN_OR_RETURN(report.out_bytes, write_npy(fs, options.out, cursor, selection, report.out_dtype, options.cancel));
+    TITAN_ASSIGN_OR_RETURN(report.out_bytes,
+                           write_npy(fs, options.out, cursor, selection, report.out_dtype, options.cancel));
     report.out = options.out;
   }
   return report;

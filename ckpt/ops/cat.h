@@ -12,30 +12,31 @@
 namespace titan::ckpt {
 
 struct CatOptions {
-  std::string checkpoint;        ///< a folder, RUN@step or RUN@latest
-  std::string tensor;            ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
-  std::string out;               ///< NumPy file to write; empty: none
-  std::uint64_t preview = 8;     ///< values shown at either end
-  CancelToken cancel;            ///< polled while `out` is written
+  std::string checkpoint;     ///< a folder, RUN@step or RUN@latest
+  std::string tensor;         ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
+  std::string out;            ///< NumPy file to write; empty: none
+  std::uint64_t preview = 8;  ///< values shown at either end
+  CancelToken cancel;         ///< polled while `out` is written
   CheckpointOpener open = CheckpointReader::open;
 };
 
 struct CatReport {
-  std::string path;              ///< of the checkpoint
+  std::string path;  ///< of the checkpoint
   std::uint64_t step = 0;
   Digest id;
   TensorRow tensor;
-  Slice slice;                   ///< what of it is shown and written
-  std::uint64_t elements = 0;    ///< of the slice
+  Slice slice;                           ///< what of it is shown and written
+  std::uint64_t elements = 0;            ///< of the slice
   std::vector<std::string> first, last;  ///< shortest texts of values; `last` is empty when `first` has them all
-  std::string out;               ///< as in the options
-  DType out_dtype = DType::kF32; ///< of the file: bfloat16 is widened to float32, which is exact
+  std::string out;                       ///< as in the options
+  DType out_dtype = DType::kF32;         ///< of the file: bfloat16 is widened to float32, which is exact
   std::uint64_t out_bytes = 0;
 };
 
-/// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches, each once, one
-/// at a time. `out` is replaced at once when it is complete; in a run folder, under the run's lock.
-/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt, kIncompatible, kFailed,
+/// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches,
+/// each once, one at a time. `out` is replaced at once when it is complete; in a run folder, under the run's lock.
+/// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
+/// kIncompatible, kFailed,
 /// kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 

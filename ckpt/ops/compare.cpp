@@ -11,7 +11,8 @@ namespace titan::ckpt {
 namespace {
 
 /// Reads the elements [begin, end) of a tensor through whole leaves.
-Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader, const TensorRef& ref, std::uint64_t begin, std::uint64_t end,
+Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader, const TensorRef& ref,
+                                                 std::uint64_t begin, std::uint64_t end,
                                                  std::vector<std::byte>& buffer) {
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
   const std::uint64_t size = dtype_size(reader.manifest().stored(ref)->dtype);
@@ -45,8 +46,8 @@ void add_element(TensorDistance& distance, double x, double y, const Tolerance& 
 
 // `Bits` is an integer of the element's size: bits are what "different" is about.
 template <typename Bits, typename Value>
-void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
-                  const Tolerance& tolerance, Value value) {
+void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
+                  std::span<const std::byte> b, const Tolerance& tolerance, Value value) {
   for (std::uint64_t at = 0; at < a.size(); at += sizeof(Bits)) {
     Bits left, right;
     std::memcpy(&left, a.data() + at, sizeof left);
@@ -68,10 +69,12 @@ bool comparable_by_value(DType a, DType b) {
   return a == b || (known(a) && known(b));
 }
 
-double TensorDistance::rms() const { return elements == 0 ? 0 : std::sqrt(sum_squares / static_cast<double>(elements)); }
+double TensorDistance::rms() const {
+  return elements == 0 ? 0 : std::sqrt(sum_squares / static_cast<double>(elements));
+}
 
-void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
-                  const Tolerance& tolerance) {
+void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
+                  std::span<const std::byte> b, const Tolerance& tolerance) {
   distance.elements += a.size() / dtype_size(dtype);
   if (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0) return;
   const auto any = [dtype](const std::byte* bytes) { return element_value(dtype, bytes); };
@@ -102,8 +105,8 @@ void merge_distance(TensorDistance& distance, const TensorDistance& next) {
   distance.sum_squares += next.sum_squares;
 }
 
-Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves, const CheckpointReader& b,
-                                     const TensorRef& ref_b, const Tolerance& tolerance) {
+Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
+                                     const CheckpointReader& b, const TensorRef& ref_b, const Tolerance& tolerance) {
   const LeafGrid grid = a.manifest().parameters[ref_a.index].meta.grid(a.manifest().leaf_elements);
   const std::uint64_t begin = grid.begin(leaves.first), end = grid.begin(leaves.end());
   thread_local std::vector<std::byte> buffer_a, buffer_b;

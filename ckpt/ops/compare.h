@@ -17,25 +17,27 @@ struct Tolerance {
 
 struct TensorDistance {
   std::uint64_t elements = 0;
-  std::uint64_t different = 0;      ///< elements whose bits differ
-  std::uint64_t beyond = 0;         ///< of them: those outside of the tolerance
-  std::uint64_t first_index = 0;    ///< row-major, of the first different one
-  std::string first_a, first_b;     ///< its two values, shortest text
-  std::uint64_t non_finite = 0;     ///< different elements of which a side is NaN or infinite; not in maxima and sums
-  double max_abs = 0;               ///< largest |a - b|
-  double max_rel = 0;               ///< largest |a - b| / max(|a|, |b|)
-  double sum_abs = 0;               ///< of |a - b| over all elements
-  double sum_squares = 0;           ///< of (a - b)^2
+  std::uint64_t different = 0;    ///< elements whose bits differ
+  std::uint64_t beyond = 0;       ///< of them: those outside of the tolerance
+  std::uint64_t first_index = 0;  ///< row-major, of the first different one
+  std::string first_a, first_b;   ///< its two values, shortest text
+  std::uint64_t non_finite = 0;   ///< different elements of which a side is NaN or infinite; not in maxima and sums
+  double max_abs = 0;             ///< largest |a - b|
+  double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
+  double sum_abs = 0;             ///< of |a - b| over all elements
+  double sum_squares = 0;         ///< of (a - b)^2
   bool operator==(const TensorDistance&) const = default;
 
-  bool measured() const { return different > non_finite; }  ///< else no two finite values differ, and maxima and sums say nothing
+  bool measured() const {
+    return different > non_finite;
+  }  ///< else no two finite values differ, and maxima and sums say nothing
   double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
   double rms() const;
 };
 
 /// Adds the elements of `a` and `b` (same size, whole elements) that follow element `base` to `distance`. Pure.
-void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a, std::span<const std::byte> b,
-                  const Tolerance& tolerance = {});
+void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
+                  std::span<const std::byte> b, const Tolerance& tolerance = {});
 
 /// Appends the distance `next` of the elements that follow those of `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
@@ -43,10 +45,10 @@ void merge_distance(TensorDistance& distance, const TensorDistance& next);
 /// The same, or float32 and bfloat16, which is widened: that is exact.
 bool comparable_by_value(DType a, DType b);
 
-/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ, and dtypes as far as
-/// comparable_by_value() has it. Thread-safe.
-/// \error kCorrupt.
-Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves, const CheckpointReader& b,
-                                     const TensorRef& ref_b, const Tolerance& tolerance = {});
+/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ, and dtypes as
+/// far as comparable_by_value() has it. Thread-safe. \error kCorrupt.
+Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
+                                     const CheckpointReader& b, const TensorRef& ref_b,
+                                     const Tolerance& tolerance = {});
 
 }  // namespace titan::ckpt

@@ -12,7 +12,8 @@ namespace {
 // Of a float to bfloat16, its upper half: add half of the last place that stays, less one where that place is even.
 std::uint16_t bf16_of(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x0040);  // quiet, or the payload may round to infinity
+  if (std::isnan(value))
+    return static_cast<std::uint16_t>((bits >> 16) | 0x0040);  // quiet, or the payload may round to infinity
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
@@ -24,13 +25,15 @@ std::uint16_t f16_of(float value) {
   if (size < 0x38800000) {                       // below the smallest normal number: a multiple of 2^-24
     // Adding a half of the target's unit in the last place lets the hardware round to even.
     const float shifted = std::bit_cast<float>(size) + 0.5f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f)));
+    return static_cast<std::uint16_t>(sign |
+                                      (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5f)));
   }
   const std::uint32_t rounded = size + 0xfff + (size >> 13 & 1);
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
 }
 
-// Of a double to a float that rounds to 16 bits as the double would: to odd, so that no tie is made or unmade on the way.
+// Of a double to a float that rounds to 16 bits as the double would: to odd, so that no tie is made or unmade on the
+// way.
 float to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
@@ -60,7 +63,9 @@ void note(RoundingError& error, std::uint64_t index, double before, double after
 
 }  // namespace
 
-bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF64; }
+bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF64;
+}
 
 RoundingError convert_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out) {
   RoundingError error;
@@ -82,7 +87,8 @@ RoundingError convert_elements(DType from, std::span<const std::byte> in, DType 
     } else {
       const std::uint16_t bits = to == DType::kBF16 ? bf16_of(value) : f16_of(value);
       std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
-      note(error, i, before, to == DType::kBF16 ? widened(bits) : element_value(DType::kF16, out.data() + i * sizeof bits));
+      note(error, i, before,
+           to == DType::kBF16 ? widened(bits) : element_value(DType::kF16, out.data() + i * sizeof bits));
     }
   }
   return error;

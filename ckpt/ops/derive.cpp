@@ -53,15 +53,19 @@ Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions&
   TITAN_ASSIGN_OR_RETURN(const VerifyReport report, verify_checkpoint(fs, src, {}, options.cancel));
   if (report.damage.empty() && report.unreadable.empty()) return true;
   const Damage& first = report.damage.empty() ? report.unreadable.front() : report.damage.front();
-  const std::string place = first.file + ": " + first.unit + (first.tensor.empty() ? "" : " " + std::to_string(first.leaf) + " of " + first.tensor) + ": " + first.detail;
-  Status status = report.damage.empty() ? media_error("a part of the source cannot be read") : corrupt("the source is damaged");
-  status = status.wrapped("nothing was written to " + options.dst).with_hint("`titan-ckpt verify " + src + "` names every such place");
+  const std::string place = first.file + ": " + first.unit +
+                            (first.tensor.empty() ? "" : " " + std::to_string(first.leaf) + " of " + first.tensor) +
+                            ": " + first.detail;
+  Status status =
+      report.damage.empty() ? media_error("a part of the source cannot be read") : corrupt("the source is damaged");
+  status = status.wrapped("nothing was written to " + options.dst)
+               .with_hint("`titan-ckpt verify " + src + "` names every such place");
   status.causes.push_back(place);
   return status;
 }
 
-Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest, const std::vector<std::string>& fresh,
-                                               const CancelToken& cancel) {
+Result<std::vector<CarriedFile>> carry_members(Rewrite& rewrite, const Manifest& manifest,
+                                               const std::vector<std::string>& fresh, const CancelToken& cancel) {
   std::vector<CarriedFile> files;
   for (const FileEntry& file : manifest.files) {
     if (std::find(fresh.begin(), fresh.end(), file.path) != fresh.end()) continue;

@@ -31,7 +31,8 @@ std::vector<TensorRow> chosen(const Manifest& manifest, const DiffScope& scope) 
 }
 
 /// The tensors of both sides by name: those only on one side go to `out`, the others are returned in the order of `a`.
-/// A component that one side lacks altogether is one difference already, not one per tensor, unless only tensors are compared.
+/// A component that one side lacks altogether is one difference already, not one per tensor, unless only tensors are
+/// compared.
 std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& scope, std::vector<Difference>& out) {
   std::unordered_map<std::string, TensorRow> others;
   std::vector<std::string> order;
@@ -39,7 +40,9 @@ std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& s
     order.push_back(row.name);
     others.emplace(row.name, std::move(row));
   }
-  const auto told = [&](const Manifest& lacking, const std::string& component) { return scope.only.empty() && !lacking.component(component); };
+  const auto told = [&](const Manifest& lacking, const std::string& component) {
+    return scope.only.empty() && !lacking.component(component);
+  };
   std::vector<Pair> pairs;
   for (TensorRow& row : chosen(a, scope)) {
     const auto other = others.find(row.name);
@@ -53,7 +56,8 @@ std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& s
   std::sort(order.begin(), order.end());
   for (const std::string& name : order) {
     const auto row = others.find(name);
-    if (row != others.end() && !told(a, row->second.component)) out.push_back({"tensor", name, "absent", shape_text(row->second), {}});
+    if (row != others.end() && !told(a, row->second.component))
+      out.push_back({"tensor", name, "absent", shape_text(row->second), {}});
   }
   return pairs;
 }
@@ -61,10 +65,12 @@ std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& s
 /// Reads both sides of every pair, in runs of leaves; returns the distances in the order of the pairs.
 class PairReader {
  public:
-  PairReader(const CheckpointReader& a, const CheckpointReader& b, const std::vector<Pair>& pairs, const DiffOptions& options)
+  PairReader(const CheckpointReader& a, const CheckpointReader& b, const std::vector<Pair>& pairs,
+             const DiffOptions& options)
       : a_(a), b_(b), pairs_(pairs), options_(options) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      append_runs(runs_, i, {element_count(pairs[i].a.shape), a.manifest().leaf_elements}, dtype_size(pairs[i].a.dtype), kRunBytes);
+      append_runs(runs_, i, {element_count(pairs[i].a.shape), a.manifest().leaf_elements}, dtype_size(pairs[i].a.dtype),
+                  kRunBytes);
       total_ += pairs[i].a.bytes + pairs[i].b.bytes;
     }
   }
@@ -101,7 +107,8 @@ class PairReader {
   std::uint64_t done_ = 0, total_ = 0;
 };
 
-Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const DiffOptions& options, DiffReport& report) {
+Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const DiffOptions& options,
+                    DiffReport& report) {
   std::vector<Pair> pairs = match(a.manifest(), b.manifest(), options.scope, report.differences);
   const bool digests_compare = !report.foreign && a.manifest().leaf_elements == b.manifest().leaf_elements;
   std::vector<Pair> to_read;
@@ -125,7 +132,8 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
     }
     const bool within = options.scope.tolerance && distances[i].beyond == 0;
     (within ? report.within : report.differences)
-        .push_back({"tensor", to_read[i].a.name, to_read[i].a.digest.hex(), to_read[i].b.digest.hex(), std::move(distances[i])});
+        .push_back({"tensor", to_read[i].a.name, to_read[i].a.digest.hex(), to_read[i].b.digest.hex(),
+                    std::move(distances[i])});
   }
   return ok_status();
 }
@@ -136,7 +144,8 @@ void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& repo
   for (Difference& difference : state_differences(a, b)) {
     const bool layout = difference.kind == "leaf_elements";
     if (report.foreign) {
-      if (!layout) report.notes.insert(report.notes.begin() + static_cast<std::ptrdiff_t>(noted++), std::move(difference));
+      if (!layout)
+        report.notes.insert(report.notes.begin() + static_cast<std::ptrdiff_t>(noted++), std::move(difference));
     } else if (layout && (report.scope.tolerance || !report.scope.only.empty())) {
       difference.kind = "layout";
       report.notes.insert(report.notes.begin(), std::move(difference));
@@ -160,10 +169,13 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
   report.scope = options.scope;
   report.notes = diff_notes(a, b);
   report.not_compared = not_compared(a, b);
-  if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() && chosen(b.manifest, options.scope).empty())
-    return not_found("no tensor of either side matches `" + options.scope.only + "`").with_hint(no_match_hint(tensor_rows(a.manifest), options.scope.only, options.a));
+  if (!options.scope.only.empty() && chosen(a.manifest, options.scope).empty() &&
+      chosen(b.manifest, options.scope).empty())
+    return not_found("no tensor of either side matches `" + options.scope.only + "`")
+        .with_hint(no_match_hint(tensor_rows(a.manifest), options.scope.only, options.a));
   if (report.state_equal) {
-    report.equal_tensors = options.scope.only.empty() ? tensor_count(a.manifest) : chosen(a.manifest, options.scope).size();
+    report.equal_tensors =
+        options.scope.only.empty() ? tensor_count(a.manifest) : chosen(a.manifest, options.scope).size();
     return report;
   }
   diff_state(a, b, report);

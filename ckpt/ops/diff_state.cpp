@@ -50,7 +50,8 @@ void diff_schedule(const LrSchedule& a, const LrSchedule& b, std::vector<Differe
   for (std::size_t i = 0; i < std::max(a.phases.size(), b.phases.size()); ++i) {
     const auto text = [i](const LrSchedule& s) { return i < s.phases.size() ? phase_text(s.phases[i]) : kAbsent; };
     const bool both = i < a.phases.size() && i < b.phases.size();
-    if (!both || a.phases[i] != b.phases[i]) out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text(a), text(b), {}});
+    if (!both || a.phases[i] != b.phases[i])
+      out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text(a), text(b), {}});
   }
 }
 
@@ -95,8 +96,11 @@ void diff_optimizer_steps(const Manifest& a, const Manifest& b, std::vector<Diff
     if (out.size() > before) {
       ++more;
     } else {
-      out.push_back({"optimizer_step", record.meta.name, text_of(record.optimizer_step),
-                     text_of(b.parameters[*index].optimizer_step), {}});
+      out.push_back({"optimizer_step",
+                     record.meta.name,
+                     text_of(record.optimizer_step),
+                     text_of(b.parameters[*index].optimizer_step),
+                     {}});
     }
   }
   if (more > 0) out.back().name += " and " + std::to_string(more) + " more";
@@ -154,8 +158,8 @@ void note_history(const TrainState& a, const TrainState& b, std::vector<Differen
 std::string phase_text(const LrPhase& phase) {
   const std::string from = " from step " + std::to_string(phase.first);
   if (phase.kind == PhaseKind::kConstant) return "constant " + number(phase.start) + from;
-  std::string text = std::string(phase_kind_name(phase.kind)) + " " + number(phase.start) + " -> " + number(phase.end) + " over " +
-                     number(phase.length) + " steps" + from;
+  std::string text = std::string(phase_kind_name(phase.kind)) + " " + number(phase.start) + " -> " + number(phase.end) +
+                     " over " + number(phase.length) + " steps" + from;
   // A stretched or started-within phase has its zero elsewhere than just before or at its first step.
   const double lead = static_cast<double>(phase.first) - phase.origin;
   if (lead != 0 && lead != 1) text += " (origin " + number(phase.origin) + ")";
@@ -185,7 +189,8 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
   std::vector<Difference> out;
   Collector layout(out, "layout");
   const auto mesh = [](const Manifest& m) {
-    return "pp " + std::to_string(m.mesh.pp) + ", dp " + std::to_string(m.mesh.dp) + ", tp " + std::to_string(m.mesh.tp);
+    return "pp " + std::to_string(m.mesh.pp) + ", dp " + std::to_string(m.mesh.dp) + ", tp " +
+           std::to_string(m.mesh.tp);
   };
   const auto cuts = [](const Manifest& m) {
     std::vector<std::string> parts;
@@ -193,11 +198,13 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     return parts.empty() ? std::string("none") : join(parts, ", ");
   };
   const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
-  if (sorted(a.left_out) != sorted(b.left_out)) out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
+  if (sorted(a.left_out) != sorted(b.left_out))
+    out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
   if (!foreign) layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
   if (foreign) {
-    note_settings("config", common(a.manifest.config, b.manifest.config), common(b.manifest.config, a.manifest.config), out);
+    note_settings("config", common(a.manifest.config, b.manifest.config), common(b.manifest.config, a.manifest.config),
+                  out);
   } else {
     note_settings("config", a.manifest.config, b.manifest.config, out);
   }

@@ -29,7 +29,9 @@ TensorRow row_of(const Manifest& manifest, const TensorRef& ref, const StoredTen
   return row;
 }
 
-bool matches(const std::string& name, const std::string& glob) { return name == glob || fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
+bool matches(const std::string& name, const std::string& glob) {
+  return name == glob || fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
 
 /// Sets `out` when the component is there; an absent one is not an error.
 template <typename T>
@@ -46,7 +48,8 @@ std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit) 
   std::vector<TensorRow> rows;
   rows.reserve(std::min(limit, tensor_count(manifest)));
   const auto each = [&](auto take) {
-    for (std::uint32_t index = 0; index < manifest.parameters.size() && rows.size() < limit; ++index) take(index, manifest.parameters[index]);
+    for (std::uint32_t index = 0; index < manifest.parameters.size() && rows.size() < limit; ++index)
+      take(index, manifest.parameters[index]);
   };
   each([&](std::uint32_t index, const ParameterRecord& record) {
     if (record.model) rows.push_back(row_of(manifest, {index, ""}, *record.model));
@@ -66,7 +69,8 @@ std::size_t tensor_count(const Manifest& manifest) {
 
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob) {
   std::vector<TensorRow> matching;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(matching), [&](const TensorRow& row) { return matches(row.name, glob); });
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(matching),
+               [&](const TensorRow& row) { return matches(row.name, glob); });
   return matching;
 }
 
@@ -91,8 +95,11 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest) {
 }
 
 Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob) {
-  if (std::none_of(left_out.begin(), left_out.end(), [&](const std::string& name) { return matches(name, glob); })) return ok_status();
-  return not_found("`" + glob + "` is in this checkpoint, but cannot be shown: its name or element type has no place in a checkpoint of ours, or it is no tensor")
+  if (std::none_of(left_out.begin(), left_out.end(), [&](const std::string& name) { return matches(name, glob); }))
+    return ok_status();
+  return not_found("`" + glob +
+                   "` is in this checkpoint, but cannot be shown: its name or element type has no place in a "
+                   "checkpoint of ours, or it is no tensor")
       .with_hint("`titan-ckpt inspect` lists what is left out");
 }
 

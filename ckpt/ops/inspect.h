@@ -1,5 +1,6 @@
 #pragma once
-// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, no tensor byte.
+// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, no tensor
+// byte.
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,13 +32,14 @@ std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit =
 std::size_t tensor_count(const Manifest& manifest);
 /// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
-/// What to do about a name or pattern that matches none of `rows`: names that are near, or the command that lists those of `checkpoint`.
+/// What to do about a name or pattern that matches none of `rows`: names that are near, or the command that lists those
+/// of `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
 struct StageSummary {
-  std::uint64_t parameters = 0;   ///< tensors
+  std::uint64_t parameters = 0;  ///< tensors
   std::uint64_t elements = 0;
-  std::string first, last;        ///< names of its first and last parameter in model order
+  std::string first, last;  ///< names of its first and last parameter in model order
   bool operator==(const StageSummary&) const = default;
 };
 /// One entry per pipeline stage of the mesh (at least one).
@@ -46,20 +48,22 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest);
 struct InspectReport {
   std::string path;
   Manifest manifest;
-  std::optional<LrSchedule> lr;        ///< nullopt: the component is absent
+  std::optional<LrSchedule> lr;  ///< nullopt: the component is absent
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
-  bool foreign = false;                ///< another format: `manifest.writer` names it; id and digests are zeros
-  std::vector<std::string> left_out;   ///< of another format: names of what cannot be shown as a tensor of ours
+  bool foreign = false;               ///< another format: `manifest.writer` names it; id and digests are zeros
+  std::vector<std::string> left_out;  ///< of another format: names of what cannot be shown as a tensor of ours
 };
 
 /// "2: 'a', 'b'", the first five names; "none".
 std::string left_out_text(const std::vector<std::string>& names);
 
-/// Checks that no name of `left_out` is or matches `glob`, which has matched no tensor. \error kNotFound saying why it cannot be shown
+/// Checks that no name of `left_out` is or matches `glob`, which has matched no tensor. \error kNotFound saying why it
+/// cannot be shown
 Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob);
 
 /// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
-Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const CheckpointOpener& open = CheckpointReader::open);
+Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec,
+                                         const CheckpointOpener& open = CheckpointReader::open);
 
 }  // namespace titan::ckpt

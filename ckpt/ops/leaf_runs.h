@@ -16,9 +16,12 @@ struct LeafRun {
 };
 
 /// Appends the leaves of `grid` in runs of at most `bytes` (one leaf at least), ascending.
-inline void append_runs(std::vector<LeafRun>& runs, std::size_t tensor, const LeafGrid& grid, std::uint64_t element_size, std::uint64_t bytes) {
-  const std::uint64_t leaves = std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, grid.leaf_elements * element_size));
-  for (std::uint64_t first = 0; first < grid.count(); first += leaves) runs.push_back({tensor, {first, std::min(leaves, grid.count() - first)}});
+inline void append_runs(std::vector<LeafRun>& runs, std::size_t tensor, const LeafGrid& grid,
+                        std::uint64_t element_size, std::uint64_t bytes) {
+  const std::uint64_t leaves =
+      std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, grid.leaf_elements * element_size));
+  for (std::uint64_t first = 0; first < grid.count(); first += leaves)
+    runs.push_back({tensor, {first, std::min(leaves, grid.count() - first)}});
 }
 
 }  // namespace titan::ckpt

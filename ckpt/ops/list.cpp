@@ -8,10 +8,12 @@ namespace {
 
 // What is wrong with an invalid step, and what comes of it.
 std::string what_to_do(const Status& validity) {
-  if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound) return validity.message + "; a resume passes over it";
+  if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound)
+    return validity.message + "; a resume passes over it";
   const std::string stops = validity.message + "; a resume stops here: ";
   if (!validity.hint.empty()) return stops + validity.hint;
-  return stops + (validity.code == Code::kIncompatible ? "use a version that reads it" : "make it readable, or move it away");
+  return stops +
+         (validity.code == Code::kIncompatible ? "use a version that reads it" : "make it readable, or move it away");
 }
 
 std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
@@ -20,7 +22,8 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
     // An import: the trainer goes on from it when it is told that the data may begin anew.
-    if (missing == "dataloader") return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
+    if (missing == "dataloader")
+      return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";
   }
   if (taken != nullptr && taken->step > entry.step) return "older";
@@ -62,8 +65,10 @@ Result<ListReport> list_one(Fs& fs, const std::string& path) {
     entry.validity = manifest.status();
   }
   ListedStep step = listed(fs, entry, {});
-  if (!step.valid) step.reason = entry.validity.message;
-  else if (step.full) step.reason = "one checkpoint: --resume " + path + " goes on from it, --init-from takes its weights";
+  if (!step.valid)
+    step.reason = entry.validity.message;
+  else if (step.full)
+    step.reason = "one checkpoint: --resume " + path + " goes on from it, --init-from takes its weights";
   return ListReport{.folder = path, .steps = {std::move(step)}};
 }
 

@@ -13,39 +13,40 @@ namespace titan::ckpt {
 struct ListedStep {
   std::uint64_t step = 0;
   std::string path;
-  std::string name;                   ///< to be shown instead of the number; of a checkpoint of another format in a folder of some
+  std::string name;  ///< to be shown instead of the number; of a checkpoint of another format in a folder of some
   bool valid = false;
-  bool full = false;                  ///< has every component that a resume needs
+  bool full = false;  ///< has every component that a resume needs
   bool pinned = false;
-  std::string link;                   ///< the folder that it leads to, where the step is a symbolic link
-  bool moved_aside = false;           ///< an interrupted tool had moved it to `path`
-  bool resume = false;                ///< the one that a resume takes
-  std::string reason;                 ///< why a resume does not take it; empty for the one it takes
-  std::uint64_t bytes = 0;            ///< of all its files
-  std::optional<Digest> id;           ///< id, mesh, created: only when the manifest could be read
+  std::string link;          ///< the folder that it leads to, where the step is a symbolic link
+  bool moved_aside = false;  ///< an interrupted tool had moved it to `path`
+  bool resume = false;       ///< the one that a resume takes
+  std::string reason;        ///< why a resume does not take it; empty for the one it takes
+  std::uint64_t bytes = 0;   ///< of all its files
+  std::optional<Digest> id;  ///< id, mesh, created: only when the manifest could be read
   std::optional<Mesh> mesh;
   std::string created;
-  std::int64_t mtime_ns = 0;          ///< of the folder
+  std::int64_t mtime_ns = 0;  ///< of the folder
   bool operator==(const ListedStep&) const = default;
 };
 
 /// A damaged step that a save moved aside.
 struct ListedDamage {
-  std::string name;                   ///< .damaged-step-N-<id>
+  std::string name;  ///< .damaged-step-N-<id>
   bool pinned = false;
   std::uint64_t bytes = 0;
   bool operator==(const ListedDamage&) const = default;
 };
 
 struct ListReport {
-  std::string folder;                 ///< that holds the steps
-  std::vector<ListedStep> steps;      ///< newest first
+  std::string folder;             ///< that holds the steps
+  std::vector<ListedStep> steps;  ///< newest first
   std::vector<ListedDamage> damaged;
-  std::vector<std::string> leftovers; ///< temporaries and trash of dead runs
-  std::vector<std::string> foreign;   ///< anything else, never touched
+  std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs
+  std::vector<std::string> foreign;    ///< anything else, never touched
 };
 
-/// Lists the steps of `run` (a run folder, its folder of steps, or one checkpoint, which need not stand in a run). \error kNotFound when there is no such run.
+/// Lists the steps of `run` (a run folder, its folder of steps, or one checkpoint, which need not stand in a run).
+/// \error kNotFound when there is no such run.
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
 /// Bytes of all regular files below `path`; what cannot be read counts as nothing.

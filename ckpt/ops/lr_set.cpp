@@ -26,7 +26,8 @@ LrSettings next_settings(const LrSettings& accepted, const LrSetOptions& options
 }
 
 Status check_settings(const LrSettings& next) {
-  if (!std::isfinite(next.peak) || next.peak < 0) return invalid("--peak is " + toml_float(next.peak) + ", expected a number of 0 or more");
+  if (!std::isfinite(next.peak) || next.peak < 0)
+    return invalid("--peak is " + toml_float(next.peak) + ", expected a number of 0 or more");
   if (next.decay_ratio && !(*next.decay_ratio >= 0 && *next.decay_ratio <= 1))
     return invalid("--decay-ratio is " + toml_float(*next.decay_ratio) + ", expected 0 to 1 or none");
   if (next.decay_type != "linear" && next.decay_type != "sqrt" && next.decay_type != "cosine")
@@ -36,7 +37,8 @@ Status check_settings(const LrSettings& next) {
   return ok_status();
 }
 
-// The stored configuration follows: what is not set has no row there, and the end of the curve only where it was pinned.
+// The stored configuration follows: what is not set has no row there, and the end of the curve only where it was
+// pinned.
 Settings new_config(Settings config, const LrSettings& next) {
   const bool pinned = setting(config, kTotalSteps) != kNotSet;
   Settings rows{{kTrainingSteps, std::to_string(next.total_steps)}};
@@ -52,15 +54,19 @@ Settings new_config(Settings config, const LrSettings& next) {
 }
 
 std::string toml_lines(const Settings& config, const LrSettings& next) {
-  std::string text = "[training]\nsteps = " + std::to_string(next.total_steps) + "\n\n[optimizer]\nlr = " + toml_float(next.peak) +
+  std::string text = "[training]\nsteps = " + std::to_string(next.total_steps) +
+                     "\n\n[optimizer]\nlr = " + toml_float(next.peak) +
                      "\n\n[lr_scheduler]\nwarmup_steps = " + std::to_string(next.warmup_steps) + "\n";
   if (setting(config, kTotalSteps) != kNotSet) text += "total_steps = " + std::to_string(next.total_steps) + "\n";
-  text += next.decay_ratio ? "decay_ratio = " + toml_float(*next.decay_ratio) + "\n" : "# decay_ratio: leave it out, it is not set\n";
-  return text + "decay_type = " + toml_string(next.decay_type) + "\nmin_lr_factor = " + toml_float(next.min_lr_factor) + "\n";
+  text += next.decay_ratio ? "decay_ratio = " + toml_float(*next.decay_ratio) + "\n"
+                           : "# decay_ratio: leave it out, it is not set\n";
+  return text + "decay_type = " + toml_string(next.decay_type) + "\nmin_lr_factor = " + toml_float(next.min_lr_factor) +
+         "\n";
 }
 
 std::string history_note(const LrSetOptions& options, std::uint64_t step, const std::vector<std::string>& changed) {
-  std::string note = "lr set after step " + std::to_string(step) + ": " + policy_name(options.policy) + " to " + std::to_string(options.steps) + " steps";
+  std::string note = "lr set after step " + std::to_string(step) + ": " + policy_name(options.policy) + " to " +
+                     std::to_string(options.steps) + " steps";
   for (const std::string& row : changed) note += "; " + row;
   return note;
 }
@@ -70,14 +76,16 @@ struct NewState {
   std::string lr, train;  ///< the JSON members; train is empty when the component is absent
 };
 
-Result<NewState> new_state(Fs& fs, const CheckpointReader& reader, const LrSetOptions& options, const LrSetReport& report) {
+Result<NewState> new_state(Fs& fs, const CheckpointReader& reader, const LrSetOptions& options,
+                           const LrSetReport& report) {
   const LrSchedule& after = report.preview.after;
   NewState state;
   state.manifest = derived_manifest(fs, reader, options);
   state.manifest.config = new_config(state.manifest.config, after.accepted);
   state.lr = encode_lr_schedule(after);
   const auto read_back = decode_lr_schedule(json_path(kLrScheduler), state.lr);
-  if (!read_back.ok() || *read_back != after) return failed("the new " + json_path(kLrScheduler) + " would read back as another schedule");
+  if (!read_back.ok() || *read_back != after)
+    return failed("the new " + json_path(kLrScheduler) + " would read back as another schedule");
   replace_json(state.manifest, kLrScheduler, state.lr);
   if (state.manifest.component(kTrainState)) {
     TITAN_ASSIGN_OR_RETURN(TrainState train, reader.train_state());
@@ -101,7 +109,8 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
   const LrSettings next = next_settings(report.before.accepted, options);
   TITAN_RETURN_IF_ERROR(check_settings(next));
   if (options.steps < step)
-    return incompatible("--steps " + std::to_string(options.steps) + " is behind the checkpoint, which is at step " + std::to_string(step))
+    return incompatible("--steps " + std::to_string(options.steps) + " is behind the checkpoint, which is at step " +
+                        std::to_string(step))
         .with_hint("give " + std::to_string(step) + " or more, or start from an older step");
   report.preview = preview_lr(report.before, step, next, options.policy, options.rewarm_from_zero, options.steps);
   if (!report.preview.refused.ok()) return report.preview.refused;
@@ -122,7 +131,8 @@ Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
   // Somebody may have replaced SRC since the preview; what was shown is what is written, or nothing.
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since the preview");
   TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, report.src, options.dst, options.force));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
+                         Rewrite::begin(fs, report.src, options.dst, options.force));
   std::vector<std::string> fresh{json_path(kLrScheduler)};
   TITAN_RETURN_IF_ERROR(rewrite->write(fresh.back(), state.lr));
   if (!state.train.empty()) {

@@ -32,7 +32,8 @@ Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrS
   TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
   if (!reader.manifest().component(kLrScheduler)) {
     Status status = incompatible(path + " has no LR schedule: its component lr_scheduler was left out");
-    if (const auto& from = reader.manifest().derived_from) status.hint = "it was made from " + from->path + " (step " + std::to_string(from->step) + ")";
+    if (const auto& from = reader.manifest().derived_from)
+      status.hint = "it was made from " + from->path + " (step " + std::to_string(from->step) + ")";
     return status;
   }
   TITAN_ASSIGN_OR_RETURN(*schedule, reader.lr_schedule());
@@ -40,8 +41,8 @@ Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrS
   return reader;
 }
 
-LrPreview preview_lr(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy, bool rewarm_from_zero,
-                     std::uint64_t training_steps) {
+LrPreview preview_lr(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy,
+                     bool rewarm_from_zero, std::uint64_t training_steps) {
   LrPreview preview;
   preview.policy = policy;
   preview.step = step;
@@ -73,7 +74,8 @@ Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::o
   report.changed = changed_rows(report.schedule.accepted, config->settings);
   if (report.changed.empty()) return report;
   for (const LrPolicy policy : kLrPolicies)
-    report.previews.push_back(preview_lr(report.schedule, report.step, config->settings, policy, config->rewarm_from_zero, config->training_steps));
+    report.previews.push_back(preview_lr(report.schedule, report.step, config->settings, policy,
+                                         config->rewarm_from_zero, config->training_steps));
   return report;
 }
 

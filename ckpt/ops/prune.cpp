@@ -22,8 +22,10 @@ std::string kept_by(const RunScan& scan, const PruneRules& rules, const StepEntr
   if (std::find(rules.keep.begin(), rules.keep.end(), entry.step) != rules.keep.end()) return "asked for by --keep";
   if (entry.step == 0) return "the start of the run";
   if (rules.empty()) return "no rule was given";
-  if (newer_full < rules.keep_last) return rules.keep_last == 1 ? "the last one" : "one of the last " + std::to_string(rules.keep_last);
-  if (rules.keep_every > 0 && entry.step % rules.keep_every == 0) return "every " + std::to_string(rules.keep_every) + " steps";
+  if (newer_full < rules.keep_last)
+    return rules.keep_last == 1 ? "the last one" : "one of the last " + std::to_string(rules.keep_last);
+  if (rules.keep_every > 0 && entry.step % rules.keep_every == 0)
+    return "every " + std::to_string(rules.keep_every) + " steps";
   if (newer_full == 0) return "the newest full checkpoint";
   if (retention_must_wait(scan)) return "the newest step is invalid: nothing is deleted before a save succeeds";
   return "";
@@ -66,8 +68,10 @@ class Links {
 
 Status check_asked(const RunScan& scan, const std::string& folder, const std::vector<std::uint64_t>& keep) {
   for (const std::uint64_t step : keep) {
-    if (std::any_of(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == step; })) continue;
-    return not_found(folder + " has no step " + std::to_string(step) + ", which --keep names").with_hint("`titan-ckpt ls` shows the steps there are");
+    if (std::any_of(scan.steps.begin(), scan.steps.end(), [&](const StepEntry& entry) { return entry.step == step; }))
+      continue;
+    return not_found(folder + " has no step " + std::to_string(step) + ", which --keep names")
+        .with_hint("`titan-ckpt ls` shows the steps there are");
   }
   return ok_status();
 }
@@ -81,16 +85,21 @@ bool any_goes(const std::vector<PruneVerdict>& verdicts) {
 /// Why nothing goes while `newest` is as it is.
 Status waiting_for(const StepEntry& newest) {
   const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
-  Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") + (damaged ? "is invalid" : "cannot be judged"));
-  if (newest.validity.code == Code::kIncompatible) return status.with_hint("use a version of titan-ckpt that reads " + newest.path);
-  if (!damaged) return newest.validity.hint.empty() ? status.with_hint("make " + newest.path + " readable, or move it away") : status;
+  Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") +
+                                          (damaged ? "is invalid" : "cannot be judged"));
+  if (newest.validity.code == Code::kIncompatible)
+    return status.with_hint("use a version of titan-ckpt that reads " + newest.path);
+  if (!damaged)
+    return newest.validity.hint.empty() ? status.with_hint("make " + newest.path + " readable, or move it away")
+                                        : status;
   status.code = Code::kCorrupt;  // a step without a manifest is damage too
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
 /// Most of a damaged step is whole as a rule: it goes for a better one only.
 Status nothing_whole(const std::string& folder) {
-  return corrupt("nothing is deleted: " + folder + " has no whole step, and a damaged one may be all that is left of the run")
+  return corrupt("nothing is deleted: " + folder +
+                 " has no whole step, and a damaged one may be all that is left of the run")
       .with_hint("`titan-ckpt verify` says what of each is damaged; what nobody needs can be removed by hand");
 }
 
@@ -109,7 +118,8 @@ class Prune {
     }
     TITAN_ASSIGN_OR_RETURN(scan_, scan_run(fs_, report_.folder));
     for (const StepEntry& entry : scan_.steps)
-      if (entry.moved_aside && options_.dry_run) report_.restored.push_back(join_path(report_.folder, step_name(entry.step)));
+      if (entry.moved_aside && options_.dry_run)
+        report_.restored.push_back(join_path(report_.folder, step_name(entry.step)));
     TITAN_RETURN_IF_ERROR(check_asked(scan_, report_.folder, options_.rules.keep));
     TITAN_RETURN_IF_ERROR(decide());
     describe();
@@ -118,14 +128,16 @@ class Prune {
   }
 
  private:
-  /// Plans; while something goes, the newest full step must be proven whole. A damaged one counts as invalid, and the plan is made anew.
+  /// Plans; while something goes, the newest full step must be proven whole. A damaged one counts as invalid, and the
+  /// plan is made anew.
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
       if (retention_must_wait(scan_) && !options_.rules.empty()) report_.waits = waiting_for(scan_.steps.front());
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
-        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged").with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
+        report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged")
+                            .with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
       if (!any_goes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (newest == scan_.steps.end()) {
@@ -143,15 +155,18 @@ class Prune {
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
-    TITAN_ASSIGN_OR_RETURN(const VerifyReport found, verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
+    TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
+                           verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) return true;
     // What cannot be read proves nothing, neither for nor against the step: nothing older may go for it.
     if (found.damage.empty())
-      return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " + std::to_string(found.unreadable.size()) + " places, the first in " +
-                         found.unreadable[0].file + ": " + found.unreadable[0].detail)
+      return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
+                         std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
+                         ": " + found.unreadable[0].detail)
           .with_hint("`titan-ckpt verify " + entry.path + "` names them all");
     ++damaged_;
-    entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) + (found.damage.size() == 1 ? " place" : " places"))
+    entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) +
+                             (found.damage.size() == 1 ? " place" : " places"))
                          .with_hint("`titan-ckpt verify " + entry.path + "` names them");
     return false;
   }
@@ -166,7 +181,8 @@ class Prune {
       if (entry.link.empty() && verdicts_[i].goes) all.add(fs_, entry.path);
       std::string why = verdicts_[i].why;
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
-      report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
+      report_.steps.push_back(
+          {entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
     }
     for (const std::string& name : scan_.damaged) {
       const std::string path = join_path(report_.folder, name);
@@ -176,9 +192,12 @@ class Prune {
       const bool link = info.ok() && info->type == FileType::kLink;
       if (!link) own.add(fs_, path);
       damage.bytes = own.bytes();
-      if (is_pinned(fs_, path)) damage.why = "pinned by .keep";
-      else if (!options_.damaged) damage.why = "damaged; --damaged frees it";
-      else if (!report_.waits.ok()) damage.why = "nothing is deleted now";
+      if (is_pinned(fs_, path))
+        damage.why = "pinned by .keep";
+      else if (!options_.damaged)
+        damage.why = "damaged; --damaged frees it";
+      else if (!report_.waits.ok())
+        damage.why = "nothing is deleted now";
       damage.goes = damage.why.empty();
       if (damage.goes && !link) all.add(fs_, path);
       report_.damaged.push_back(std::move(damage));
@@ -217,12 +236,14 @@ class Prune {
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
       damage.deleted = status.ok();
-      if (!status.ok()) report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
+      if (!status.ok())
+        report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      const Status status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
+      const Status status =
+          delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);
     }

@@ -1,5 +1,6 @@
 #pragma once
-// `prune`: deletes steps of a run that no rule keeps, and what dead runs left behind. Says before what goes and what stays, and why.
+// `prune`: deletes steps of a run that no rule keeps, and what dead runs left behind. Says before what goes and what
+// stays, and why.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,20 +15,20 @@ namespace titan::ckpt {
 
 /// What stays, apart from what always does. Without any rule every step stays.
 struct PruneRules {
-  std::uint64_t keep_last = 0;            ///< the newest N valid full steps; 0: no such rule
-  std::uint64_t keep_every = 0;           ///< steps that N divides; 0: no such rule
-  std::vector<std::uint64_t> keep;        ///< these
+  std::uint64_t keep_last = 0;      ///< the newest N valid full steps; 0: no such rule
+  std::uint64_t keep_every = 0;     ///< steps that N divides; 0: no such rule
+  std::vector<std::uint64_t> keep;  ///< these
   bool empty() const { return keep_last == 0 && keep_every == 0 && keep.empty(); }
 };
 
 struct PruneVerdict {
   bool goes = false;
-  std::string why;                        ///< why it stays; why it goes is that nothing keeps it
+  std::string why;  ///< why it stays; why it goes is that nothing keeps it
   bool operator==(const PruneVerdict&) const = default;
 };
 
-/// Decides about each step of `scan`, in its order. Always stay: steps that are invalid or not full (they are only listed), pinned
-/// ones, step 0, the newest valid full one, and all of them while retention_must_wait(). Pure.
+/// Decides about each step of `scan`, in its order. Always stay: steps that are invalid or not full (they are only
+/// listed), pinned ones, step 0, the newest valid full one, and all of them while retention_must_wait(). Pure.
 std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rules);
 
 struct PrunedStep {
@@ -35,48 +36,52 @@ struct PrunedStep {
   std::string path;
   bool valid = false;
   bool goes = false;
-  bool deleted = false;                   ///< false in a dry run, and where deleting failed
-  std::string why;                        ///< why it stays
-  std::uint64_t bytes = 0;                ///< of all its files
+  bool deleted = false;     ///< false in a dry run, and where deleting failed
+  std::string why;          ///< why it stays
+  std::uint64_t bytes = 0;  ///< of all its files
 };
 
 /// A damaged step that a save moved aside.
 struct PrunedDamage {
-  std::string name;                       ///< .damaged-step-N-<id>
-  bool goes = false, deleted = false;     ///< as PrunedStep's
-  std::string why;                        ///< why it stays
+  std::string name;                    ///< .damaged-step-N-<id>
+  bool goes = false, deleted = false;  ///< as PrunedStep's
+  std::string why;                     ///< why it stays
   std::uint64_t bytes = 0;
 };
 
 struct PruneReport {
-  std::string folder;                     ///< that holds the steps
+  std::string folder;  ///< that holds the steps
   bool dry_run = false;
-  std::vector<PrunedStep> steps;          ///< newest first
-  std::vector<std::string> restored;      ///< steps put back that an interrupted tool had moved aside; in a dry run those that would be
+  std::vector<PrunedStep> steps;  ///< newest first
+  std::vector<std::string>
+      restored;  ///< steps put back that an interrupted tool had moved aside; in a dry run those that would be
   std::vector<PrunedDamage> damaged;
-  std::vector<std::string> leftovers;     ///< temporaries and trash of dead runs, removed unless in a dry run
-  std::uint64_t bytes_gone = 0;           ///< of all files of the steps that go and of leftovers
-  std::uint64_t bytes_freed = 0;          ///< of those that have no name elsewhere
-  std::optional<std::uint64_t> verified;  ///< the full step that stays and whose every byte was checked, when any step goes
-  /// Not ok: nothing goes, not even leftovers, because the newest step or every full one is damaged (kCorrupt), or because the
-  /// newest cannot be judged (kIncompatible, kFailed).
+  std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs, removed unless in a dry run
+  std::uint64_t bytes_gone = 0;        ///< of all files of the steps that go and of leftovers
+  std::uint64_t bytes_freed = 0;       ///< of those that have no name elsewhere
+  std::optional<std::uint64_t>
+      verified;  ///< the full step that stays and whose every byte was checked, when any step goes
+  /// Not ok: nothing goes, not even leftovers, because the newest step or every full one is damaged (kCorrupt), or
+  /// because the newest cannot be judged (kIncompatible, kFailed).
   Status waits;
-  std::vector<std::string> failures;      ///< what could not be deleted
+  std::vector<std::string> failures;  ///< what could not be deleted
 };
 
 struct PruneOptions {
-  std::string run;                        ///< a run folder or its folder of steps
+  std::string run;  ///< a run folder or its folder of steps
   PruneRules rules;
-  bool damaged = false;                   ///< damaged steps that saves moved aside go, too, but for pinned ones
+  bool damaged = false;  ///< damaged steps that saves moved aside go, too, but for pinned ones
   bool dry_run = false;
-  std::function<void(const std::string& path)> begin;                                ///< a step is being verified
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;             ///< of that
+  std::function<void(const std::string& path)> begin;                     ///< a step is being verified
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< of that
   CancelToken cancel;
 };
 
-/// Plans, then deletes the oldest first, each as delete_step() does, under the lock of the run (none in a dry run). Before anything goes,
-/// every digest of the newest full step is checked; when it is damaged, the next older one is, and stays as well.
-/// \error kNotFound (no run; a step of `keep` that is not there), kLocked, kFailed, kInterrupted, kTerminated (between two steps)
+/// Plans, then deletes the oldest first, each as delete_step() does, under the lock of the run (none in a dry run).
+/// Before anything goes, every digest of the newest full step is checked; when it is damaged, the next older one is,
+/// and stays as well.
+/// \error kNotFound (no run; a step of `keep` that is not there), kLocked, kFailed, kInterrupted, kTerminated (between
+/// two steps)
 Result<PruneReport> prune_run(Fs& fs, const PruneOptions& options);
 
 }  // namespace titan::ckpt

@@ -21,8 +21,10 @@ std::string codec_of(const Manifest& manifest) {
   std::string name;
   const auto look = [&](const StoredTensor& tensor) {
     for (const Piece& piece : tensor.pieces) {
-      if (name.empty()) name = codec_name(piece.codec);
-      else if (name != codec_name(piece.codec)) name = "mixed";
+      if (name.empty())
+        name = codec_name(piece.codec);
+      else if (name != codec_name(piece.codec))
+        name = "mixed";
     }
   };
   for (const ParameterRecord& record : manifest.parameters) {
@@ -36,8 +38,10 @@ std::string codec_of(const ReshardPlan& plan) {
   std::string name;
   for (const ReshardFile& file : plan.files) {
     for (const ReshardPiece& piece : file.pieces) {
-      if (name.empty()) name = codec_name(piece.shard.codec);
-      else if (name != codec_name(piece.shard.codec)) name = "mixed";
+      if (name.empty())
+        name = codec_name(piece.shard.codec);
+      else if (name != codec_name(piece.shard.codec))
+        name = "mixed";
     }
   }
   return name.empty() ? codec_name(Codec::kRaw) : name;
@@ -58,13 +62,15 @@ StorageLayout layout_of(const Manifest& manifest) {
   layout.mesh = manifest.mesh;
   std::vector<ParameterMeta> parameters;
   for (const ParameterRecord& record : manifest.parameters) parameters.push_back(record.meta);
-  if (const Result<ModelGroups> groups = group_parameters(parameters); groups.ok()) layout.stages = stage_layout_text(manifest.stage_cuts, groups->layers);
+  if (const Result<ModelGroups> groups = group_parameters(parameters); groups.ok())
+    layout.stages = stage_layout_text(manifest.stage_cuts, groups->layers);
   layout.codec = codec_of(manifest);
   layout.stored_bytes = stored_bytes(manifest, &layout.files);
   return layout;
 }
 
-ReshardReport planned_report(const ReshardOptions& options, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves) {
+ReshardReport planned_report(const ReshardOptions& options, const CheckpointReader& source, const ReshardPlan& plan,
+                             const MovePlan& moves) {
   const Manifest& manifest = source.manifest();
   ReshardReport report;
   report.source = source.path();
@@ -77,7 +83,8 @@ ReshardReport planned_report(const ReshardOptions& options, const CheckpointRead
   if (!report.before.stages.empty()) report.after.stages = stage_layout_text(plan.stage_cuts, plan.layers);
   report.after.codec = codec_of(plan);
   report.after.files = plan.files.size();
-  for (const ReshardFile& file : plan.files) report.files.push_back({file.path, file.pieces.size(), file.leaves, file.bytes});
+  for (const ReshardFile& file : plan.files)
+    report.files.push_back({file.path, file.pieces.size(), file.leaves, file.bytes});
   report.leaves = plan.leaves;
   report.bytes = plan.bytes;
   report.ranges = plan.ranges;
@@ -89,12 +96,14 @@ ReshardReport planned_report(const ReshardOptions& options, const CheckpointRead
   return report;
 }
 
-// What the shards may take: compressed ones are not known beforehand and are never larger than raw ones by more than padding.
+// What the shards may take: compressed ones are not known beforehand and are never larger than raw ones by more than
+// padding.
 std::uint64_t space_needed(const ReshardPlan& plan, const Manifest& source) {
   std::uint64_t files = 0;
   const std::uint64_t before = stored_bytes(source, &files);
   const bool kept = plan.to_encode + plan.to_decode == 0;
-  return (kept ? before : plan.bytes) + plan.leaves * kLeafRowBytes + std::uint64_t{16384} * plan.files.size() + (std::uint64_t{1} << 20);
+  return (kept ? before : plan.bytes) + plan.leaves * kLeafRowBytes + std::uint64_t{16384} * plan.files.size() +
+         (std::uint64_t{1} << 20);
 }
 
 }  // namespace
@@ -123,7 +132,9 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
     if (options.progress) options.progress(done, plan.bytes);
   };
   const auto hinted = [&](Status status) {
-    if (status.code == Code::kCorrupt) status = status.wrapped("nothing was written to " + options.dst + ": the source is damaged").with_hint("`titan-ckpt verify " + path + "` names every damaged place");
+    if (status.code == Code::kCorrupt)
+      status = status.wrapped("nothing was written to " + options.dst + ": the source is damaged")
+                   .with_hint("`titan-ckpt verify " + path + "` names every damaged place");
     return status;
   };
   Result<Manifest> made = write_resharded(fs, source, plan, moves, rewrite->folder(), hooks, report.moved);

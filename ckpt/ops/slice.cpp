@@ -35,7 +35,9 @@ std::optional<std::int64_t> integer(std::string_view text) {
 // One part for dimension `dim` of `size` elements.
 Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::uint64_t size) {
   const auto wrong = [&] {
-    return invalid("`" + std::string(part) + "` is not an index: expected a whole number, `a:b`, `a:`, `:b` or `:` for dimension " + std::to_string(dim));
+    return invalid("`" + std::string(part) +
+                   "` is not an index: expected a whole number, `a:b`, `a:`, `:b` or `:` for dimension " +
+                   std::to_string(dim));
   };
   const std::vector<std::string_view> ends = parts_of(part, ':');
   if (ends.size() > 3) return wrong();
@@ -48,8 +50,8 @@ Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::
     const std::optional<std::int64_t> index = integer(part);
     if (!index) return wrong();
     if (*index >= signed_size || *index < -signed_size) {
-      return invalid("index " + std::to_string(*index) + " is out of range for dimension " + std::to_string(dim) + ", which has " +
-                     std::to_string(size) + " elements");
+      return invalid("index " + std::to_string(*index) + " is out of range for dimension " + std::to_string(dim) +
+                     ", which has " + std::to_string(size) + " elements");
     }
     const auto at = static_cast<std::uint64_t>(*index < 0 ? *index + signed_size : *index);
     return Slice::Extent{at, at + 1, true};
@@ -59,7 +61,8 @@ Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::
     if (ends[i].empty()) continue;
     const std::optional<std::int64_t> bound = integer(ends[i]);
     if (!bound) return wrong();
-    bounds[i] = std::clamp<std::int64_t>(*bound < 0 && *bound >= -signed_size ? *bound + signed_size : *bound, 0, signed_size);
+    bounds[i] =
+        std::clamp<std::int64_t>(*bound < 0 && *bound >= -signed_size ? *bound + signed_size : *bound, 0, signed_size);
   }
   bounds[1] = std::max(bounds[0], bounds[1]);
   return Slice::Extent{static_cast<std::uint64_t>(bounds[0]), static_cast<std::uint64_t>(bounds[1]), false};
@@ -118,11 +121,12 @@ std::pair<std::string, std::string> split_slice(const std::string& text) {
 }
 
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return invalid("`" + std::string(text) + "` is not a slice: expected `[..]`");
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+    return invalid("`" + std::string(text) + "` is not a slice: expected `[..]`");
   const std::vector<std::string_view> parts = parts_of(text.substr(1, text.size() - 2), ',');
   if (parts.size() > shape.size()) {
-    return invalid("`" + std::string(text) + "` has " + std::to_string(parts.size()) + " indices, the tensor has " + std::to_string(shape.size()) +
-                   (shape.size() == 1 ? " dimension" : " dimensions"));
+    return invalid("`" + std::string(text) + "` has " + std::to_string(parts.size()) + " indices, the tensor has " +
+                   std::to_string(shape.size()) + (shape.size() == 1 ? " dimension" : " dimensions"));
   }
   Slice slice = whole_slice(shape);
   for (std::size_t d = 0; d < parts.size(); ++d) {

@@ -37,9 +37,9 @@ Slice whole_slice(const std::vector<std::uint64_t>& shape);
 /// Splits "name[..]" at the last '[' when the text ends with ']'; else the second part is empty.
 std::pair<std::string, std::string> split_slice(const std::string& text);
 
-/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":", negative ones count from the end,
-/// missing ones at the end mean ":". As in NumPy a range is cut to the dimension, an index outside of it is an error.
-/// \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
+/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":", negative ones count from the
+/// end, missing ones at the end mean ":". As in NumPy a range is cut to the dimension, an index outside of it is an
+/// error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape);
 
 }  // namespace titan::ckpt

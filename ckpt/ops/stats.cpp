@@ -47,7 +47,8 @@ class Collector {
     TITAN_RETURN_IF_ERROR(reader_.read(row.ref, run.leaves, buffer));
     std::vector<TensorStats> found;
     for (std::uint64_t leaf = run.leaves.first; leaf < run.leaves.end(); ++leaf)
-      found.push_back(stats_of(row.dtype, std::span(buffer).subspan((leaves.begin(leaf) - begin) * size, leaves.length(leaf) * size)));
+      found.push_back(stats_of(
+          row.dtype, std::span(buffer).subspan((leaves.begin(leaf) - begin) * size, leaves.length(leaf) * size)));
 
     const std::lock_guard lock(mutex_);
     Partial& partial = partials_[run.tensor];
@@ -75,7 +76,8 @@ class Collector {
 
 }  // namespace
 
-Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows, const StatsOptions& options) {
+Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
+                                                   const StatsOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, path));
   Collector collector(reader, rows, options);
   TITAN_RETURN_IF_ERROR(collector.run());

@@ -12,17 +12,18 @@
 namespace titan::ckpt {
 
 struct StatsOptions {
-  unsigned threads = 0;          ///< 0: as many as suit disk and cores
+  unsigned threads = 0;  ///< 0: as many as suit disk and cores
   /// Called by one thread at a time: bytes so far, and how many in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are sums per leaf, merged in order of the
-/// leaves: equal for any layout, codec and number of threads. Holds one leaf or 4 MiB per thread and 80 bytes per leaf of the
-/// tensors under way. \error kNotFound, kCorrupt (a leaf does not match its digest), kIncompatible, kFailed,
-/// kInterrupted, kTerminated
-Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows, const StatsOptions& options = {});
+/// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are sums per leaf, merged in order of
+/// the leaves: equal for any layout, codec and number of threads. Holds one leaf or 4 MiB per thread and 80 bytes per
+/// leaf of the tensors under way. \error kNotFound, kCorrupt (a leaf does not match its digest), kIncompatible,
+/// kFailed, kInterrupted, kTerminated
+Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
+                                                   const StatsOptions& options = {});
 
 }  // namespace titan::ckpt

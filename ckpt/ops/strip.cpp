@@ -94,7 +94,11 @@ std::vector<ShardPlan> plan_shards(const Manifest& manifest, DType to) {
       const ParameterRecord& record = manifest.parameters[from.first];
       const Piece& piece = record.model->pieces[from.second];
       const DType dtype = converts(record, to) ? to : record.model->dtype;
-      plan.pieces.push_back({record.meta.name, dtype, record.meta.grid(manifest.leaf_elements), {piece.first_leaf, piece.leaf_count}, piece.codec});
+      plan.pieces.push_back({record.meta.name,
+                             dtype,
+                             record.meta.grid(manifest.leaf_elements),
+                             {piece.first_leaf, piece.leaf_count},
+                             piece.codec});
       plan.from.push_back(from);
     }
     plans.push_back(std::move(plan));
@@ -104,7 +108,8 @@ std::vector<ShardPlan> plan_shards(const Manifest& manifest, DType to) {
 
 class Converter {
  public:
-  Converter(const CheckpointReader& source, const StripOptions& options, StripReport& report) : source_(source), options_(options), report_(report) {}
+  Converter(const CheckpointReader& source, const StripOptions& options, StripReport& report)
+      : source_(source), options_(options), report_(report) {}
 
   /// Makes the shards of `manifest` anew in `rewrite` and lets its tensors say what was written.
   Status run(Fs& fs, Rewrite& rewrite, Manifest& manifest) {
@@ -116,7 +121,8 @@ class Converter {
     for (const ShardPlan& plan : plans) {
       TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(plan.member));
       TITAN_ASSIGN_OR_RETURN(WrittenShard shard, write(fs, rewrite, plan));
-      const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(), [&](const FileEntry& file) { return file.path == plan.member; });
+      const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                      [&](const FileEntry& file) { return file.path == plan.member; });
       *entry = shard.file;
       for (std::size_t i = 0; i < plan.from.size(); ++i) {
         const auto [parameter, index] = plan.from[i];
@@ -142,22 +148,23 @@ class Converter {
  private:
   Result<WrittenShard> write(Fs& fs, Rewrite& rewrite, const ShardPlan& plan) {
     const Manifest& manifest = source_.manifest();
-    return write_shard(fs, rewrite.folder(), plan.member, plan.pieces,
-                       [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-                         TITAN_RETURN_IF_ERROR(options_.cancel.check());
-                         TITAN_RETURN_IF_ERROR(rewrite.beat());
-                         const std::uint32_t index = plan.from[p].first;
-                         const DType from = manifest.parameters[index].model->dtype, to = plan.pieces[p].dtype;
-                         const std::uint64_t length = plan.pieces[p].grid.length(leaf);
-                         buffer_.resize(length * dtype_size(from));
-                         TITAN_RETURN_IF_ERROR(source_.read({index, ""}, {leaf, 1}, buffer_));
-                         done_ += scratch.size();
-                         if (options_.progress) options_.progress(done_, total_);
-                         if (from == to) return std::span<const std::byte>(buffer_);
-                         note(convert_elements(from, buffer_, to, scratch), plan.pieces[p].tensor, plan.pieces[p].grid.begin(leaf));
-                         return std::span<const std::byte>(scratch);
-                       },
-                       {kThreads});
+    return write_shard(
+        fs, rewrite.folder(), plan.member, plan.pieces,
+        [&](std::size_t p, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+          TITAN_RETURN_IF_ERROR(options_.cancel.check());
+          TITAN_RETURN_IF_ERROR(rewrite.beat());
+          const std::uint32_t index = plan.from[p].first;
+          const DType from = manifest.parameters[index].model->dtype, to = plan.pieces[p].dtype;
+          const std::uint64_t length = plan.pieces[p].grid.length(leaf);
+          buffer_.resize(length * dtype_size(from));
+          TITAN_RETURN_IF_ERROR(source_.read({index, ""}, {leaf, 1}, buffer_));
+          done_ += scratch.size();
+          if (options_.progress) options_.progress(done_, total_);
+          if (from == to) return std::span<const std::byte>(buffer_);
+          note(convert_elements(from, buffer_, to, scratch), plan.pieces[p].tensor, plan.pieces[p].grid.begin(leaf));
+          return std::span<const std::byte>(scratch);
+        },
+        {kThreads});
   }
 
   void note(const RoundingError& error, const std::string& tensor, std::uint64_t first) {
@@ -216,10 +223,12 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
     if (!keeps(options, entry.name)) report.dropped_bytes += entry.stored_bytes;
     if (entry.name == kModel) report.model_bytes = entry.bytes;
   }
-  const bool full = std::all_of(std::begin(kResumeNeeds), std::end(kResumeNeeds), [&](const char* name) { return source.component(name); });
+  const bool full = std::all_of(std::begin(kResumeNeeds), std::end(kResumeNeeds),
+                                [&](const char* name) { return source.component(name); });
   if (full) report.full_from = path;
   if (options.dtype) {
-    const bool any = std::any_of(source.parameters.begin(), source.parameters.end(), [&](const ParameterRecord& r) { return converts(r, *options.dtype); });
+    const bool any = std::any_of(source.parameters.begin(), source.parameters.end(),
+                                 [&](const ParameterRecord& r) { return converts(r, *options.dtype); });
     if (any) report.dtype = options.dtype;
   }
   if (!report.dtype) {
@@ -234,7 +243,8 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.src));
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since it was looked at");
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, stripped(fs, reader, options));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin(fs, report.src, options.dst, options.force));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
+                         Rewrite::begin(fs, report.src, options.dst, options.force));
   if (report.dtype) {
     TITAN_RETURN_IF_ERROR(Converter(reader, options, report).run(fs, *rewrite, manifest));
     renew_model_component(manifest);

@@ -11,38 +11,40 @@
 namespace titan::ckpt {
 
 enum class StripKeep {
-  kAllButOptimizer,  ///< schedule, data position and history stay, for whoever wants to know where the parameters come from
+  kAllButOptimizer,  ///< schedule, data position and history stay, for whoever wants to know where the parameters come
+                     ///< from
   kModel,            ///< the parameters alone
 };
 
 struct StripOptions : RewriteOptions {
   StripKeep keep = StripKeep::kAllButOptimizer;
-  std::optional<DType> dtype;   ///< kF32 or kBF16: of all floating-point parameters
+  std::optional<DType> dtype;  ///< kF32 or kBF16: of all floating-point parameters
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes of converted shards
 };
 
 struct StripReport {
   std::string src, dst;
   std::uint64_t step = 0;
-  Digest old_id, new_id;             ///< new_id: when written, or when nothing is converted
-  std::vector<std::string> kept, dropped;   ///< components
+  Digest old_id, new_id;                   ///< new_id: when written, or when nothing is converted
+  std::vector<std::string> kept, dropped;  ///< components
   std::uint64_t model_bytes = 0, dropped_bytes = 0;
-  std::optional<DType> dtype;        ///< set when something is converted to it
-  RoundingError error;               ///< over all tensors; `at` is an index into worst_tensor
-  std::string worst_tensor;          ///< of the largest error; empty when there is none
+  std::optional<DType> dtype;  ///< set when something is converted to it
+  RoundingError error;         ///< over all tensors; `at` is an index into worst_tensor
+  std::string worst_tensor;    ///< of the largest error; empty when there is none
   bool written = false;
-  bool verified = false;             ///< every byte of SRC was checked; else what stays as it is was taken over unread
+  bool verified = false;  ///< every byte of SRC was checked; else what stays as it is was taken over unread
   std::vector<CarriedFile> files;
   std::vector<std::string> rewritten;  ///< members made anew
-  std::string full_from;             ///< the checkpoint that can be resumed; empty when SRC cannot either
-  std::vector<std::string> warnings; ///< leftovers
+  std::string full_from;               ///< the checkpoint that can be resumed; empty when SRC cannot either
+  std::vector<std::string> warnings;   ///< leftovers
 };
 
 /// Decides and checks everything that writing would refuse; writes nothing.
-/// \error kInvalid (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those of opening SRC
+/// \error kInvalid (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those
+/// of opening SRC
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
-/// Makes DST: kept members carried, converted shards written while streaming (a few leaves in memory), model/model.h5 rebuilt for them.
-/// \error as Rewrite; kCorrupt (a leaf that was to be converted)
+/// Makes DST: kept members carried, converted shards written while streaming (a few leaves in memory), model/model.h5
+/// rebuilt for them. \error as Rewrite; kCorrupt (a leaf that was to be converted)
 Status write_strip(Fs& fs, const StripOptions& options, StripReport& report);
 
 }  // namespace titan::ckpt

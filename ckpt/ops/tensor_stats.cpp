@@ -147,8 +147,10 @@ template <typename Real>
 TITAN_INLINE void add(Lanes<Real>& lanes, const Real* block, std::size_t count) {
   const bool some = lanes.any || start(lanes, block, count);
   const auto* bytes = reinterpret_cast<const std::byte*>(block);
-  if (some && count == kBlock && all_finite<Real>(bytes)) add_block(lanes, bytes);
-  else add_slowly(lanes, block, count);
+  if (some && count == kBlock && all_finite<Real>(bytes))
+    add_block(lanes, bytes);
+  else
+    add_slowly(lanes, block, count);
 }
 
 template <typename Real>
@@ -175,13 +177,16 @@ TensorStats finish(const Lanes<Real>& lanes, std::uint64_t elements) {
 }
 
 struct FromBF16 {
-  TITAN_INLINE float operator()(std::uint16_t bits) const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  TITAN_INLINE float operator()(std::uint16_t bits) const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
 };
 
 struct FromF16 {
   TITAN_INLINE float operator()(std::uint16_t bits) const {
     // A multiplication rebases the exponent, of subnormals too; the largest exponent means infinity or NaN.
-    const std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7fff) << 13, sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+    const std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7fff) << 13,
+                        sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
     const std::uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest) * 0x1p112f) | special | sign);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Statistics of one tensor in one pass: pure accumulation, and a merge whose order the caller fixes, so that results do not
-// depend on threads. \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979
+// Statistics of one tensor in one pass: pure accumulation, and a merge whose order the caller fixes, so that results do
+// not depend on threads. \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,19 +13,19 @@ namespace titan::ckpt {
 /// Of a run of elements. Non-finite ones are counted and in nothing else; sums are in double.
 struct TensorStats {
   std::uint64_t elements = 0;
-  std::uint64_t zeros = 0;       ///< of either sign
+  std::uint64_t zeros = 0;  ///< of either sign
   std::uint64_t nans = 0;
   std::uint64_t infinities = 0;  ///< of either sign
   double min = 0, max = 0;       ///< of the finite elements; 0 when there are none
   double mean = 0;
-  double m2 = 0;                 ///< sum of squared distances from the mean
+  double m2 = 0;  ///< sum of squared distances from the mean
   double sum_squares = 0;
   bool operator==(const TensorStats&) const = default;
 
   std::uint64_t non_finite() const { return nans + infinities; }
   std::uint64_t finite() const { return elements - non_finite(); }
-  double std() const;            ///< of the population (divided by n)
-  double norm() const;           ///< Euclidean
+  double std() const;   ///< of the population (divided by n)
+  double norm() const;  ///< Euclidean
 };
 
 /// Returns the statistics of the elements at `bytes` (whole elements, little-endian).

@@ -23,7 +23,8 @@ bool is_checkpoint(Fs& fs, const std::string& path) {
 
 Result<std::vector<std::string>> steps_of_run(Fs& fs, const std::string& folder) {
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, scan_run(fs, folder));
-  if (scan.steps.empty()) return not_found(folder + ": no checkpoint there").with_hint("`titan-ckpt ls` shows what is in a run folder");
+  if (scan.steps.empty())
+    return not_found(folder + ": no checkpoint there").with_hint("`titan-ckpt ls` shows what is in a run folder");
   std::vector<std::string> paths;
   for (const StepEntry& entry : scan.steps) paths.push_back(entry.path);
   return paths;
@@ -37,16 +38,21 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
     return steps_of_run(fs, *folder);
   }
   TITAN_ASSIGN_OR_RETURN(std::string path, resolve_checkpoint(fs, target));
-  if (!is_checkpoint(fs, path)) return not_found(path + ": no checkpoint there").with_hint("give a checkpoint folder, a run folder, RUN@step or RUN@latest");
+  if (!is_checkpoint(fs, path))
+    return not_found(path + ": no checkpoint there")
+        .with_hint("give a checkpoint folder, a run folder, RUN@step or RUN@latest");
   return std::vector<std::string>{std::move(path)};
 }
 
-/// A folder that has gone as a whole: deleted by somebody, not damaged. Deleting begins with a rename, so what is still there is meant to be.
+/// A folder that has gone as a whole: deleted by somebody, not damaged. Deleting begins with a rename, so what is still
+/// there is meant to be.
 bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
 
-/// Whether somebody may look at the step at all: a link that leads nowhere and a missing right say nothing about what is stored.
+/// Whether somebody may look at the step at all: a link that leads nowhere and a missing right say nothing about what
+/// is stored.
 Status can_be_judged(Fs& fs, const std::string& path) {
-  if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink) TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
+  if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink)
+    TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
   Status opened = fs.open_read(join_path(path, "manifest.json")).status();
   if (opened.code != Code::kFailed) return ok_status();
   return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
@@ -84,7 +90,8 @@ void VerifySummary::add(VerifiedStep step) {
 }
 
 bool VerifySummary::ok() const {
-  return damage == 0 && unreadable_places == 0 && std::all_of(steps.begin(), steps.end(), [](const VerifiedStep& step) { return step.readable.ok(); });
+  return damage == 0 && unreadable_places == 0 &&
+         std::all_of(steps.begin(), steps.end(), [](const VerifiedStep& step) { return step.readable.ok(); });
 }
 
 Status VerifySummary::unreadable() const {
@@ -92,8 +99,11 @@ Status VerifySummary::unreadable() const {
   for (const VerifiedStep& step : steps)
     if (!step.readable.ok()) return step.readable.wrapped(step.path + " cannot be checked");
   if (unreadable_places == 0) return ok_status();
-  return media_error(std::to_string(unreadable_places) + (unreadable_places == 1 ? " place" : " places") + " cannot be read, no damage is known")
-      .with_hint("the kernel's log (dmesg) and the store's own say more; a copy of the step on another disk, if there is one, may be whole");
+  return media_error(std::to_string(unreadable_places) + (unreadable_places == 1 ? " place" : " places") +
+                     " cannot be read, no damage is known")
+      .with_hint(
+          "the kernel's log (dmesg) and the store's own say more; a copy of the step on another disk, if there is one, "
+          "may be whole");
 }
 
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options) {

@@ -12,32 +12,35 @@ namespace titan::ckpt {
 
 struct VerifiedStep {
   std::string path;
-  Status readable;                ///< not ok: a newer format (kIncompatible), a link that leads nowhere, or a right that is missing (kFailed)
+  Status readable;  ///< not ok: a newer format (kIncompatible), a link that leads nowhere, or a right that is missing
+                    ///< (kFailed)
   VerifyReport report;
 };
 
 struct VerifySummary {
-  bool is_run = false;            ///< the target was a run: `steps` are its steps, newest first; else there is one
-  std::vector<std::string> deleted;  ///< steps of a run that were deleted (by retention or `prune`) before they were checked, left out
+  bool is_run = false;  ///< the target was a run: `steps` are its steps, newest first; else there is one
+  std::vector<std::string>
+      deleted;  ///< steps of a run that were deleted (by retention or `prune`) before they were checked, left out
   std::vector<VerifiedStep> steps;
-  std::uint64_t leaves = 0, bytes = 0;               ///< sums
-  std::uint64_t damage = 0, unreadable_places = 0;   ///< also those that are not named
+  std::uint64_t leaves = 0, bytes = 0;              ///< sums
+  std::uint64_t damage = 0, unreadable_places = 0;  ///< also those that are not named
   void add(VerifiedStep step);
-  bool ok() const;                ///< everything could be checked and is whole
-  /// When nothing is damaged: kIncompatible when a step could not be checked, kMediaError when a place of one could not be read.
+  bool ok() const;  ///< everything could be checked and is whole
+  /// When nothing is damaged: kIncompatible when a step could not be checked, kMediaError when a place of one could not
+  /// be read.
   Status unreadable() const;
 };
 
 struct VerifyOptions {
-  std::string target;             ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
-  std::function<void(const std::string& path)> begin;                    ///< a step is started
-  VerifyProgress progress;                                               ///< of that step
+  std::string target;                                  ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
+  std::function<void(const std::string& path)> begin;  ///< a step is started
+  VerifyProgress progress;                             ///< of that step
   CancelToken cancel;
-  unsigned threads = 0;                                                  ///< 0: as many as suit disk and cores
+  unsigned threads = 0;  ///< 0: as many as suit disk and cores
 };
 
-/// Damage is part of the report, not an error, and so is what the store cannot give back. \error kNotFound when the target holds no checkpoint, or no longer; kFailed when
-/// a file cannot be read; kInterrupted, kTerminated.
+/// Damage is part of the report, not an error, and so is what the store cannot give back. \error kNotFound when the
+/// target holds no checkpoint, or no longer; kFailed when a file cannot be read; kInterrupted, kTerminated.
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 
 }  // namespace titan::ckpt

@@ -5,8 +5,8 @@
 
 namespace titan::ckpt {
 
-/// A llama3 flavour of torchtitan 0.2.2. All have norm_eps 1e-5 and rope_theta 500000, and scale RoPE by kFlavorRopeScaling.
-/// \source torchtitan v0.2.2 models/llama3/__init__.py
+/// A llama3 flavour of torchtitan 0.2.2. All have norm_eps 1e-5 and rope_theta 500000, and scale RoPE by
+/// kFlavorRopeScaling. \source torchtitan v0.2.2 models/llama3/__init__.py
 struct Flavor {
   const char* name;
   std::uint64_t dim, n_layers, n_heads, n_kv_heads, vocab_size;

@@ -20,7 +20,9 @@ const LrPhase& active_at(const Phases& phases, std::uint64_t n) {
   return *active;
 }
 
-LrPhase constant(std::uint64_t first, double lr) { return {first, PhaseKind::kConstant, lr, lr, static_cast<double>(first), 0}; }
+LrPhase constant(std::uint64_t first, double lr) {
+  return {first, PhaseKind::kConstant, lr, lr, static_cast<double>(first), 0};
+}
 
 Phases begun_by(const Phases& phases, std::uint64_t step) {
   Phases kept;
@@ -29,7 +31,9 @@ Phases begun_by(const Phases& phases, std::uint64_t step) {
   return kept;
 }
 
-double rate_at(const LrSchedule& schedule, std::uint64_t step) { return lr_at(schedule.phases, std::max<std::uint64_t>(step, 1)); }
+double rate_at(const LrSchedule& schedule, std::uint64_t step) {
+  return lr_at(schedule.phases, std::max<std::uint64_t>(step, 1));
+}
 
 std::string number(double value) { return toml_float(value); }
 
@@ -37,7 +41,8 @@ std::string number(double value) { return toml_float(value); }
 std::vector<std::string> ignored_changes(const LrSettings& old, const LrSettings& next, LrPolicy policy) {
   std::vector<std::string> takes;
   if (policy == LrPolicy::kRewarm || policy == LrPolicy::kConfig) return {};
-  if (policy == LrPolicy::kExtend) takes = {"lr_scheduler.decay_ratio", "lr_scheduler.decay_type", "lr_scheduler.min_lr_factor"};
+  if (policy == LrPolicy::kExtend)
+    takes = {"lr_scheduler.decay_ratio", "lr_scheduler.decay_type", "lr_scheduler.min_lr_factor"};
   takes.push_back("lr_scheduler.total_steps");
   std::vector<std::string> ignored;
   const Settings before = lr_rows(old), after = lr_rows(next);
@@ -61,7 +66,8 @@ Phases rescale(const Phases& phases, std::uint64_t step, std::uint64_t old_end, 
   result.push_back(stretched(active_at(phases, next), next));
   for (const LrPhase& phase : phases)
     if (phase.first > next)
-      result.push_back(stretched(phase, static_cast<std::uint64_t>(std::ceil(x + static_cast<double>(phase.first - next) * k))));
+      result.push_back(
+          stretched(phase, static_cast<std::uint64_t>(std::ceil(x + static_cast<double>(phase.first - next) * k))));
   return result;
 }
 
@@ -91,8 +97,8 @@ PolicyResult extend(const LrSchedule& so_far, std::uint64_t step, const LrSettin
   const std::uint64_t decay = decay_length(next.decay_ratio, end, room, old_decay);
   if (decay > 0) {
     const std::uint64_t first = end + 1 - decay;
-    phases.push_back({first, decay_kind(next.decay_type), held, std::min(held, next.min_lr_factor * old.peak), static_cast<double>(first),
-                      static_cast<double>(decay)});
+    phases.push_back({first, decay_kind(next.decay_type), held, std::min(held, next.min_lr_factor * old.peak),
+                      static_cast<double>(first), static_cast<double>(decay)});
   } else {
     phases.push_back(constant(std::max(held_from, end + 1), held));
   }
@@ -139,7 +145,8 @@ Result<LrPolicy> parse_policy(std::string_view name) {
 std::string zero_rate_warning(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last) {
   const std::uint64_t from = zero_from(phases, first, last);
   if (from > last) return "";
-  return "steps " + std::to_string(from) + " to " + std::to_string(last) + " train at a learning rate of 0: the run learns nothing there";
+  return "steps " + std::to_string(from) + " to " + std::to_string(last) +
+         " train at a learning rate of 0: the run learns nothing there";
 }
 
 Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy,
@@ -149,12 +156,14 @@ Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, 
   const std::uint64_t old_end = curve_end(so_far.phases), end = next.total_steps;
   const std::vector<std::string> ignored = ignored_changes(so_far.accepted, next, policy);
   if (!ignored.empty()) {
-    Status status = invalid("policy " + name + " does not take " + std::to_string(ignored.size()) + " of the changed settings");
+    Status status =
+        invalid("policy " + name + " does not take " + std::to_string(ignored.size()) + " of the changed settings");
     status.causes = ignored;
     return status.with_hint("put the old values back, or use rewarm or config, which take all of them");
   }
   if (end <= step && (policy == LrPolicy::kRescale || policy == LrPolicy::kExtend || policy == LrPolicy::kRewarm))
-    return invalid("policy " + name + ": the new end of the curve, step " + std::to_string(end) + ", is not after step " + std::to_string(step))
+    return invalid("policy " + name + ": the new end of the curve, step " + std::to_string(end) +
+                   ", is not after step " + std::to_string(step))
         .with_hint("set an end of more than " + std::to_string(step) + " steps");
 
   PolicyResult result;
@@ -165,7 +174,8 @@ Result<PolicyResult> apply_policy(const LrSchedule& so_far, std::uint64_t step, 
         result.schedule.phases = rescale(so_far.phases, step, old_end, end);
         break;
       }
-      result.warnings.push_back("rescale: the old curve ended at step " + std::to_string(old_end) + ", nothing is left to stretch; as keep");
+      result.warnings.push_back("rescale: the old curve ended at step " + std::to_string(old_end) +
+                                ", nothing is left to stretch; as keep");
       [[fallthrough]];
     case LrPolicy::kKeep: {
       result.schedule.phases = so_far.phases;

@@ -32,7 +32,8 @@ PhaseKind decay_kind(const std::string& type) {
   return PhaseKind::kLinear;
 }
 
-std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room, std::uint64_t otherwise) {
+std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
+                           std::uint64_t otherwise) {
   if (!ratio) return std::min(otherwise, room);
   // Half to even; the comparisons are false for NaN as well.
   const double wanted = std::nearbyint(static_cast<double>(total) * *ratio);
@@ -60,8 +61,10 @@ std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first,
     const std::uint64_t begin = low;
     while (low < high) {
       const std::uint64_t middle = low + (high - low) / 2;
-      if (lr_at(phases, middle) == 0) high = middle;
-      else low = middle + 1;
+      if (lr_at(phases, middle) == 0)
+        high = middle;
+      else
+        low = middle + 1;
     }
     from = high;
     if (from > begin) break;

@@ -16,10 +16,13 @@ LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, dou
 
 /// The kind of phase that "linear", "sqrt" or "cosine" names.
 PhaseKind decay_kind(const std::string& type);
-/// Steps of a decay: `ratio` of `total`, rounded half to even as Python does, at most `room`; `otherwise` without a ratio.
-std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room, std::uint64_t otherwise);
+/// Steps of a decay: `ratio` of `total`, rounded half to even as Python does, at most `room`; `otherwise` without a
+/// ratio.
+std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
+                           std::uint64_t otherwise);
 
-/// First step from which on the rate stays 0 up to step `last`, not before `first`; last + 1 where it does not end at 0.
+/// First step from which on the rate stays 0 up to step `last`, not before `first`; last + 1 where it does not end at
+/// 0.
 std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
 /// End of the curve: origin + length - 1 of the last phase.

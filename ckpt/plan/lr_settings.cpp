@@ -24,7 +24,8 @@ bool is_lr_key(const std::string& key) {
 
 namespace {
 Settings::const_iterator find_row(const Settings& settings, const std::string& key) {
-  const auto found = std::lower_bound(settings.begin(), settings.end(), key, [](const auto& row, const std::string& k) { return row.first < k; });
+  const auto found = std::lower_bound(settings.begin(), settings.end(), key,
+                                      [](const auto& row, const std::string& k) { return row.first < k; });
   return found != settings.end() && found->first == key ? found : settings.end();
 }
 }  // namespace
@@ -38,7 +39,8 @@ std::string setting(const Settings& settings, const std::string& key) {
 
 Settings with_rows(Settings settings, const Settings& changes) {
   for (const auto& [key, value] : changes) {
-    const auto found = std::find_if(settings.begin(), settings.end(), [&key = key](const auto& row) { return row.first == key; });
+    const auto found =
+        std::find_if(settings.begin(), settings.end(), [&key = key](const auto& row) { return row.first == key; });
     if (found != settings.end()) {
       found->second = value;
     } else {

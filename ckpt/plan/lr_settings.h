@@ -8,8 +8,8 @@ namespace titan::ckpt {
 
 inline constexpr const char* kNotSet = "not set";  ///< the text of a setting that is absent
 
-/// The six rows of `settings` under the keys that a person would edit, keys ascending: lr_scheduler.{decay_ratio, decay_type,
-/// min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
+/// The six rows of `settings` under the keys that a person would edit, keys ascending: lr_scheduler.{decay_ratio,
+/// decay_type, min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
 Settings lr_rows(const LrSettings& settings);
 
 /// True for a key of lr_rows.

@@ -8,8 +8,8 @@ namespace {
 
 std::atomic<std::uint64_t> work{0};
 
-/// Fills `parts` ranges from the left, each up to `bound` elements (not less than any leaf), and calls take(part, run, first, count)
-/// for the leaves of each run that a range gets. False when the ranges do not suffice.
+/// Fills `parts` ranges from the left, each up to `bound` elements (not less than any leaf), and calls take(part, run,
+/// first, count) for the leaves of each run that a range gets. False when the ranges do not suffice.
 template <typename Take>
 bool deal(std::span<const LeafRun> runs, std::uint64_t bound, std::uint32_t parts, const Take& take) {
   std::uint32_t part = 0;
@@ -38,7 +38,8 @@ std::uint64_t smallest_bound(std::span<const LeafRun> runs, std::uint32_t parts)
   for (const LeafRun& run : runs) {
     std::uint64_t elements = 0;
     if (run.count > 0) largest = std::max(largest, run.size);
-    if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total)) total = ~std::uint64_t{0};
+    if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total))
+      total = ~std::uint64_t{0};
   }
   // The answer lies between a fair share, or the largest leaf, and everything in one range.
   std::uint64_t low = std::max(largest, total / parts), high = total;
@@ -58,7 +59,8 @@ std::uint64_t smallest_bound(std::span<const LeafRun> runs, std::uint32_t parts)
 std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts) {
   if (parts == 0) return {};
   std::vector<LeafRange> ranges(parts);
-  deal(runs, smallest_bound(runs, parts), parts, [&](std::uint32_t part, std::size_t, std::uint64_t, std::uint64_t count) { ranges[part].count += count; });
+  deal(runs, smallest_bound(runs, parts), parts,
+       [&](std::uint32_t part, std::size_t, std::uint64_t, std::uint64_t count) { ranges[part].count += count; });
   for (std::uint32_t part = 1; part < parts; ++part) ranges[part].first = ranges[part - 1].end();
   return ranges;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per data-parallel rank.
-// Pure arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large model has millions.
+// Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per
+// data-parallel rank. Pure arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large
+// model has millions.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,8 +16,8 @@ struct LeafRun {
   std::uint64_t size = 0;  ///< not 0
 };
 
-/// Cuts a row of leaves into `parts` contiguous ranges (possibly empty) minimising the largest sum of sizes; ranges are filled
-/// greedily from the left up to that bound. Returns `parts` ranges that cover all leaves.
+/// Cuts a row of leaves into `parts` contiguous ranges (possibly empty) minimising the largest sum of sizes; ranges are
+/// filled greedily from the left up to that bound. Returns `parts` ranges that cover all leaves.
 std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts);
 
 /// Leaves of one parameter.
@@ -31,7 +32,8 @@ class Ownership {
  public:
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh);
 
-  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a rank beyond the mesh.
+  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a
+  /// rank beyond the mesh.
   std::span<const OwnedPiece> of(std::uint32_t rank) const;
   std::uint64_t leaf_elements() const { return leaf_elements_; }
   const Mesh& mesh() const { return mesh_; }
@@ -39,8 +41,8 @@ class Ownership {
  private:
   std::uint64_t leaf_elements_;
   Mesh mesh_;
-  std::vector<OwnedPiece> pieces_;   // by rank
-  std::vector<std::size_t> first_;   // of each rank's pieces, and the end
+  std::vector<OwnedPiece> pieces_;  // by rank
+  std::vector<std::size_t> first_;  // of each rank's pieces, and the end
 };
 
 /// Runs and ranges that partitions of this process have looked at so far: what the bench of scale bounds.

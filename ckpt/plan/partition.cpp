@@ -67,7 +67,8 @@ Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint6
                    std::to_string(stages) + " non-empty stages")
         .with_hint("the largest feasible pipeline degree is " + std::to_string(groups));
   }
-  if (!sum_fits(costs)) return invalid("the costs of the " + std::to_string(groups) + " groups do not add up in 64 bits");
+  if (!sum_fits(costs))
+    return invalid("the costs of the " + std::to_string(groups) + " groups do not add up in 64 bits");
   const PrefixSums cost(costs);
   const std::uint64_t bound = smallest_bound(cost, groups, stages);
 
@@ -159,7 +160,8 @@ Status assign_stages(std::vector<ParameterMeta>& parameters, std::uint32_t pp) {
   }
   for (std::uint32_t stage = 0; stage < pp; ++stage) {
     if (held[stage] == 0)
-      return invalid("pipeline stage " + std::to_string(stage) + " of " + std::to_string(pp) + " would hold no parameter")
+      return invalid("pipeline stage " + std::to_string(stage) + " of " + std::to_string(pp) +
+                     " would hold no parameter")
           .with_hint("use a smaller pipeline degree");
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].stage = stage_of[i];

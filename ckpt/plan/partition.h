@@ -18,8 +18,9 @@ Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint6
 /// The groups of a Llama-style parameter list, from names alone: "tok_embeddings.*", "layers.<i>.*", the rest
 /// (norm, output) = head.
 struct ModelGroups {
-  std::vector<std::uint64_t> costs;            ///< per group: multiply-accumulates per token of its weight matrices; embedding 0; a tied head costs V*h
-  std::vector<std::uint32_t> group_of;         ///< per parameter
+  std::vector<std::uint64_t>
+      costs;  ///< per group: multiply-accumulates per token of its weight matrices; embedding 0; a tied head costs V*h
+  std::vector<std::uint32_t> group_of;  ///< per parameter
   std::uint32_t layers = 0;
 };
 /// \error kInvalid when a name does not belong to any group or layers are not 0..L-1.

@@ -10,8 +10,8 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint32_t kThreads = 4;                          // enough to keep a disk busy while others hash
-constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;      // more was not faster, less means more calls
+constexpr std::uint32_t kThreads = 4;                      // enough to keep a disk busy while others hash
+constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;  // more was not faster, less means more calls
 constexpr std::uint64_t kSmallestBuffer = std::uint64_t{64} << 10;
 constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kLeafBookkeeping = kLeafRowBytes + 24;  // a row of the new table and a leaf on its way
@@ -25,9 +25,11 @@ std::vector<ParameterMeta> parameters_of(const Manifest& manifest) {
 }
 
 // The first group of each stage but the first; stages are contiguous in groups.
-std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters, const ModelGroups& groups, std::uint32_t pp) {
+std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters, const ModelGroups& groups,
+                                   std::uint32_t pp) {
   std::vector<std::uint32_t> cuts(pp, UINT32_MAX);
-  for (std::size_t i = 0; i < parameters.size(); ++i) cuts[parameters[i].stage] = std::min(cuts[parameters[i].stage], groups.group_of[i]);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    cuts[parameters[i].stage] = std::min(cuts[parameters[i].stage], groups.group_of[i]);
   cuts.erase(cuts.begin());
   return cuts;
 }
@@ -38,21 +40,25 @@ Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
     largest = std::min(pp - 1, static_cast<std::uint32_t>(groups->costs.size()));
     while (largest > 1 && !assign_stages(parameters, largest).ok()) --largest;
   }
-  return incompatible(std::to_string(pp) + " pipeline stages do not fit this model: the largest feasible pipeline degree is " + std::to_string(largest))
+  return incompatible(std::to_string(pp) +
+                      " pipeline stages do not fit this model: the largest feasible pipeline degree is " +
+                      std::to_string(largest))
       .with_hint("use --pp " + std::to_string(largest));
 }
 
 // Deals the stages of a layout out to the ranks: stage k is on rank k mod pp.
-Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& groups, const std::string& layout, std::uint32_t pp,
-                     std::vector<std::uint32_t>& cuts) {
+Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& groups, const std::string& layout,
+                     std::uint32_t pp, std::vector<std::uint32_t>& cuts) {
   TITAN_ASSIGN_OR_RETURN(cuts, parse_stage_layout(layout, groups.layers));
   const std::size_t stages = cuts.size() + 1;
   const auto wrong = [&](const std::string& what) { return invalid("stages `" + layout + "`: " + what); };
   if (stages % pp != 0)
-    return wrong("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(pp) + " pipeline ranks");
+    return wrong("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(pp) +
+                 " pipeline ranks");
   std::vector<bool> held(stages);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto stage = static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), groups.group_of[i]) - cuts.begin());
+    const auto stage =
+        static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), groups.group_of[i]) - cuts.begin());
     held[stage] = true;
     parameters[i].stage = static_cast<std::uint32_t>(stage % pp);
   }
@@ -61,7 +67,8 @@ Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& 
   return ok_status();
 }
 
-Status assign(std::vector<ParameterMeta>& parameters, const Manifest& source, const ReshardTarget& target, ReshardPlan& plan) {
+Status assign(std::vector<ParameterMeta>& parameters, const Manifest& source, const ReshardTarget& target,
+              ReshardPlan& plan) {
   const Result<ModelGroups> groups = group_parameters(parameters);
   if (groups.ok()) plan.layers = groups->layers;
   const std::uint32_t pp = plan.mesh.pp;
@@ -80,7 +87,8 @@ Status assign(std::vector<ParameterMeta>& parameters, const Manifest& source, co
 
 class Planner {
  public:
-  Planner(const Manifest& source, const ReshardTarget& target, ReshardPlan& plan) : source_(source), target_(target), plan_(plan) {
+  Planner(const Manifest& source, const ReshardTarget& target, ReshardPlan& plan)
+      : source_(source), target_(target), plan_(plan) {
     for (const ParameterRecord& record : source.parameters) {
       for (const SlotTensor& slot : record.slots) {
         if (std::find(slots_.begin(), slots_.end(), slot.name) == slots_.end()) slots_.push_back(slot.name);
@@ -116,15 +124,18 @@ class Planner {
     const LeafGrid grid = source_.parameters[ref.index].meta.grid(source_.leaf_elements);
     bool begun = false;
     for (const Piece& piece : tensor->pieces) {
-      const std::uint64_t from = std::max(leaves.first, piece.first_leaf), to = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);
+      const std::uint64_t from = std::max(leaves.first, piece.first_leaf),
+                          to = std::min(leaves.end(), piece.first_leaf + piece.leaf_count);
       if (from >= to) continue;
       const Codec codec = target_.codec.value_or(piece.codec);
       if (!begun || file.pieces.back().shard.codec != codec)
-        file.pieces.push_back({ref, {source_.stored_name(ref), tensor->dtype, grid, {from, 0}, codec}, file.leaves, {}});
+        file.pieces.push_back(
+            {ref, {source_.stored_name(ref), tensor->dtype, grid, {from, 0}, codec}, file.leaves, {}});
       begun = true;
       ReshardPiece& planned = file.pieces.back();
       LeafMove move{piece.file, piece.row + (from - piece.first_leaf), piece.offset, {from, to - from}, piece.codec};
-      if (piece.codec == Codec::kRaw) move.offset += (grid.begin(from) - grid.begin(piece.first_leaf)) * dtype_size(tensor->dtype);
+      if (piece.codec == Codec::kRaw)
+        move.offset += (grid.begin(from) - grid.begin(piece.first_leaf)) * dtype_size(tensor->dtype);
       planned.moves.push_back(move);
       planned.shard.leaves.count += to - from;
       file.leaves += to - from;
@@ -145,12 +156,15 @@ class Planner {
 }  // namespace
 
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target) {
-  if (source.mesh.tp != 1) return unsupported("the checkpoint has tensor parallelism (tp = " + std::to_string(source.mesh.tp) + "), which cannot be resharded yet");
+  if (source.mesh.tp != 1)
+    return unsupported("the checkpoint has tensor parallelism (tp = " + std::to_string(source.mesh.tp) +
+                       "), which cannot be resharded yet");
   ReshardPlan plan;
   plan.mesh = {target.pp.value_or(source.mesh.pp), target.dp.value_or(source.mesh.dp), 1};
   const std::string mesh = "a mesh of " + std::to_string(plan.mesh.dp) + "x" + std::to_string(plan.mesh.pp);
   if (plan.mesh.dp == 0 || plan.mesh.pp == 0) return invalid(mesh + ": degrees begin at 1");
-  if (std::uint64_t{plan.mesh.dp} * plan.mesh.pp > kMaxRanks) return incompatible(mesh + " has more than " + std::to_string(kMaxRanks) + " ranks");
+  if (std::uint64_t{plan.mesh.dp} * plan.mesh.pp > kMaxRanks)
+    return incompatible(mesh + " has more than " + std::to_string(kMaxRanks) + " ranks");
   std::vector<ParameterMeta> parameters = parameters_of(source);
   TITAN_RETURN_IF_ERROR(assign(parameters, source, target, plan));
   for (const ParameterMeta& parameter : parameters) plan.stages.push_back(parameter.stage);
@@ -165,7 +179,8 @@ Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std
   for (const FileEntry& file : source.files) table = std::max(table, 2 * file.table_rows * kLeafRowBytes);
   for (const ReshardFile& file : plan.files) {
     datasets = std::max<std::uint64_t>(datasets, file.pieces.size() * kDatasetBookkeeping);
-    for (const ReshardPiece& piece : file.pieces) largest_leaf = std::max(largest_leaf, piece.shard.grid.chunk_extent() * dtype_size(piece.shard.dtype));
+    for (const ReshardPiece& piece : file.pieces)
+      largest_leaf = std::max(largest_leaf, piece.shard.grid.chunk_extent() * dtype_size(piece.shard.dtype));
   }
   // Files in groups: as many as may be open together, their tables within a quarter of the memory.
   std::uint64_t leaves = 0, most_leaves = 0;
@@ -182,11 +197,13 @@ Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std
   const std::uint64_t fixed = table + datasets + most_leaves * kLeafBookkeeping;
   const bool recode = plan.to_encode + plan.to_decode > 0;
   moves.coder_bytes = recode ? 4 * largest_leaf + kCoderBytes : 0;
-  const std::uint64_t smallest = std::max(kSmallestBuffer, largest_leaf);  // a leaf is read whole; stored, it is never longer than its chunk
+  // a leaf is read whole; stored, it is never longer than its chunk
+  const std::uint64_t smallest = std::max(kSmallestBuffer, largest_leaf);
   const std::uint64_t wanted = std::max(std::min(kBuffer, plan.bytes), smallest);
   const std::uint64_t needed = fixed + smallest + moves.coder_bytes;
   if (needed > limit)
-    return invalid("--memory " + std::to_string(limit) + " is too little: this checkpoint needs " + std::to_string(needed) + " bytes");
+    return invalid("--memory " + std::to_string(limit) + " is too little: this checkpoint needs " +
+                   std::to_string(needed) + " bytes");
   while (moves.threads > 1 && fixed + moves.threads * (smallest + moves.coder_bytes) > limit) --moves.threads;
   moves.buffer_bytes = std::clamp((limit - fixed) / moves.threads - moves.coder_bytes, smallest, wanted);
   moves.memory = fixed + moves.threads * (moves.buffer_bytes + moves.coder_bytes);

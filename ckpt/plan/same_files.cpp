@@ -40,7 +40,8 @@ std::vector<DataFile> with_tokens(std::span<const DataFile> files) {
 }
 
 /// Per stored file the place of its partner; nothing where there is none.
-std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& stored, const std::vector<DataFile>& there, std::vector<bool>& taken) {
+std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
+                                                std::vector<bool>& taken) {
   Waiting<std::pair<Content, std::string>> by_name;
   Waiting<Content> by_content;
   for (std::size_t i = 0; i < there.size(); ++i) {
@@ -48,7 +49,8 @@ std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& sto
     by_content.add(content_of(there[i]), i);
   }
   std::vector<std::optional<std::size_t>> partner(stored.size());
-  for (std::size_t i = 0; i < stored.size(); ++i) partner[i] = by_name.take({content_of(stored[i]), stored[i].name}, taken);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    partner[i] = by_name.take({content_of(stored[i]), stored[i].name}, taken);
   for (std::size_t i = 0; i < stored.size(); ++i)
     if (!partner[i]) partner[i] = by_content.take(content_of(stored[i]), taken);
   return partner;
@@ -60,8 +62,9 @@ std::string sizes(const DataFile& then, const DataFile& now) {
 }
 
 /// Fills what differs: stored files without a partner, and files there that are nobody's.
-void name_differences(const std::vector<DataFile>& stored, const std::vector<DataFile>& there, const std::vector<std::optional<std::size_t>>& partner,
-                      const std::vector<bool>& taken, FileMatch& match) {
+void name_differences(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
+                      const std::vector<std::optional<std::size_t>>& partner, const std::vector<bool>& taken,
+                      FileMatch& match) {
   std::map<std::string, std::vector<const DataFile*>> strangers;
   for (std::size_t i = there.size(); i-- > 0;)
     if (!taken[i]) strangers[there[i].name].push_back(&there[i]);
@@ -87,14 +90,16 @@ FileMatch match_files(std::span<const DataFile> stored, std::span<const DataFile
   std::vector<bool> taken(now.size(), false);
   const auto partner = pair_up(then, now, taken);
   FileMatch match;
-  match.same = then.size() == now.size() && std::ranges::all_of(partner, [](const auto& place) { return place.has_value(); });
+  match.same =
+      then.size() == now.size() && std::ranges::all_of(partner, [](const auto& place) { return place.has_value(); });
   if (!match.same) {
     name_differences(then, now, partner, taken, match);
     return match;
   }
   for (std::size_t i = 0; i < then.size(); ++i) {
     match.order.push_back(*partner[i]);
-    if (then[i].name != now[*partner[i]].name) match.renamed.push_back(then[i].name + " is " + now[*partner[i]].name + " now");
+    if (then[i].name != now[*partner[i]].name)
+      match.renamed.push_back(then[i].name + " is " + now[*partner[i]].name + " now");
   }
   return match;
 }
@@ -103,12 +108,14 @@ std::string same_files_note(const FileMatch& match) {
   if (!match.same || (match.renamed.empty() && !match.reordered())) return "";
   if (match.renamed.empty()) return "data: the same files in another order: read in the checkpoint's order";
   const std::string names = match.renamed.size() == 1 ? "another name" : "other names";
-  return "data: same contents under " + names + ": taken (" + first_few(match.renamed) + ")" + (match.reordered() ? ", and read in the checkpoint's order" : "");
+  return "data: same contents under " + names + ": taken (" + first_few(match.renamed) + ")" +
+         (match.reordered() ? ", and read in the checkpoint's order" : "");
 }
 
 std::string other_files_note(const FileMatch& match) {
   std::string text;
-  for (const auto& [what, names] : {std::pair{"changed: ", &match.changed}, {"added: ", &match.added}, {"removed: ", &match.removed}})
+  for (const auto& [what, names] :
+       {std::pair{"changed: ", &match.changed}, {"added: ", &match.added}, {"removed: ", &match.removed}})
     if (!names->empty()) text += (text.empty() ? "" : "; ") + std::string(what) + first_few(*names);
   return text;
 }

@@ -9,14 +9,15 @@
 
 namespace titan::ckpt {
 
-/// How the files that are there answer to those that a checkpoint names. Empty files have no tokens and count on neither side.
+/// How the files that are there answer to those that a checkpoint names. Empty files have no tokens and count on
+/// neither side.
 struct FileMatch {
   bool same = false;                 ///< the same contents, under whatever names and in whatever order
   std::vector<std::size_t> order;    ///< when same: per stored file that is not empty, its place among those there
   std::vector<std::string> renamed;  ///< when same: "py.txt is moved.txt now", in stored order
   std::vector<std::string> changed;  ///< when not: "b.txt (2000 bytes, 2004 now)", by name
   std::vector<std::string> added, removed;
-  bool reordered() const;            ///< the stored order is not the one they are given in
+  bool reordered() const;  ///< the stored order is not the one they are given in
 };
 
 /// Files are equal when size and blocks are; of several equal ones those that kept their name are paired first.

@@ -28,13 +28,15 @@ class Expander {
     if (at >= text_.size() || text_[at] != '*') return std::size_t{1};
     std::size_t count = 0;
     const auto [end, error] = std::from_chars(text_.data() + at + 1, text_.data() + text_.size(), count);
-    if (error != std::errc{} || count == 0 || count > kLongest) return wrong("`*` needs a number from 1 to " + std::to_string(kLongest));
+    if (error != std::errc{} || count == 0 || count > kLongest)
+      return wrong("`*` needs a number from 1 to " + std::to_string(kLongest));
     at = static_cast<std::size_t>(end - text_.data());
     return count;
   }
 
   Status append(std::string& out, std::string_view part, std::size_t count) {
-    if (part.size() * count > kLongest - out.size()) return wrong("it is longer than " + std::to_string(kLongest) + " groups");
+    if (part.size() * count > kLongest - out.size())
+      return wrong("it is longer than " + std::to_string(kLongest) + " groups");
     for (; count > 0; --count) out += part;
     return ok_status();
   }
@@ -64,7 +66,8 @@ class Expander {
     std::string out;
     for (std::size_t at = 0; at < text_.size();) {
       const std::string part = text_.substr(at++, 1);
-      if (part == "m") return unsupported("stages `" + std::string(layout_) + "`: multi-token prediction (m) is not supported");
+      if (part == "m")
+        return unsupported("stages `" + std::string(layout_) + "`: multi-token prediction (m) is not supported");
       if (part.find_first_of("EtL|") == std::string::npos) return wrong("`" + part + "` is none of E t L | ( ) * ,");
       TITAN_ASSIGN_OR_RETURN(const std::size_t count, repeat(at));
       TITAN_RETURN_IF_ERROR(append(out, part, count));
@@ -83,10 +86,12 @@ Result<std::vector<std::uint32_t>> parse_stage_layout(std::string_view layout, s
   if (!expanded.ok()) return expanded.status();
   const std::string& text = *expanded;
   const auto wrong = [&](const std::string& what) { return invalid("stages `" + std::string(layout) + "`: " + what); };
-  if (text.empty() || text.front() != 'E' || std::count(text.begin(), text.end(), 'E') != 1) return wrong("E must come first, and once");
+  if (text.empty() || text.front() != 'E' || std::count(text.begin(), text.end(), 'E') != 1)
+    return wrong("E must come first, and once");
   if (text.back() != 'L' || std::count(text.begin(), text.end(), 'L') != 1) return wrong("L must come last, and once");
   const auto given = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), 't'));
-  if (given != layers) return wrong("it has " + std::to_string(given) + " layers, the model has " + std::to_string(layers));
+  if (given != layers)
+    return wrong("it has " + std::to_string(given) + " layers, the model has " + std::to_string(layers));
   std::vector<std::uint32_t> cuts;
   std::uint32_t group = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

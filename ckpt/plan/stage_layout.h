@@ -1,6 +1,6 @@
 #pragma once
-// Pipeline stages as one line of text, Megatron's grammar: "Et*2|(t*3|)*2tL". E: embedding, t: a layer, L: final norm, head
-// and loss; "|" ends a stage; "x*n" repeats a character, "(..)*n" a group; commas are cosmetic. Pure.
+// Pipeline stages as one line of text, Megatron's grammar: "Et*2|(t*3|)*2tL". E: embedding, t: a layer, L: final norm,
+// head and loss; "|" ends a stage; "x*n" repeats a character, "(..)*n" a group; commas are cosmetic. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace titan::ckpt {
 
-/// Returns the first group (0 embedding, 1.. layers, last head) of stages 1.. of `layout` for a model of `layers` layers.
-/// \error kInvalid: syntax, E not first, L not last, another number of layers, an empty stage; kUnsupported: m
+/// Returns the first group (0 embedding, 1.. layers, last head) of stages 1.. of `layout` for a model of `layers`
+/// layers. \error kInvalid: syntax, E not first, L not last, another number of layers, an empty stage; kUnsupported: m
 Result<std::vector<std::uint32_t>> parse_stage_layout(std::string_view layout, std::uint32_t layers);
 
 /// The reverse: "Et*2|t*3|tL" of stages cut at `cuts`.

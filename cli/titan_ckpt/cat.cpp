@@ -11,9 +11,12 @@ Answer run_cat(const Request& request) {
   options.cancel = ui::stop_on_signals();
   options.checkpoint = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.tensor = request.command.positionals[1];
-  options.open = [&](ckpt::Fs& fs, const std::string& path) { return convert::open_for_tensor(fs, path, options.tensor); };
+  options.open = [&](ckpt::Fs& fs, const std::string& path) {
+    return convert::open_for_tensor(fs, path, options.tensor);
+  };
   options.out = request.command.value("output").value_or("");
-  if (request.command.has("output") && options.out.empty()) return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
+  if (request.command.has("output") && options.out.empty())
+    return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
   const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? ui::cat_json(*report) : ui::cat_text(*report, request.style)};

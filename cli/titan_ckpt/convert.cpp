@@ -41,12 +41,17 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
   }
   if (const auto set = command.values.find("set"); set != command.values.end()) {
-    if (!options.config) return ckpt::invalid("`--set` changes what `--config` says, which is not given").with_hint("add --config torchtitan.toml");
+    if (!options.config)
+      return ckpt::invalid("`--set` changes what `--config` says, which is not given")
+          .with_hint("add --config torchtitan.toml");
     for (const std::string& text : set->second) {
       TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, parse_row(text));
       TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
       // A file may have the one name of this key, the flag the other: the flag counts.
-      if (row.first == "lr_scheduler.lr_min" || row.first == "lr_scheduler.min_lr_factor") std::erase_if(*options.config, [](const auto& other) { return other.first == "lr_scheduler.lr_min" || other.first == "lr_scheduler.min_lr_factor"; });
+      if (row.first == "lr_scheduler.lr_min" || row.first == "lr_scheduler.min_lr_factor")
+        std::erase_if(*options.config, [](const auto& other) {
+          return other.first == "lr_scheduler.lr_min" || other.first == "lr_scheduler.min_lr_factor";
+        });
       options.config = ckpt::with_rows(std::move(*options.config), {row});
     }
   }
@@ -54,7 +59,8 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
   if (const auto size = command.value("max-shard-size")) {
     options.max_shard_bytes = ui::parse_bytes(*size);
-    if (!options.max_shard_bytes) return ckpt::invalid("`--max-shard-size` is `" + *size + "`, expected a size like 5GB, 512MiB or 1000000");
+    if (!options.max_shard_bytes)
+      return ckpt::invalid("`--max-shard-size` is `" + *size + "`, expected a size like 5GB, 512MiB or 1000000");
   }
   options.created = ui::format_utc(request.style.now);
   options.writer = ui::version_line("titan-ckpt");

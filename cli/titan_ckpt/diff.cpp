@@ -18,7 +18,8 @@ ckpt::Result<double> bound(const Request& request, const char* flag) {
   double value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc() || end != text->data() + text->size() || !std::isfinite(value) || value < 0)
-    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text + "`, expected a number that is not negative, as 1e-5");
+    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text +
+                         "`, expected a number that is not negative, as 1e-5");
   return value;
 }
 
@@ -34,7 +35,8 @@ Answer run_diff(const Request& request) {
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");
-  if (request.command.has("only") && options.scope.only.empty()) return {.error = ckpt::invalid("`--only` is empty, expected a pattern as 'layers.0.*'")};
+  if (request.command.has("only") && options.scope.only.empty())
+    return {.error = ckpt::invalid("`--only` is empty, expected a pattern as 'layers.0.*'")};
   if (request.command.has("rtol") || request.command.has("atol")) {
     options.scope.tolerance.emplace();
     TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->rtol, bound(request, "rtol"));
@@ -45,7 +47,8 @@ Answer run_diff(const Request& request) {
   const ckpt::Result<ckpt::DiffReport> report = ckpt::diff_checkpoints(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   const bool stats = request.command.has("stats");
-  return {.text = request.json ? ui::diff_json(*report, stats) : ui::diff_text(*report, stats, request.style), .exit_code = report->equal() ? 0 : 1};
+  return {.text = request.json ? ui::diff_json(*report, stats) : ui::diff_text(*report, stats, request.style),
+          .exit_code = report->equal() ? 0 : 1};
 }
 
 }  // namespace titan::cli

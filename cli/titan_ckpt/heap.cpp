@@ -18,8 +18,10 @@ void prepare_heap() {
   const auto before = reinterpret_cast<std::uintptr_t>(::sbrk(0));
   void* volatile grown = std::malloc(kMapped / 4);  // volatile: the compiler may drop a request that nobody uses
   std::free(grown);
-  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)), begin = (before + kHugePage - 1) / kHugePage * kHugePage;
-  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a kernel without them says no
+  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)),
+             begin = (before + kHugePage - 1) / kHugePage * kHugePage;
+  if (begin < end)
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a kernel without them says no
 #endif
 }
 

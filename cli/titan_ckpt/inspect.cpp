@@ -10,14 +10,19 @@ namespace titan::cli {
 
 Answer run_inspect(const Request& request) {
   ckpt::InspectReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), convert::open_any));
+  TITAN_ASSIGN_OR_ANSWER(
+      report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]),
+                                       convert::open_any));
   ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
   if (request.command.has("stats") && !view.tensors) view.tensors = "*";
-  const std::vector<ckpt::TensorRow> all = view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
+  const std::vector<ckpt::TensorRow> all =
+      view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
   const std::vector<ckpt::TensorRow> rows = view.tensors ? ckpt::matching_rows(all, *view.tensors) : all;
   if (view.tensors && rows.empty()) {
-    if (const ckpt::Status left_out = ckpt::check_left_out(report.left_out, *view.tensors); !left_out.ok()) return {.error = left_out};
-    return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`").with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
+    if (const ckpt::Status left_out = ckpt::check_left_out(report.left_out, *view.tensors); !left_out.ok())
+      return {.error = left_out};
+    return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`")
+                         .with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
   }
   if (request.command.has("stats")) {
     ui::Progress progress(!request.json);

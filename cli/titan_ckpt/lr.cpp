@@ -24,7 +24,8 @@ Status read_number(const ui::Command& command, const char* flag, std::optional<T
   T number{};
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (error != std::errc{} || end != text->data() + text->size())
-    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text + "`, expected a number" + (std::is_integral_v<T> ? " without a fraction" : ""));
+    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text + "`, expected a number" +
+                         (std::is_integral_v<T> ? " without a fraction" : ""));
   *value = number;
   return ckpt::ok_status();
 }
@@ -33,8 +34,10 @@ Status read_number(const ui::Command& command, const char* flag, std::optional<T
 Status check_flags(const ui::Command& command) {
   for (const ui::Verb& verb : titan_ckpt_program().verbs) {
     for (const ui::Flag& flag : verb.flags)
-      if (verb.name == command.verb && !flag.after.empty() && flag.after != command.positionals[0] && command.has(flag.name))
-        return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + flag.name + "`").with_hint("`titan-ckpt lr --help` shows the arguments of both");
+      if (verb.name == command.verb && !flag.after.empty() && flag.after != command.positionals[0] &&
+          command.has(flag.name))
+        return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + flag.name + "`")
+            .with_hint("`titan-ckpt lr --help` shows the arguments of both");
   }
   return ckpt::ok_status();
 }
@@ -49,12 +52,15 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
   options->created = ui::format_utc(std::time(nullptr));
   options->cancel = ui::stop_on_signals();
   for (const char* needed : {"steps", "policy"})
-    if (!command.has(needed)) return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`").with_hint("`titan-ckpt lr --help` shows its arguments");
+    if (!command.has(needed))
+      return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`")
+          .with_hint("`titan-ckpt lr --help` shows its arguments");
   TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
   std::optional<std::uint64_t> steps;
   TITAN_RETURN_IF_ERROR(read_number(command, "steps", &steps));
   constexpr std::uint64_t kMostSteps = 100'000'000;  // what --json lists; no run comes near it
-  if (*steps > kMostSteps) return ckpt::invalid("--steps " + std::to_string(*steps) + ": expected at most " + std::to_string(kMostSteps));
+  if (*steps > kMostSteps)
+    return ckpt::invalid("--steps " + std::to_string(*steps) + ": expected at most " + std::to_string(kMostSteps));
   options->steps = *steps;
   TITAN_RETURN_IF_ERROR(read_number(command, "peak", &options->peak));
   TITAN_RETURN_IF_ERROR(read_number(command, "warmup", &options->warmup));
@@ -68,8 +74,10 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
     if (ratio) options->decay_ratio = ratio;
   }
   if (const auto from = command.value("rewarm-from")) {
-    if (*from != "zero" && *from != "present") return ckpt::invalid("`--rewarm-from` is `" + *from + "`, expected zero or present");
-    if (options->policy != ckpt::LrPolicy::kRewarm) return ckpt::invalid("`--rewarm-from` goes with the policy rewarm only");
+    if (*from != "zero" && *from != "present")
+      return ckpt::invalid("`--rewarm-from` is `" + *from + "`, expected zero or present");
+    if (options->policy != ckpt::LrPolicy::kRewarm)
+      return ckpt::invalid("`--rewarm-from` goes with the policy rewarm only");
     options->rewarm_from_zero = *from == "zero";
   }
   return ckpt::ok_status();
@@ -78,7 +86,8 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
 Answer run_show(const Request& request) {
   const ui::Command& command = request.command;
   if (const Status status = check_flags(command); !status.ok()) return {.error = status};
-  if (command.positionals.size() > 2) return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
+  if (command.positionals.size() > 2)
+    return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
   std::optional<ckpt::LrConfig> config;
   if (const auto path = command.value("config")) {
     ckpt::Result<ckpt::LrConfig> read = read_lr_config(request.fs, *path);
@@ -88,8 +97,10 @@ Answer run_show(const Request& request) {
   const ckpt::Result<ckpt::LrShowReport> report = ckpt::lr_show(request.fs, command.positionals[1], config);
   if (!report.ok()) return {.error = report.status()};
   Answer answer;
-  if (request.json) answer.text = ui::lr_show_json(*report, &answer.error);
-  else answer.text = ui::lr_show_text(*report, request.style, ui::terminal_width());
+  if (request.json)
+    answer.text = ui::lr_show_json(*report, &answer.error);
+  else
+    answer.text = ui::lr_show_text(*report, request.style, ui::terminal_width());
   return answer;
 }
 
@@ -104,11 +115,14 @@ Answer run_set(const Request& request) {
   if (!request.json) answer.text = ui::lr_preview_text(*report, request.style, ui::terminal_width());
   if (!request.command.has("dry-run")) answer.error = ckpt::write_lr_set(request.fs, options, *report);
   if (!answer.error.ok()) return answer;
-  if (request.json) answer.text = ui::lr_set_json(*report, &answer.error);
-  else answer.text += ui::lr_written_text(*report, request.style);
+  if (request.json)
+    answer.text = ui::lr_set_json(*report, &answer.error);
+  else
+    answer.text += ui::lr_written_text(*report, request.style);
   answer.notes = report->warnings;
   if (report->hidden)
-    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " + ckpt::step_folder(report->preview.step) + ": name " + report->dst +
+    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " +
+                           ckpt::step_folder(report->preview.step) + ": name " + report->dst +
                            " on the command line to start from it");
   return answer;
 }
@@ -119,7 +133,8 @@ Answer run_lr(const Request& request) {
   const std::string& which = request.command.positionals[0];
   if (which == "show") return run_show(request);
   if (which == "set") return run_set(request);
-  return {.error = ckpt::invalid("`lr " + which + "`: expected `lr show` or `lr set`").with_hint("`titan-ckpt lr --help` shows the arguments of both")};
+  return {.error = ckpt::invalid("`lr " + which + "`: expected `lr show` or `lr set`")
+                       .with_hint("`titan-ckpt lr --help` shows the arguments of both")};
 }
 
 }  // namespace titan::cli

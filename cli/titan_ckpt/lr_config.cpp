@@ -22,7 +22,8 @@ class Keys {
     const std::string* text = find(key, alias);
     if (text == nullptr) return false;
     double found = 0;
-    if (!parse(*text, found) || !(found >= low && found <= high)) return wrong(key, "a number of " + whole(low) + " to " + whole(high));
+    if (!parse(*text, found) || !(found >= low && found <= high))
+      return wrong(key, "a number of " + whole(low) + " to " + whole(high));
     *value = found;
     return true;
   }

@@ -25,10 +25,11 @@ struct Runner {
 };
 
 constexpr Runner kRunners[] = {
-    {"ls", run_list}, {"inspect", run_inspect}, {"verify", run_verify}, {"diff", run_diff}, {"cat", run_cat},
-    {"lr", run_lr}, {"strip", run_strip},
-    {"reshard", run_reshard},
-    {"prune", run_prune}, {"completion", run_completion},
+    {"ls", run_list},         {"inspect", run_inspect},
+    {"verify", run_verify},   {"diff", run_diff},
+    {"cat", run_cat},         {"lr", run_lr},
+    {"strip", run_strip},     {"reshard", run_reshard},
+    {"prune", run_prune},     {"completion", run_completion},
     {"convert", run_convert},
 };
 
@@ -36,25 +37,29 @@ ckpt::Status read_color(const ui::Command& command, ui::ColorChoice* choice) {
   *choice = ui::ColorChoice::kAuto;
   const std::optional<std::string> when = command.value("color");
   if (!when || *when == "auto") return ckpt::ok_status();
-  if (*when != "always" && *when != "never") return ckpt::invalid("`--color` is `" + *when + "`, expected auto, always or never");
+  if (*when != "always" && *when != "never")
+    return ckpt::invalid("`--color` is `" + *when + "`, expected auto, always or never");
   *choice = *when == "always" ? ui::ColorChoice::kAlways : ui::ColorChoice::kNever;
   return ckpt::ok_status();
 }
 
-/// Where among the positionals of a command those are that name what is read, with or without those that can only be runs: by the
-/// placeholders of the flag table.
+/// Where among the positionals of a command those are that name what is read, with or without those that can only be
+/// runs: by the placeholders of the flag table.
 std::vector<std::size_t> sources(const ui::Program& program, const ui::Command& command, bool with_runs) {
   constexpr std::string_view kSources[] = {"CKPT", "CKPT|RUN", "SRC", "A", "B"};
   std::vector<std::size_t> found;
   for (const ui::Verb& verb : program.verbs) {
-    for (std::size_t i = 0; verb.name == command.verb && i < std::min(verb.positionals.size(), command.positionals.size()); ++i)
-      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources) || (with_runs && verb.positionals[i] == "RUN")) found.push_back(i);
+    for (std::size_t i = 0;
+         verb.name == command.verb && i < std::min(verb.positionals.size(), command.positionals.size()); ++i)
+      if (std::ranges::find(kSources, verb.positionals[i]) != std::end(kSources) ||
+          (with_runs && verb.positionals[i] == "RUN"))
+        found.push_back(i);
   }
   return found;
 }
 
-/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and `warnings` get why. What cannot be resolved
-/// stays as it was typed: the verb says what is wrong with it.
+/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and `warnings` get why. What
+/// cannot be resolved stays as it was typed: the verb says what is wrong with it.
 void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& command, std::vector<std::string>& warnings) {
   for (const std::size_t i : sources(program, command, false)) {
     std::string& typed = command.positionals[i];
@@ -78,21 +83,25 @@ void add_verify_hint(const ui::Program& program, const ui::Command& command, ckp
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
   std::vector<std::string> suspects;
   for (const std::size_t i : sources(program, command, true)) suspects.push_back(command.positionals[i]);
-  if (suspects.size() > 1 && std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
+  if (suspects.size() > 1 &&
+      std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
     std::erase_if(suspects, [&](const std::string& typed) { return !is_about(fs, error, typed); });
-  for (const std::string& typed : suspects) error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
+  for (const std::string& typed : suspects)
+    error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
   if (!suspects.empty()) error.hint += " names every damaged place";
 }
 
 /// These verbs work on our format alone: who gives them another is told how to get there.
 void refuse_foreign(const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
-  const bool ours_only = command.verb == "reshard" || command.verb == "strip" || command.verb == "lr" || command.verb == "prune";
+  const bool ours_only =
+      command.verb == "reshard" || command.verb == "strip" || command.verb == "lr" || command.verb == "prune";
   const std::size_t at = command.verb == "lr" ? 1 : 0;
   if (!ours_only || error.code != ckpt::Code::kNotFound || command.positionals.size() <= at) return;
   const std::string& folder = command.positionals[at];
   const auto format = convert::detect_format(fs, folder);
   if (format.ok() && *format != nullptr)
-    error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" + command.verb + "` does not take")
+    error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" +
+                              command.verb + "` does not take")
                 .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
 }
 
@@ -134,7 +143,8 @@ int main_of(const std::vector<std::string>& arguments) {
   const ckpt::Result<ui::Command> command = ui::parse_command_line(program, arguments);
   if (!command.ok()) return ui::report_error(command.status(), json, ui::ColorChoice::kAuto);
   ui::ColorChoice color = ui::ColorChoice::kAuto;
-  if (const ckpt::Status status = read_color(*command, &color); !status.ok()) return ui::report_error(status, json, color);
+  if (const ckpt::Status status = read_color(*command, &color); !status.ok())
+    return ui::report_error(status, json, color);
   ckpt::lock_wait().say = [json, color](const std::string& text) { ui::report_warning(text, json, color); };
   ckpt::lock_wait().stopped = [] { return ui::stop_on_signals().check(); };
   try {

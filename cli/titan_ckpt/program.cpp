@@ -10,7 +10,8 @@ using ui::Verb;
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
-  const Flag verify_first{"verify", "", "check every digest of SRC first (always with --force); else its files are taken over unread"};
+  const Flag verify_first{
+      "verify", "", "check every digest of SRC first (always with --force); else its files are taken over unread"};
   const Flag dry_run{"dry-run", "", "show what would be done, write nothing"};
   const auto only_after = [](const char* word, Flag flag) {
     flag.after = word;
@@ -39,7 +40,10 @@ Program titan_ckpt_program() {
             {"stats", "", "mean and root mean square of the differences, too"},
             {"config", "", "let the notes count as differences"},
             threads}},
-          {"cat", {"CKPT", "TENSOR"}, "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding", {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
+          {"cat",
+           {"CKPT", "TENSOR"},
+           "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding",
+           {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
           {"reshard",
            {"SRC", "DST"},
            "the same checkpoint for another mesh, other stages or another compression",
@@ -60,7 +64,8 @@ Program titan_ckpt_program() {
             dry_run}},
           {"lr",
            {"show|set", "CKPT"},
-           "show CKPT: the curve, the resume point marked; set SRC DST: a checkpoint with another schedule, previewed first",
+           "show CKPT: the curve, the resume point marked; set SRC DST: a checkpoint with another schedule, previewed "
+           "first",
            {only_after("show", {"config", "CONFIG", "what each policy would make of this configuration"}),
             only_after("set", {"steps", "N", "the new end of curve and training"}),
             only_after("set", {"policy", "keep|rescale|extend|rewarm|config", "what becomes of the curve"}),
@@ -70,9 +75,7 @@ Program titan_ckpt_program() {
             only_after("set", {"decay-type", "linear|sqrt|cosine", "new lr_scheduler.decay_type"}),
             only_after("set", {"min-factor", "M", "new lr_scheduler.min_lr_factor"}),
             only_after("set", {"rewarm-from", "zero|present", "where the policy rewarm starts"}),
-            only_after("set", verify_first),
-            only_after("set", force),
-            only_after("set", dry_run)},
+            only_after("set", verify_first), only_after("set", force), only_after("set", dry_run)},
            Built::kYes,
            false,
            {"DST"}},
@@ -87,7 +90,8 @@ Program titan_ckpt_program() {
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
-            {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0, Built::kYes, ui::Repeat::kMany},
+            {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0,
+             Built::kYes, ui::Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the learning rate's curve from --config"},
             {"force", "", "replace DST where it is a checkpoint of the format to be written, and nothing else"}}},
           {"prune",
@@ -96,7 +100,8 @@ Program titan_ckpt_program() {
            {{"keep-last", "N", "keep the newest N full steps"},
             {"keep-every", "N", "keep steps that N divides"},
             {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, ui::Repeat::kMany},
-            {"damaged", "", "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
+            {"damaged", "",
+             "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}}},
           ui::completion_verb(),
           {"advise", {"RUN"}, "save interval, cost, disk needed", {}, Built::kNotYet},

@@ -18,7 +18,8 @@ Result<std::uint64_t> number(const std::string& flag, const std::string& text, s
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least)
-    return ckpt::invalid("`--" + flag + "` is `" + text + "`, expected a whole number of " + std::to_string(least) + " or more");
+    return ckpt::invalid("`--" + flag + "` is `" + text + "`, expected a whole number of " + std::to_string(least) +
+                         " or more");
   return value;
 }
 
@@ -43,7 +44,8 @@ Status read_rules(const ui::Command& command, ckpt::PruneRules& rules) {
 
 Status outcome(const ckpt::PruneReport& report) {
   if (!report.waits.ok() || report.failures.empty()) return report.waits;
-  Status status = ckpt::failed(std::to_string(report.failures.size()) + " of the deletions failed").with_hint("run it again: what is left lies in .trash-* folders or as it was");
+  Status status = ckpt::failed(std::to_string(report.failures.size()) + " of the deletions failed")
+                      .with_hint("run it again: what is left lies in .trash-* folders or as it was");
   status.causes = report.failures;
   return status;
 }
@@ -62,8 +64,10 @@ Answer run_prune(const Request& request) {
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const Result<ckpt::PruneReport> report = ckpt::prune_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  Answer answer{.text = request.json ? ui::prune_json(*report) : ui::prune_text(*report, request.style), .error = outcome(*report)};
-  if (options.rules.empty() && !options.damaged) answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
+  Answer answer{.text = request.json ? ui::prune_json(*report) : ui::prune_text(*report, request.style),
+                .error = outcome(*report)};
+  if (options.rules.empty() && !options.damaged)
+    answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
   return answer;
 }
 

@@ -36,7 +36,8 @@ Status read_degree(const ui::Command& command, const char* flag, std::optional<s
   if (!text) return ckpt::ok_status();
   std::string_view rest = *text;
   const std::optional<std::uint64_t> value = take_number(rest);
-  if (!value || !rest.empty() || *value == 0 || *value > ckpt::kMaxRanks) return wrong(flag, *text, "a degree from 1 to " + std::to_string(ckpt::kMaxRanks));
+  if (!value || !rest.empty() || *value == 0 || *value > ckpt::kMaxRanks)
+    return wrong(flag, *text, "a degree from 1 to " + std::to_string(ckpt::kMaxRanks));
   degree = static_cast<std::uint32_t>(*value);
   return ckpt::ok_status();
 }
@@ -51,7 +52,8 @@ Status read_memory(const ui::Command& command, std::uint64_t& bytes) {
   if (rest == "KiB" || rest == "K") shift = 10;
   if (rest == "MiB" || rest == "M") shift = 20;
   if (rest == "GiB" || rest == "G") shift = 30;
-  if (!value || shift < 0 || *value > std::uint64_t{1} << (62 - shift)) return wrong("memory", *text, "bytes, or a number with KiB, MiB or GiB");
+  if (!value || shift < 0 || *value > std::uint64_t{1} << (62 - shift))
+    return wrong("memory", *text, "bytes, or a number with KiB, MiB or GiB");
   bytes = *value << shift;
   return ckpt::ok_status();
 }
@@ -70,7 +72,8 @@ Result<ckpt::ReshardOptions> read_options(const ui::Command& command) {
   }
   TITAN_RETURN_IF_ERROR(read_memory(command, options.memory));
   if (!options.target.dp && !options.target.pp && !command.has("stages") && !options.target.codec)
-    return ckpt::invalid("nothing to change: give a mesh (--dp, --pp), --stages or --compression").with_hint("titan-ckpt reshard SRC DST --dp 4 --pp 2");
+    return ckpt::invalid("nothing to change: give a mesh (--dp, --pp), --stages or --compression")
+        .with_hint("titan-ckpt reshard SRC DST --dp 4 --pp 2");
   options.dry_run = command.has("dry-run");
   options.force = command.has("force");
   options.writer = ui::version_line("titan-ckpt");
@@ -91,14 +94,17 @@ Answer run_reshard(const Request& request) {
   const Result<ckpt::ReshardReport> report = ckpt::reshard_checkpoint(request.fs, *options);
   progress.erase();
   if (!report.ok()) return {.error = report.status()};
-  Answer answer{.text = request.json ? ui::reshard_json(*report) : ui::reshard_text(*report, request.style), .notes = report->warnings};
+  Answer answer{.text = request.json ? ui::reshard_json(*report) : ui::reshard_text(*report, request.style),
+                .notes = report->warnings};
   if (report->hidden_from_resume && !report->dry_run)
-    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only: name " + report->dst + " on the command line to start from it");
+    answer.notes.push_back("a resume finds checkpoints that are named step-%08d only: name " + report->dst +
+                           " on the command line to start from it");
   // Times differ from run to run, so that only people see them.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (ui::progress_possible() && !report->dry_run && seconds > 0)
     answer.notes.push_back(ui::format_bytes(report->bytes) + " in " + ui::format_duration(seconds) + ", " +
-                           ui::format_bytes(static_cast<std::uint64_t>(static_cast<double>(report->bytes) / seconds)) + "/s");
+                           ui::format_bytes(static_cast<std::uint64_t>(static_cast<double>(report->bytes) / seconds)) +
+                           "/s");
   return answer;
 }
 

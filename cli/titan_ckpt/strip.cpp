@@ -21,11 +21,14 @@ Answer run_strip(const Request& request) {
   options.writer = ui::version_line("titan-ckpt") + " strip";
   options.created = ui::format_utc(std::time(nullptr));
   if (const auto keep = command.value("keep")) {
-    if (*keep != ckpt::kModel) return {.error = ckpt::invalid("`--keep` is `" + *keep + "`, expected model").with_hint("without --keep everything but the optimizer stays")};
+    if (*keep != ckpt::kModel)
+      return {.error = ckpt::invalid("`--keep` is `" + *keep + "`, expected model")
+                           .with_hint("without --keep everything but the optimizer stays")};
     options.keep = ckpt::StripKeep::kModel;
   }
   if (const auto dtype = command.value("dtype")) {
-    if (*dtype != "bf16" && *dtype != "f32") return {.error = ckpt::invalid("`--dtype` is `" + *dtype + "`, expected bf16 or f32")};
+    if (*dtype != "bf16" && *dtype != "f32")
+      return {.error = ckpt::invalid("`--dtype` is `" + *dtype + "`, expected bf16 or f32")};
     options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
   }
   options.cancel = ui::stop_on_signals();
@@ -35,10 +38,12 @@ Answer run_strip(const Request& request) {
   ckpt::Result<ckpt::StripReport> report = ckpt::plan_strip(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   if (!command.has("dry-run")) {
-    if (const ckpt::Status status = ckpt::write_strip(request.fs, options, *report); !status.ok()) return {.error = status};
+    if (const ckpt::Status status = ckpt::write_strip(request.fs, options, *report); !status.ok())
+      return {.error = status};
   }
   progress.erase();
-  return {.text = request.json ? ui::strip_json(*report) : ui::strip_text(*report, request.style), .notes = report->warnings};
+  return {.text = request.json ? ui::strip_json(*report) : ui::strip_text(*report, request.style),
+          .notes = report->warnings};
 }
 
 }  // namespace titan::cli

@@ -53,15 +53,18 @@ ckpt::Result<ckpt::Settings> read_toml_rows(ckpt::Fs& fs, const std::string& pat
     std::ranges::sort(rows);
     return rows;
   } catch (const toml::parse_error& error) {
-    return ckpt::invalid(path + ":" + std::to_string(error.source().begin.line) + ":" + std::to_string(error.source().begin.column) + ": not valid TOML: " +
-                         std::string(error.description()));
+    return ckpt::invalid(path + ":" + std::to_string(error.source().begin.line) + ":" +
+                         std::to_string(error.source().begin.column) +
+                         ": not valid TOML: " + std::string(error.description()));
   }
 }
 
 ckpt::Result<ckpt::Settings::value_type> parse_row(const std::string& text) {
   const std::size_t equals = text.find('=');
-  const std::string key = text.substr(0, std::min(equals, text.size())), value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  if (value.empty() || key.find('.') == std::string::npos) return ckpt::invalid("`--set " + text + "`: expected section.key=value");
+  const std::string key = text.substr(0, std::min(equals, text.size())),
+                    value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (value.empty() || key.find('.') == std::string::npos)
+    return ckpt::invalid("`--set " + text + "`: expected section.key=value");
   if (!ckpt::check_toml_depth(value, "").ok()) return ckpt::Settings::value_type(key, ckpt::toml_string(value));
   try {
     const toml::table table = toml::parse("x = " + value);

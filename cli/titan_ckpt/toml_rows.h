@@ -7,7 +7,8 @@
 
 namespace titan::cli {
 
-/// Reads `path`; rows ascend by key. Arrays and dates are rows, too; empty tables are not. \error kInvalid: no such file, not TOML
+/// Reads `path`; rows ascend by key. Arrays and dates are rows, too; empty tables are not. \error kInvalid: no such
+/// file, not TOML
 /// ("path:line:column: ...")
 ckpt::Result<ckpt::Settings> read_toml_rows(ckpt::Fs& fs, const std::string& path);
 /// "section.key=VALUE" as a row: VALUE is TOML, or a plain word that stands for a string. \error kInvalid

@@ -18,8 +18,8 @@ struct Request {
 
 /// What the program prints and returns. With an `error` the exit code is the error's.
 struct Answer {
-  std::string text;                 ///< for stdout
-  std::vector<std::string> notes;   ///< for stderr; with --json they are in the document
+  std::string text;                        ///< for stdout
+  std::vector<std::string> notes;          ///< for stderr; with --json they are in the document
   std::vector<std::string> warnings = {};  ///< for stderr, with --json as objects: what no document holds
   ckpt::Status error;
   int exit_code = 0;
@@ -46,9 +46,9 @@ Answer run_convert(const Request& request);
 }  // namespace titan::cli
 
 /// Assigns the value of a Result to `lhs`, or returns its Status as the verb's answer.
-#define TITAN_ASSIGN_OR_ANSWER(lhs, expr)                                                                     \
-  do {                                                                                                        \
-    auto titan_result_ = (expr);                                                                              \
-    if (!titan_result_.ok()) return {.error = titan_result_.status()};                                        \
-    lhs = std::move(titan_result_).value();                                                                   \
+#define TITAN_ASSIGN_OR_ANSWER(lhs, expr)                              \
+  do {                                                                 \
+    auto titan_result_ = (expr);                                       \
+    if (!titan_result_.ok()) return {.error = titan_result_.status()}; \
+    lhs = std::move(titan_result_).value();                            \
   } while (0)

@@ -16,7 +16,8 @@ int completion_verb(const Arguments& arguments) {
   ui::Program shown = program();
   // Overrides are read before the table is; whoever takes --set takes the short form as well.
   for (ui::Verb& verb : shown.verbs)
-    verb.overrides = std::any_of(verb.flags.begin(), verb.flags.end(), [](const ui::Flag& flag) { return flag.name == "set"; });
+    verb.overrides =
+        std::any_of(verb.flags.begin(), verb.flags.end(), [](const ui::Flag& flag) { return flag.name == "set"; });
   std::vector<std::string> keys;
   for (const train::Key& key : train::key_table())
     if (key.slot != nullptr) keys.push_back(key.name);

@@ -18,7 +18,8 @@ int config_verb(const Arguments& arguments) {
   auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
   // Keys of the model that are left open are those of the checkpoint that a start would load.
-  auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), weight_opener());
+  auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"),
+                                          allow_words(arguments.command), weight_opener());
   if (with_model.ok()) {
     loaded = std::move(with_model);
   } else if (loaded->config.checkpoint.initial_load_path) {
@@ -26,14 +27,16 @@ int config_verb(const Arguments& arguments) {
   } else {
     loaded->warnings.push_back("not filled in from a checkpoint: " + with_model.status().message);
   }
-  // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as written.
+  // What the configuration leaves open is filled in for the number of ranks; one that does not fit any is shown as
+  // written.
   const auto nproc = parse_nproc(arguments.command);
   if (!nproc.ok()) return ui::report_error(nproc.status(), json, ui::ColorChoice::kAuto);
   const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
   if (plan.ok()) {
     loaded->config = train::resolved_config(loaded->config, *plan);
   } else {
-    loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + (*nproc == 1 ? " rank: " : " ranks: ") + plan.status().message);
+    loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + (*nproc == 1 ? " rank: " : " ranks: ") +
+                               plan.status().message);
   }
   ckpt::Status status;
   ui::deliver(1, json ? train::describe_config_json(*loaded) : train::describe_config(*loaded), &status);

@@ -52,7 +52,8 @@ Result<std::uint32_t> raw_bytes(const ui::Command& command, std::int64_t vocab_s
 /// Writes rows of logits as [B, T, vocabulary] beside `out` and renames at the end.
 class LogitsFile {
  public:
-  static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out, const std::vector<std::uint64_t>& shape) {
+  static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out,
+                                                    const std::vector<std::uint64_t>& shape) {
     TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
     std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
     TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
@@ -77,7 +78,8 @@ class LogitsFile {
   }
 
  private:
-  LogitsFile(ckpt::Fs& fs, const std::string& out) : fs_(fs), out_(out), temporary_(out + ".tmp-" + std::to_string(getpid())) {}
+  LogitsFile(ckpt::Fs& fs, const std::string& out)
+      : fs_(fs), out_(out), temporary_(out + ".tmp-" + std::to_string(getpid())) {}
   ckpt::Fs& fs_;
   std::string out_, temporary_;
   std::unique_ptr<ckpt::File> file_;
@@ -94,13 +96,17 @@ Result<train::ModelDims> model_of(const ckpt::WeightSource& source, const std::s
   std::string names;
   for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
   return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
-      .with_hint("titan-ckpt convert " + given + " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
-                 "torchtitan's default; then titan-train eval NEW");
+      .with_hint(
+          "titan-ckpt convert " + given +
+          " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
+          "torchtitan's default; then titan-train eval NEW");
 }
 
 Result<EvalReport> run_eval(const ui::Command& command) {
   const auto tokens = command.value("tokens");
-  if (!tokens) return ckpt::invalid("`titan-train eval` needs --tokens FILE").with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
+  if (!tokens)
+    return ckpt::invalid("`titan-train eval` needs --tokens FILE")
+        .with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
   TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, model_of(*source, command.positionals[0]));
   train::TokenRows::Options options;
@@ -120,7 +126,9 @@ Result<EvalReport> run_eval(const ui::Command& command) {
   if (command.has("logits")) {
     report.logits_file = *command.value("logits");
     if (report.logits_file.empty()) return ckpt::invalid("`--logits` is empty, expected the name of a file");
-    TITAN_ASSIGN_OR_RETURN(logits, LogitsFile::create(ckpt::posix_fs(), report.logits_file, {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)}));
+    TITAN_ASSIGN_OR_RETURN(
+        logits, LogitsFile::create(ckpt::posix_fs(), report.logits_file,
+                                   {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)}));
     sink = [&logits](std::span<const float> row) { return logits->append(std::as_bytes(row)); };
   }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -142,8 +150,11 @@ std::string eval_text(const EvalReport& report, const ui::Palette& palette) {
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   const train::EvaluationReport& e = report.evaluation;
   row("checkpoint", ui::escape(report.checkpoint) + (report.step > 0 ? " step " + std::to_string(report.step) : ""));
-  row("tokens", ui::format_count(e.tokens) + " in " + ui::format_count(e.rows) + (e.rows == 1 ? " row of " : " rows of ") + ui::format_count(report.row_length) +
-                    (report.left_over > 0 ? "; " + ui::format_count(report.left_over) + " left over at the end of the file" : ""));
+  row("tokens",
+      ui::format_count(e.tokens) + " in " + ui::format_count(e.rows) + (e.rows == 1 ? " row of " : " rows of ") +
+          ui::format_count(report.row_length) +
+          (report.left_over > 0 ? "; " + ui::format_count(report.left_over) + " left over at the end of the file"
+                                : ""));
   row("predictions", ui::format_count(e.predictions));
   row("loss", e.predictions > 0 ? ui::format_real(e.loss) + " nats per prediction" : "n/a");
   if (!report.logits_file.empty()) row("logits", ui::escape(report.logits_file));
@@ -177,7 +188,9 @@ std::string eval_json(const EvalReport& report) {
 int eval_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
   const auto color = parse_color(arguments.command);
-  const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
+  const auto fail = [&](const Status& status) {
+    return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto);
+  };
   if (!color.ok()) return fail(color.status());
   const Result<EvalReport> report = run_eval(arguments.command);
   const std::string& typed = arguments.command.positionals[0];

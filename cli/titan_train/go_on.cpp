@@ -21,7 +21,8 @@ void undo_file(std::vector<std::string>& words, std::uint64_t step) {
 
 }  // namespace
 
-void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const train::Config& config, Starter starter, ui::ColorChoice color) {
+void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const train::Config& config,
+                      Starter starter, ui::ColorChoice color) {
   const auto step = train::step_to_go_on(ckpt::posix_fs(), config);
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);

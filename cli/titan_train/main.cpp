@@ -20,7 +20,9 @@ int main_of(int argc, char** argv) {
   const ui::Command& command = arguments->command;
   if (command.help || command.version) {
     ckpt::Status status;
-    ui::deliver(1, command.version ? ui::version_line("titan-train") + "\n" : ui::help_text(train_cli::program(), command.verb), &status);
+    ui::deliver(
+        1, command.version ? ui::version_line("titan-train") + "\n" : ui::help_text(train_cli::program(), command.verb),
+        &status);
     return 0;
   }
   if (command.verb == "config") return train_cli::config_verb(*arguments);

@@ -30,7 +30,8 @@ std::string indented(const std::string& text) {
 }
 
 /// The steps of `lr` that say where it bends, between the first and the last step that would be trained.
-std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* before, std::uint64_t first, std::uint64_t last, const Palette& palette) {
+std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* before, std::uint64_t first,
+                    std::uint64_t last, const Palette& palette) {
   std::map<std::uint64_t, std::string> steps;
   const auto mark = [&](std::uint64_t step, const std::string& what) {
     std::string& text = steps[step];
@@ -39,12 +40,17 @@ std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* 
   mark(first, "first step");
   for (std::size_t i = 0; i < lr.size(); ++i) {
     const bool covered = i + 1 < lr.size() && lr[i + 1].first <= lr[i].first;  // it never applies
-    if (!covered && lr[i].first > first && lr[i].first <= last) mark(lr[i].first, std::string(ckpt::phase_kind_name(lr[i].kind)) + " from here");
+    if (!covered && lr[i].first > first && lr[i].first <= last)
+      mark(lr[i].first, std::string(ckpt::phase_kind_name(lr[i].kind)) + " from here");
   }
   mark(last, "last step");
-  ui::Table table({{"step", Align::kRight}, {"learning rate", Align::kRight}, {before ? "before" : "", Align::kRight}, {}});
+  ui::Table table(
+      {{"step", Align::kRight}, {"learning rate", Align::kRight}, {before ? "before" : "", Align::kRight}, {}});
   for (const auto& [step, what] : steps)
-    table.row({std::to_string(step), ui::format_rounded(ckpt::lr_at(lr, step), 6), before ? ui::format_rounded(ckpt::lr_at(*before, step), 6) : "", {what, Role::kDim}});
+    table.row({std::to_string(step),
+               ui::format_rounded(ckpt::lr_at(lr, step), 6),
+               before ? ui::format_rounded(ckpt::lr_at(*before, step), 6) : "",
+               {what, Role::kDim}});
   return table.render(palette, "  ");
 }
 
@@ -86,11 +92,13 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
   const train::Forecast& f = report.forecast;
   std::string out = "\n" + palette.paint(Role::kName, "learning rate") + "\n";
   const train::StoredRun* stored = report.stored();
-  if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty()) return out + choices(report, palette);
+  if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty())
+    return out + choices(report, palette);
   if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
   const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
   if (changed)
-    for (const std::string& line : train::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
+    for (const std::string& line :
+         train::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
       if (line.starts_with(report.start->continuation.policy + " ")) out += "  " + ui::escape(line) + "\n";
   out += indented(ui::curve_text(curve_of(report.lr.phases, report, kRows), palette));
   return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);

@@ -31,7 +31,8 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.end_object();
 }
 
-void curve(JsonOut& json, std::string_view key, const std::vector<ckpt::LrPhase>& phases, const std::vector<std::uint64_t>& steps) {
+void curve(JsonOut& json, std::string_view key, const std::vector<ckpt::LrPhase>& phases,
+           const std::vector<std::uint64_t>& steps) {
   json.begin_array(key);
   for (const std::uint64_t step : steps) {
     json.begin_object();
@@ -206,7 +207,8 @@ void refusal(JsonOut& json, const ckpt::Status& status) {
 
 std::string plan_json(const PlanReport& report) {
   const Forecast& f = report.forecast;
-  const std::vector<std::uint64_t> steps = report.lr.phases.empty() ? std::vector<std::uint64_t>{} : curve_steps(f.first_step, f.last_step);
+  const std::vector<std::uint64_t> steps =
+      report.lr.phases.empty() ? std::vector<std::uint64_t>{} : curve_steps(f.first_step, f.last_step);
   JsonOut json;
   json.begin_object();
   json.text("schema", "titan.plan/1");

@@ -15,29 +15,31 @@ namespace titan::train_cli {
 
 struct PlanReport {
   std::string config_file, run_folder;
-  std::string ranks_from;                        ///< "as --nproc says"
-  std::uint64_t configured_steps = 0;            ///< training.steps
-  std::optional<train::StartPreview> start;      ///< nothing: the start is refused before it is known; the rest is a fresh start's
+  std::string ranks_from;              ///< "as --nproc says"
+  std::uint64_t configured_steps = 0;  ///< training.steps
+  std::optional<train::StartPreview>
+      start;  ///< nothing: the start is refused before it is known; the rest is a fresh start's
   train::Forecast forecast;
   std::optional<train::DataForecast> data;
-  std::optional<std::uint64_t> seed;             ///< nothing: drawn at the start
-  ckpt::LrSchedule lr;                           ///< the curve that would be followed
-  train::TokenScan scan;                         ///< of token files
+  std::optional<std::uint64_t> seed;  ///< nothing: drawn at the start
+  ckpt::LrSchedule lr;                ///< the curve that would be followed
+  train::TokenScan scan;              ///< of token files
   train::SpeedGuess speed;
-  ckpt::Status refused;                          ///< why the run would not start
+  ckpt::Status refused;  ///< why the run would not start
 
   bool complete() const { return start && start->complete; }
   const train::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 
-/// Steps at which a curve from `first` to `last` is given out: all when few, else about 200 at equal distances, ends included.
+/// Steps at which a curve from `first` to `last` is given out: all when few, else about 200 at equal distances, ends
+/// included.
 std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
 
 std::string plan_text(const PlanReport& report, const ui::Palette& palette);
 std::string plan_json(const PlanReport& report);
 
-/// The part of the text about the learning rate: the curve drawn, its steps in numbers; where settings changed, what each
-/// policy would do.
+/// The part of the text about the learning rate: the curve drawn, its steps in numbers; where settings changed, what
+/// each policy would do.
 std::string plan_curve_text(const PlanReport& report, const ui::Palette& palette);
 
 }  // namespace titan::train_cli

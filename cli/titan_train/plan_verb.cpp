@@ -40,10 +40,13 @@ Result<Ranks> count_ranks(const ui::Command& command, const Config& config) {
                          }));
   TITAN_RETURN_IF_ERROR(train::check_process_limits());
   TITAN_RETURN_IF_ERROR(check_nproc(command, nproc, env));
-  if (env.has_value()) return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says", static_cast<std::uint32_t>(env->local_world), true};
+  if (env.has_value())
+    return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says",
+                 static_cast<std::uint32_t>(env->local_world), true};
   if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
   const Config::Parallelism& p = config.parallelism;
-  const double product = static_cast<double>(p.data_parallel_replicate_degree) * static_cast<double>(p.pipeline_parallel_degree) *
+  const double product = static_cast<double>(p.data_parallel_replicate_degree) *
+                         static_cast<double>(p.pipeline_parallel_degree) *
                          static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
   if (product > kMost) return ckpt::invalid("the mesh keys ask for more than " + std::to_string(kMost) + " ranks");
   if (product == 1) return Ranks{1, "the default"};
@@ -74,12 +77,15 @@ void look_further(PlanReport& report, const Ranks& ranks) {
   report.scan = outlook.scan;
   std::vector<std::string>& warnings = report.forecast.warnings;
   warnings.insert(warnings.end(), outlook.warnings.begin(), outlook.warnings.end());
-  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan, threads_of(ranks, start.loaded.config, report.stored()));
+  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan,
+                                    threads_of(ranks, start.loaded.config, report.stored()));
 }
 
 Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
-  auto start = train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command), ranks.count, weight_opener(), false, true});
+  auto start = train::preview_start(
+      ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command),
+                         ranks.count, weight_opener(), false, true});
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
@@ -106,15 +112,18 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
     report.refused = start.status();
   }
 
-  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens, train::count_kept_steps(ckpt::posix_fs(), config)));
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens,
+                                                               train::count_kept_steps(ckpt::posix_fs(), config)));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
-  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) f.warnings.push_back(std::move(line));
+  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty())
+    f.warnings.push_back(std::move(line));
   if (!report.start) return ckpt::ok_status();
   f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
   const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
   if (report.start->data.samples_per_epoch > 0)
-    report.data = train::forecast_data(report.start->data, report.start->validation_samples, steps * static_cast<std::uint64_t>(plan.batch.global));
+    report.data = train::forecast_data(report.start->data, report.start->validation_samples,
+                                       steps * static_cast<std::uint64_t>(plan.batch.global));
   if (!report.refused.ok() || report.complete() || steps == 0) return ckpt::ok_status();
   look_further(report, ranks);
   return ckpt::ok_status();
@@ -131,7 +140,9 @@ Status in_short(Status status, const PlanReport& report) {
 int plan_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
   const auto color = parse_color(arguments.command);
-  const auto fail = [&](const Status& status) { return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto); };
+  const auto fail = [&](const Status& status) {
+    return ui::report_error(status, json, color.ok() ? *color : ui::ColorChoice::kAuto);
+  };
   if (!color.ok()) return fail(color.status());
   Status refused;
   const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides, &refused);

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <optional>
 
-#include "cli/titan_train/go_on.h"
-#include "cli/titan_train/verbs.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
+#include "cli/titan_train/go_on.h"
+#include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "cli/ui/terminal.h"
@@ -38,23 +38,30 @@ std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for all, where torchrun's
-// agent carries its word.
+// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
+// all, where torchrun's agent carries its word.
 int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, const std::string& resume) {
   if (env.threads > 0) return env.threads;
   if (const int threads = train::threads_of_restart(); threads > 0) return threads;
-  const auto look = [&] { return std::to_string(train::choose_threads(ckpt::posix_fs(), config, resume, env.local_world)); };
+  const auto look = [&] {
+    return std::to_string(train::choose_threads(ckpt::posix_fs(), config, resume, env.local_world));
+  };
   const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(config.comm.init_timeout_seconds * 1000));
   return std::max(1, std::atoi(train::word_of_rank_0(env, timeout, look).c_str()));
 }
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
-[[noreturn]] void be_rank(const Arguments& arguments, const std::vector<std::string>& words, const train::LaunchEnv& env, ui::ColorChoice color) {
+[[noreturn]] void be_rank(const Arguments& arguments, const std::vector<std::string>& words,
+                          const train::LaunchEnv& env, ui::ColorChoice color) {
   train::install_stop_handlers();
   // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
   const auto leave = [&](const Status& status) {
-    if (env.local_rank == 0) ui::report_error(status, false, color);
-    else ui::report_note("rank " + std::to_string(env.rank) + " ends with exit code " + std::to_string(ckpt::exit_code(status.code)) + ": " + status.message, color);
+    if (env.local_rank == 0)
+      ui::report_error(status, false, color);
+    else
+      ui::report_note("rank " + std::to_string(env.rank) + " ends with exit code " +
+                          std::to_string(ckpt::exit_code(status.code)) + ": " + status.message,
+                      color);
     train::note_said_why();
     std::_Exit(ckpt::exit_code(status.code));
   };
@@ -91,7 +98,8 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
     ui::report_error(status, false, color);
     train::note_said_why();
   }
-  const bool goes_on = outcome.at_stop || outcome.exit_code == 75 || outcome.exit_code == 130 || outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
+  const bool goes_on = outcome.at_stop || outcome.exit_code == 75 || outcome.exit_code == 130 ||
+                       outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
     say_how_to_go_on(outcome.exit_code, words, options.loaded.config, Starter::kLauncher, color);
   std::_Exit(outcome.exit_code);
@@ -110,7 +118,8 @@ Result<int> parse_nproc(const ui::Command& command, int most) {
 
 Status check_nproc(const ui::Command& command, int nproc, const std::optional<train::LaunchEnv>& env) {
   if (!env || !command.has("nproc") || nproc == env->world) return ckpt::ok_status();
-  return ckpt::invalid("--nproc " + std::to_string(nproc) + ", but the environment says WORLD_SIZE=" + std::to_string(env->world))
+  return ckpt::invalid("--nproc " + std::to_string(nproc) +
+                       ", but the environment says WORLD_SIZE=" + std::to_string(env->world))
       .with_hint("leave out --nproc under a launcher, or unset RANK and WORLD_SIZE");
 }
 
@@ -127,7 +136,8 @@ ckpt::WeightOpener weight_opener() {
     ckpt::Fs& fs = ckpt::posix_fs();
     const std::string path = convert::resolve_any(fs, spec);
     TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
-    TITAN_ASSIGN_OR_RETURN(const std::string folder, format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
+    TITAN_ASSIGN_OR_RETURN(const std::string folder,
+                           format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
     return ckpt::weights_of(std::move(reader));
   };
@@ -144,23 +154,33 @@ void free_leftovers(const train::Config& config, ui::ColorChoice color) {
   for (const std::string& warning : opened->warnings) ui::report_note("leftover: " + warning, color);
 }
 
-// Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in silence.
+// Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in
+// silence.
 void say_complete(const train::LoadedConfig& loaded, const train::StartPreview& preview, ui::ColorChoice color) {
   ui::report_note(train::complete_line(loaded.config, preview.decision), color);
   bool model = false, data = false;
   for (const train::Change& change : preview.continuation.changes) {
     const std::string& key = change.drift.key;
-    ui::report_note("not the checkpoint's setting: " + key + " is " + change.drift.stored + " there, " + change.drift.config + " here", color);
+    ui::report_note("not the checkpoint's setting: " + key + " is " + change.drift.stored + " there, " +
+                        change.drift.config + " here",
+                    color);
     model |= key.starts_with("model.");
     data |= key.starts_with("training.dataset");
   }
-  const std::string other = model && data ? "another model and dataset" : model ? "another model" : data ? "another dataset" : "";
-  if (!other.empty()) ui::report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?", color);
+  const std::string other = model && data ? "another model and dataset"
+                            : model       ? "another model"
+                            : data        ? "another dataset"
+                                          : "";
+  if (!other.empty())
+    ui::report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?",
+                    color);
 }
 
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words) {
   const auto color = parse_color(arguments.command);
-  const auto fail = [&](const Status& status) { return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto); };
+  const auto fail = [&](const Status& status) {
+    return ui::report_error(status, false, color.ok() ? *color : ui::ColorChoice::kAuto);
+  };
   if (!color.ok()) return fail(color.status());
   const auto nproc = parse_nproc(arguments.command);
   if (!nproc.ok()) return fail(nproc.status());
@@ -168,7 +188,9 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!env.ok()) return fail(env.status());
   if (const Status limits = train::check_process_limits(); !limits.ok()) {
     if (env->has_value() && (*env)->local_rank != 0) {  // an error once on each host
-      ui::report_note("rank " + std::to_string((*env)->rank) + " ends with exit code " + std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message, *color);
+      ui::report_note("rank " + std::to_string((*env)->rank) + " ends with exit code " +
+                          std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message,
+                      *color);
       return ckpt::exit_code(limits.code);
     }
     return fail(limits);
@@ -181,7 +203,8 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(), {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener(), true});
+      ckpt::posix_fs(),
+      {*loaded, resume, allow_words(arguments.command), static_cast<std::uint32_t>(*nproc), weight_opener(), true});
   if (!preview.ok()) return fail(preview.status());
   if (!preview->verdict.ok()) return fail(preview->verdict);
   if (preview->complete) {
@@ -195,9 +218,12 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   options.nproc = *nproc;
   options.argv = words;
   options.threads_per_rank = train::threads_per_rank(
-      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt, *nproc);
+      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt,
+      *nproc);
   options.run_dir = loaded->config.job.dump_folder;
-  if (const std::string line = train::too_many_threads(*nproc, options.threads_per_rank, {train::allowed_cores()}); !line.empty()) ui::report_note(line, *color);
+  if (const std::string line = train::too_many_threads(*nproc, options.threads_per_rank, {train::allowed_cores()});
+      !line.empty())
+    ui::report_note(line, *color);
   train::LaunchEvents events;
   bool lost_rank = false;
   events.failed = [&](const std::string& message, const std::string& hint) {
@@ -205,7 +231,8 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
     fail(ckpt::failed(message).with_hint(hint));
   };
   const int code = train::launch_local(options, events);
-  const bool early = code == 75 || code == 130 || code == 143 || (code == 0 && train::is_at_stop(loaded->config, preview->decision));
+  const bool early =
+      code == 75 || code == 130 || code == 143 || (code == 0 && train::is_at_stop(loaded->config, preview->decision));
   if (early || (code == 3 && lost_rank)) say_how_to_go_on(code, words, loaded->config, Starter::kUs, *color);
   return code;
 }

@@ -14,7 +14,8 @@ namespace titan::train_cli {
 /// Starts local ranks, or is one when a launcher's environment says so. `words`: the whole command line, for the ranks.
 int run_verb(const Arguments& arguments, const std::vector<std::string>& words);
 int config_verb(const Arguments& arguments);
-/// Says what `run` would do, without doing it; returns what `run` would answer before its first step (0 where it would train).
+/// Says what `run` would do, without doing it; returns what `run` would answer before its first step (0 where it would
+/// train).
 int plan_verb(const Arguments& arguments);
 /// Prints the loss of a checkpoint on a token file.
 int eval_verb(const Arguments& arguments);

@@ -17,7 +17,8 @@ const Flag kHelp{"help", "", "print this help", 'h'};
 const Flag kVersion{"version", "", "print version and git hash"};
 
 const Verb* find_verb(const Program& program, const std::string& name) {
-  const auto found = std::find_if(program.verbs.begin(), program.verbs.end(), [&](const Verb& v) { return v.name == name; });
+  const auto found =
+      std::find_if(program.verbs.begin(), program.verbs.end(), [&](const Verb& v) { return v.name == name; });
   return found == program.verbs.end() ? nullptr : &*found;
 }
 
@@ -50,7 +51,8 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
   std::vector<std::string> names;
   for (const Flag& known : flags_of(program, verb)) names.push_back("--" + known.name);
   const std::string verb_name = verb == nullptr ? "" : verb->name;
-  const Status status = ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
+  const Status status =
+      ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
   const std::string suggestion = ckpt::did_you_mean(flag, names);
   return suggestion.empty() ? with_help_hint(status, program, verb_name) : status.with_hint(suggestion);
 }
@@ -103,7 +105,8 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   const std::size_t most = verb.positionals.size() + verb.more.size();
   if (command.positionals.size() > most) {
     const std::string& surplus = command.positionals[most];
-    return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)), program, verb.name);
+    return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)),
+                          program, verb.name);
   }
   return ckpt::ok_status();
 }
@@ -125,7 +128,8 @@ std::string first_word(const Program& program, const std::vector<std::string>& a
     const std::string& word = arguments[i];
     if (!word.starts_with("-")) return word;
     const bool takes_next = std::any_of(program.flags.begin(), program.flags.end(), [&](const Flag& flag) {
-      return !flag.value.empty() && (word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter));
+      return !flag.value.empty() &&
+             (word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter));
     });
     if (takes_next) ++i;
   }

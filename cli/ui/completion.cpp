@@ -18,7 +18,8 @@ ckpt::Result<Shell> parse_shell(std::string_view name) {
 Verb completion_verb() { return {"completion", {"bash|zsh|fish"}, "print a completion script for a shell", {}}; }
 
 Wanted wanted_by(std::string_view placeholder) {
-  constexpr std::array kFiles = {"PATH", "FILE", "CKPT", "RUN", "SRC", "DST", "CONFIG", "FOLDER", "DIR", "OUT", "A", "B"};
+  constexpr std::array kFiles = {"PATH",   "FILE",   "CKPT", "RUN", "SRC", "DST",
+                                 "CONFIG", "FOLDER", "DIR",  "OUT", "A",   "B"};
   Wanted wanted;
   for (std::size_t begin = 0; begin <= placeholder.size();) {
     const std::size_t end = std::min(placeholder.find('|', begin), placeholder.size());
@@ -26,7 +27,9 @@ Wanted wanted_by(std::string_view placeholder) {
     const std::string_view word = part.substr(0, part.find('.'));
     if (std::find(kFiles.begin(), kFiles.end(), word) != kFiles.end()) {
       wanted.file = true;
-    } else if (!part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '-'; })) {
+    } else if (!part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
+                 return std::islower(c) || std::isdigit(c) || c == '-';
+               })) {
       wanted.choices.emplace_back(part);
     }
     begin = end + 1;
@@ -37,7 +40,8 @@ Wanted wanted_by(std::string_view placeholder) {
 std::string completion_script(const Program& program, Shell shell, const std::vector<std::string>& keys) {
   Program shown = program;
   std::erase_if(shown.verbs, [](const Verb& verb) { return verb.built == Built::kNotYet; });
-  for (Verb& verb : shown.verbs) std::erase_if(verb.flags, [](const Flag& flag) { return flag.built == Built::kNotYet; });
+  for (Verb& verb : shown.verbs)
+    std::erase_if(verb.flags, [](const Flag& flag) { return flag.built == Built::kNotYet; });
   shown.flags.push_back({"help", "", "print help", 'h'});
   shown.flags.push_back({"version", "", "print version and git hash"});
   switch (shell) {
@@ -55,13 +59,15 @@ std::string function_name(const Program& program) {
 }
 
 std::string head_comment(const Program& program, const std::string& shell) {
-  return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name + " completion " + shell + "`.\n";
+  return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name +
+         " completion " + shell + "`.\n";
 }
 
 std::vector<std::string> halves(const Verb& verb) {
   std::vector<std::string> found;
   for (const Flag& flag : verb.flags)
-    if (!flag.after.empty() && std::find(found.begin(), found.end(), flag.after) == found.end()) found.push_back(flag.after);
+    if (!flag.after.empty() && std::find(found.begin(), found.end(), flag.after) == found.end())
+      found.push_back(flag.after);
   return found;
 }
 

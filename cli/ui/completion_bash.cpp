@@ -12,8 +12,11 @@ std::string value_cases(const std::vector<Flag>& flags, const std::string& inden
     const Wanted wanted = wanted_by(flag.value);
     text += indent + joined(spellings(flag), "|") + ") ";
     // Where nothing is offered `complete -o default` offers files, which is wrong for numbers.
-    if (!wanted.choices.empty()) text += "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")); ";
-    else if (!wanted.file) text += "compopt +o default +o bashdefault 2>/dev/null; ";
+    if (!wanted.choices.empty())
+      text +=
+          "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")); ";
+    else if (!wanted.file)
+      text += "compopt +o default +o bashdefault 2>/dev/null; ";
     text += "return ;;\n";
   }
   return text;
@@ -27,7 +30,8 @@ std::string flag_words(const std::vector<Flag>& flags) {
 
 std::string verb_case(const Program& program, const Verb& verb, const std::vector<std::string>& keys) {
   std::string text = "    " + verb.name + ")\n";
-  if (const std::string values = value_cases(verb.flags, "        "); !values.empty()) text += "      case $prev in\n" + values + "      esac\n";
+  if (const std::string values = value_cases(verb.flags, "        "); !values.empty())
+    text += "      case $prev in\n" + values + "      esac\n";
   const auto words = [&](const std::string& half) {
     const std::vector<Flag> flags = flags_after(verb, half);
     return "words='" + flag_words(flags) + (flags.empty() ? "" : " ") + flag_words(program.flags) + "'";
@@ -37,7 +41,8 @@ std::string verb_case(const Program& program, const Verb& verb, const std::vecto
   if (verb.overrides && !keys.empty()) text += "      keys=1\n";
   for (std::size_t i = 0; i < verb.positionals.size(); ++i) {
     const Wanted wanted = wanted_by(verb.positionals[i]);
-    if (!wanted.choices.empty()) text += "      ((position == " + std::to_string(i) + ")) && choices='" + joined(wanted.choices) + "'\n";
+    if (!wanted.choices.empty())
+      text += "      ((position == " + std::to_string(i) + ")) && choices='" + joined(wanted.choices) + "'\n";
   }
   return text + "      ;;\n";
 }
@@ -65,38 +70,53 @@ std::string bash_completion(const Program& program, const std::vector<std::strin
     text.back() = '\'';
     text += '\n';
   }
-  text += function + "() {\n"
-          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= first= i position=0\n"
-          "  COMPREPLY=()\n"
-          "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-          "    case ${COMP_WORDS[i]} in\n"
-          "      " + joined(takes_value, "|") + ") ((++i)) ;;\n"
-          "      -*|=) ;;\n"
-          "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
-          "    esac\n"
-          "  done\n"
-          "  case $prev in\n" + value_cases(program.flags, "    ") + "  esac\n"
-          "  case $verb in\n"
-          "    '') words='" + flag_words(program.flags) + "' choices='" + joined(verbs) + "' ;;\n";
+  text +=
+      function +
+      "() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= first= i "
+      "position=0\n"
+      "  COMPREPLY=()\n"
+      "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
+      "    case ${COMP_WORDS[i]} in\n"
+      "      " +
+      joined(takes_value, "|") +
+      ") ((++i)) ;;\n"
+      "      -*|=) ;;\n"
+      "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case $prev in\n" +
+      value_cases(program.flags, "    ") +
+      "  esac\n"
+      "  case $verb in\n"
+      "    '') words='" +
+      flag_words(program.flags) + "' choices='" + joined(verbs) + "' ;;\n";
   for (const Verb& verb : program.verbs) text += verb_case(program, verb, keys);
   text += "  esac\n";
   if (!keys.empty()) {
-    text += "  if [[ $keys && $cur == --*.* ]]; then\n"
-            "    compopt -o nospace 2>/dev/null\n"
-            "    COMPREPLY=($(compgen -W \"$" + function + "_keys\" -- \"$cur\"))\n"
-            "  elif [[ $keys && $cur == -* ]]; then\n"
-            "    COMPREPLY=($(compgen -W \"$words $" + function + "_keys\" -- \"$cur\"))\n"
-            "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
-            "  elif [[ $cur == -* ]]; then\n";
+    text +=
+        "  if [[ $keys && $cur == --*.* ]]; then\n"
+        "    compopt -o nospace 2>/dev/null\n"
+        "    COMPREPLY=($(compgen -W \"$" +
+        function +
+        "_keys\" -- \"$cur\"))\n"
+        "  elif [[ $keys && $cur == -* ]]; then\n"
+        "    COMPREPLY=($(compgen -W \"$words $" +
+        function +
+        "_keys\" -- \"$cur\"))\n"
+        "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
+        "  elif [[ $cur == -* ]]; then\n";
   } else {
     text += "  if [[ $cur == -* ]]; then\n";
   }
-  return text + "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-                "  elif [[ $choices ]]; then\n"
-                "    COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n"
-                "  fi\n"
-                "}\n"
-                "complete -o bashdefault -o default -F " + function + " " + program.name + "\n";
+  return text +
+         "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+         "  elif [[ $choices ]]; then\n"
+         "    COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n"
+         "  fi\n"
+         "}\n"
+         "complete -o bashdefault -o default -F " +
+         function + " " + program.name + "\n";
 }
 
 }  // namespace titan::ui

@@ -18,8 +18,8 @@ std::string values(const std::string& placeholder) {
 }
 
 std::string flag_line(const std::string& start, const Flag& flag) {
-  return start + (flag.letter != 0 ? std::string(" -s ") + flag.letter : "") + " -l " + flag.name + (flag.value.empty() ? "" : values(flag.value)) + " -d " +
-         quoted(flag.help) + "\n";
+  return start + (flag.letter != 0 ? std::string(" -s ") + flag.letter : "") + " -l " + flag.name +
+         (flag.value.empty() ? "" : values(flag.value)) + " -d " + quoted(flag.help) + "\n";
 }
 
 }  // namespace
@@ -33,11 +33,14 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
     text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + quoted(verb.help) + "\n";
     const std::string inside = start + " -n " + quoted("__fish_seen_subcommand_from " + verb.name);
     for (const Flag& flag : verb.flags) {
-      const std::string half = start + " -n " + quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
+      const std::string half =
+          start + " -n " +
+          quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
       text += flag_line(flag.after.empty() ? inside : half, flag);
     }
     for (const std::string& positional : verb.positionals)
-      if (const Wanted wanted = wanted_by(positional); !wanted.choices.empty()) text += inside + " -f -a " + quoted(joined(wanted.choices)) + "\n";
+      if (const Wanted wanted = wanted_by(positional); !wanted.choices.empty())
+        text += inside + " -f -a " + quoted(joined(wanted.choices)) + "\n";
     if (verb.overrides) with_keys.push_back(verb.name);
   }
   if (!with_keys.empty() && !keys.empty()) {

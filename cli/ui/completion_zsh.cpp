@@ -8,9 +8,12 @@ namespace {
 std::string quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\'') out += "'\\''";
-    else if (c == '[' || c == ']' || c == ':' || c == '\\') out += std::string("\\") + c;
-    else out += c;
+    if (c == '\'')
+      out += "'\\''";
+    else if (c == '[' || c == ']' || c == ':' || c == '\\')
+      out += std::string("\\") + c;
+    else
+      out += c;
   }
   return out;
 }
@@ -19,17 +22,21 @@ std::string quoted(const std::string& text) {
 std::string action(const std::string& placeholder) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = ":" + quoted(placeholder) + ":";
-  if (!wanted.choices.empty()) text += "(" + joined(wanted.choices) + ")";
-  else if (wanted.file) text += "_files";
+  if (!wanted.choices.empty())
+    text += "(" + joined(wanted.choices) + ")";
+  else if (wanted.file)
+    text += "_files";
   return text;
 }
 
 std::string flag_spec(const Flag& flag) {
   const bool value = !flag.value.empty();
   const std::string rest = "'[" + quoted(flag.help) + "]" + (value ? action(flag.value) : "") + "'";
-  if (flag.letter == 0) return std::string(flag.repeat == Repeat::kMany ? "'*'" : "") + "--" + flag.name + (value ? "=" : "") + rest;
+  if (flag.letter == 0)
+    return std::string(flag.repeat == Repeat::kMany ? "'*'" : "") + "--" + flag.name + (value ? "=" : "") + rest;
   const std::string letter(1, flag.letter);
-  return "'(-" + letter + " --" + flag.name + ")'{-" + letter + (value ? "+" : "") + ",--" + flag.name + (value ? "=" : "") + "}" + rest;
+  return "'(-" + letter + " --" + flag.name + ")'{-" + letter + (value ? "+" : "") + ",--" + flag.name +
+         (value ? "=" : "") + "}" + rest;
 }
 
 std::string arguments(const Verb& verb, const std::string& half, bool keys) {
@@ -56,14 +63,16 @@ std::string zsh_completion(const Program& program, const std::vector<std::string
     text += "  )\n";
   }
   // Up to the verb by one call, after it by the verb's own, for which the verb is word 1.
-  text += "  _arguments -C $shared ': :->verb' '*:: :->rest' && return\n"
-          "  case $state in\n"
-          "    verb) _describe 'verb' verbs ;;\n"
-          "    rest)\n"
-          "      case \"$words[1] $words[2]\" in\n";
+  text +=
+      "  _arguments -C $shared ': :->verb' '*:: :->rest' && return\n"
+      "  case $state in\n"
+      "    verb) _describe 'verb' verbs ;;\n"
+      "    rest)\n"
+      "      case \"$words[1] $words[2]\" in\n";
   for (const Verb& verb : program.verbs) {
     // The two words are one pattern, so that each half of a verb has its own flags.
-    for (const std::string& half : halves(verb)) text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty());
+    for (const std::string& half : halves(verb))
+      text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty());
     text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty());
   }
   return text + "      esac ;;\n  esac\n}\n" + function + " \"$@\"\n";

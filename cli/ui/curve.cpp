@@ -35,7 +35,8 @@ Range range_in(const Phases& phases, std::uint64_t from, std::uint64_t to) {
 
 class Grid {
  public:
-  Grid(const Curve& curve, std::size_t columns) : curve_(curve), columns_(columns), rows_(std::max<std::size_t>(2, curve.height)) {
+  Grid(const Curve& curve, std::size_t columns)
+      : curve_(curve), columns_(columns), rows_(std::max<std::size_t>(2, curve.height)) {
     for (const Phases* phases : {&curve.old_phases, curve.new_phases ? &*curve.new_phases : nullptr}) {
       if (phases == nullptr || phases->empty()) continue;
       for (std::size_t column = 0; column < columns_; ++column) top_ = std::max(top_, in_column(*phases, column).high);
@@ -78,8 +79,11 @@ class Grid {
   // Steps [first, second] of a column; columns may share a step when there are more of them than steps.
   std::pair<std::uint64_t, std::uint64_t> bounds(std::size_t column) const {
     const double count = static_cast<double>(curve_.last - curve_.first) + 1;
-    const auto at = [&](std::size_t c) { return curve_.first + static_cast<std::uint64_t>(count * static_cast<double>(c) / static_cast<double>(columns_)); };
-    const std::uint64_t from = std::min(at(column), curve_.last), next = column + 1 == columns_ ? curve_.last + 1 : at(column + 1);
+    const auto at = [&](std::size_t c) {
+      return curve_.first + static_cast<std::uint64_t>(count * static_cast<double>(c) / static_cast<double>(columns_));
+    };
+    const std::uint64_t from = std::min(at(column), curve_.last),
+                        next = column + 1 == columns_ ? curve_.last + 1 : at(column + 1);
     return {from, std::max(from, std::min(next - 1, curve_.last))};
   }
 
@@ -108,7 +112,9 @@ std::string painted(const std::string& row, const Palette& palette, bool two) {
     std::size_t end = begin;
     while (end < row.size() && row[end] == row[begin]) ++end;
     const std::string run = row.substr(begin, end - begin);
-    const Role role = row[begin] == '*' ? (two ? Role::kOk : Role::kName) : row[begin] == '|' ? Role::kWarning : Role::kPlain;
+    const Role role = row[begin] == '*'   ? (two ? Role::kOk : Role::kName)
+                      : row[begin] == '|' ? Role::kWarning
+                                          : Role::kPlain;
     text += role == Role::kPlain ? run : palette.paint(role, run);
     begin = end;
   }
@@ -142,8 +148,10 @@ std::string curve_text(const Curve& given, const Palette& palette) {
   std::string out;
   for (std::size_t r = 0; r < grid.rows(); ++r) {
     std::string label;
-    if (r == 0) label = format_rounded(grid.top(), 3);
-    else if (r + 1 == grid.rows()) label = "0";
+    if (r == 0)
+      label = format_rounded(grid.top(), 3);
+    else if (r + 1 == grid.rows())
+      label = "0";
     else if (r * 2 == grid.rows() - 1 || (grid.rows() % 2 == 0 && r * 2 == grid.rows())) {
       label = format_rounded(grid.top() * (1 - static_cast<double>(r) / static_cast<double>(grid.rows() - 1)), 3);
     }
@@ -157,7 +165,8 @@ std::string curve_text(const Curve& given, const Palette& palette) {
     const std::string text = std::to_string(*curve.resume);
     // Beside the mark, on the side that has room.
     const std::string left = text + " ^", right = "^ " + text;
-    put(steps, mark + right.size() <= columns ? mark : mark + 1 - std::min(mark + 1, left.size()), mark + right.size() <= columns ? right : left);
+    put(steps, mark + right.size() <= columns ? mark : mark + 1 - std::min(mark + 1, left.size()),
+        mark + right.size() <= columns ? right : left);
   }
   put(steps, 0, std::to_string(curve.first));
   const std::string last = std::to_string(curve.last);

@@ -35,8 +35,10 @@ std::string hint_lines(const std::string& hint) {
 
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
-  for (const std::string& cause : status.causes) text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
-  if (const std::string hint = hint_of(status); !hint.empty()) text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
+  for (const std::string& cause : status.causes)
+    text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty())
+    text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
   return text;
 }
 

@@ -9,7 +9,8 @@ void add_rows(Table& table, const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
     const std::string letter = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
     const std::string value = flag.value.empty() ? "" : " " + flag.value;
-    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help + (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
+    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help +
+                                                      (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
   }
 }
 
@@ -28,8 +29,8 @@ std::string help_text(const Program& program, const std::string& verb_name) {
   std::string text;
   for (const Verb& verb : program.verbs) {
     if (verb.name != verb_name) continue;
-    text = "usage: " + program.name + " " + usage(verb) + (verb.overrides ? " [--section.key=value ...]" : "") + " [flags]\n\n" +
-           verb.help + "\n\nflags\n";
+    text = "usage: " + program.name + " " + usage(verb) + (verb.overrides ? " [--section.key=value ...]" : "") +
+           " [flags]\n\n" + verb.help + "\n\nflags\n";
     add_rows(flags, verb.flags);
   }
   if (text.empty()) {
@@ -40,7 +41,8 @@ std::string help_text(const Program& program, const std::string& verb_name) {
            verbs.render(plain, "  ") + "\nflags of every verb\n";
   }
   add_rows(flags, program.flags);
-  add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'}, {"version", "", "print version and git hash"}});
+  add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'},
+                   {"version", "", "print version and git hash"}});
   return text + flags.render(plain, "  ");
 }
 

@@ -6,7 +6,8 @@
 
 namespace titan::ui {
 
-/// SIGPIPE would kill the program in the middle of `| head`, SIGXFSZ where `ulimit -f` ends a file; with both ignored a write reports it instead.
+/// SIGPIPE would kill the program in the middle of `| head`, SIGXFSZ where `ulimit -f` ends a file; with both ignored a
+/// write reports it instead.
 void ignore_write_signals();
 
 enum class Delivery { kDone, kReaderGone };

@@ -7,7 +7,8 @@
 
 namespace titan::ui {
 
-std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds, std::size_t width) {
+std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
+                          std::size_t width) {
   std::string line = escape(label) + "  " + format_bytes(done);
   if (total > 0) {
     const double share = static_cast<double>(done) / static_cast<double>(total);
@@ -15,7 +16,8 @@ std::string progress_line(const std::string& label, std::uint64_t done, std::uin
   }
   const double rate = seconds > 0.5 ? static_cast<double>(done) / seconds : 0;
   if (rate > 0) line += "  " + format_bytes(static_cast<std::uint64_t>(rate)) + "/s";
-  if (rate > 0 && total >= done && total > 0) line += "  " + format_duration(static_cast<double>(total - done) / rate) + " left";
+  if (rate > 0 && total >= done && total > 0)
+    line += "  " + format_duration(static_cast<double>(total - done) / rate) + " left";
   while (display_width(line) >= width && !line.empty()) line.pop_back();
   return line;
 }

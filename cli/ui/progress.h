@@ -7,7 +7,8 @@
 namespace titan::ui {
 
 /// The line itself: "label  512.0 MiB of 1.0 GiB  50%  256.0 MiB/s  2s left", cut to `width` columns. Pure.
-std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds, std::size_t width);
+std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
+                          std::size_t width);
 
 class Progress {
  public:

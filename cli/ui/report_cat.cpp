@@ -13,7 +13,8 @@ using ckpt::CatReport;
 std::string slice_text(const ckpt::Slice& slice) {
   std::string text = "[";
   for (const ckpt::Slice::Extent& extent : slice.extents)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(extent.begin) + (extent.dropped ? "" : ":" + std::to_string(extent.end));
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent.begin) +
+            (extent.dropped ? "" : ":" + std::to_string(extent.end));
   return text + "]";
 }
 
@@ -33,7 +34,8 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   row("checkpoint", escape(report.path) + " step " + std::to_string(report.step));
   row("dtype", std::string(ckpt::dtype_name(t.dtype)));
   row("shape", shape_text(t.shape));
-  if (!report.slice.whole() || report.slice.shape() != t.shape) row("slice", slice_text(report.slice) + " -> " + shape_text(report.slice.shape()));
+  if (!report.slice.whole() || report.slice.shape() != t.shape)
+    row("slice", slice_text(report.slice) + " -> " + shape_text(report.slice.shape()));
   row("elements", format_count(report.elements));
   row("size", format_bytes(report.elements * ckpt::dtype_size(t.dtype), style.exact_bytes));
   row("leaves", format_count(t.leaves));
@@ -46,7 +48,9 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   }
   if (!report.out.empty()) {
     std::string what = escape(report.out) + "  " + format_bytes(report.out_bytes, style.exact_bytes);
-    if (report.out_dtype != t.dtype) what += "  " + std::string(ckpt::dtype_name(t.dtype)) + " widened to " + std::string(ckpt::dtype_name(report.out_dtype)) + " (exact)";
+    if (report.out_dtype != t.dtype)
+      what += "  " + std::string(ckpt::dtype_name(t.dtype)) + " widened to " +
+              std::string(ckpt::dtype_name(report.out_dtype)) + " (exact)";
     row("written", what);
   }
   return table.render(style.palette);

@@ -15,7 +15,9 @@ void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest
 
 std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor) {
   std::string text = format_count(error.rounded) + (error.rounded == 1 ? " element" : " elements") + " changed";
-  if (!tensor.empty()) text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(tensor) + " at element " + format_count(error.at);
+  if (!tensor.empty())
+    text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(tensor) + " at element " +
+            format_count(error.at);
   if (error.overflowed > 0) text += "; " + format_count(error.overflowed) + " became infinite";
   return text;
 }
@@ -68,8 +70,10 @@ void lr_settings_json(JsonOut& json, std::string_view key, const ckpt::LrSetting
   json.real("peak", settings.peak);
   json.count("warmup_steps", settings.warmup_steps);
   json.count("total_steps", settings.total_steps);
-  if (settings.decay_ratio) json.real("decay_ratio", *settings.decay_ratio);
-  else json.null("decay_ratio");
+  if (settings.decay_ratio)
+    json.real("decay_ratio", *settings.decay_ratio);
+  else
+    json.null("decay_ratio");
   json.text("decay_type", settings.decay_type);
   json.real("min_lr_factor", settings.min_lr_factor);
   json.end_object();

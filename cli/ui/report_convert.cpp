@@ -23,7 +23,8 @@ std::string what_of(const TensorReport& tensor) {
 
 std::string summary(const ConversionReport& report) {
   const auto count = [&](auto test) { return report.count(test); };
-  std::string text = format_count(count([](const TensorReport& t) { return t.fate == Fate::kWritten; })) + (report.dry_run ? " would be written" : " written");
+  std::string text = format_count(count([](const TensorReport& t) { return t.fate == Fate::kWritten; })) +
+                     (report.dry_run ? " would be written" : " written");
   const auto add = [&](std::uint64_t n, const char* what) {
     if (n > 0) text += ", " + format_count(n) + " " + what;
   };
@@ -44,10 +45,15 @@ std::string tensor_table(const ConversionReport& report, const TextStyle& style)
   for (const TensorReport& tensor : report.tensors) {
     if (!report.dry_run && tensor.fate == Fate::kWritten) continue;
     if (++rows > kShown && !report.dry_run) continue;
-    table.row({escape(tensor.from), tensor.fate == Fate::kWritten ? Cell(escape(tensor.to)) : Cell("-", Role::kDim), std::string(ckpt::dtype_name(tensor.from_dtype)),
-               shape_text(tensor.shape), {what_of(tensor), Role::kDim}});
+    table.row({escape(tensor.from),
+               tensor.fate == Fate::kWritten ? Cell(escape(tensor.to)) : Cell("-", Role::kDim),
+               std::string(ckpt::dtype_name(tensor.from_dtype)),
+               shape_text(tensor.shape),
+               {what_of(tensor), Role::kDim}});
   }
-  const std::string more = rows > kShown && !report.dry_run ? "and " + format_count(rows - kShown) + " more (--dry-run and --json list all)\n" : "";
+  const std::string more = rows > kShown && !report.dry_run
+                               ? "and " + format_count(rows - kShown) + " more (--dry-run and --json list all)\n"
+                               : "";
   return table.empty() ? "" : "\n" + table.render(style.palette) + more;
 }
 
@@ -57,7 +63,8 @@ std::string convert_text(const ConversionReport& report, const TextStyle& style)
   Table table({{}, {}});
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   row("from", escape(report.source) + " (" + report.from_format + ")");
-  row("to", escape(report.destination) + " (" + report.to_format + ")" + (report.dry_run ? ", dry run: nothing is written" : ""));
+  row("to", escape(report.destination) + " (" + report.to_format + ")" +
+                (report.dry_run ? ", dry run: nothing is written" : ""));
   row("step", format_count(report.step));
   if (report.id) row("id", report.id->hex());
   row("tensors", summary(report));

@@ -25,7 +25,8 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string side(const char* name, const DiffSide& s, const Palette& palette) {
-  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " + palette.paint(Role::kDim, digest_text(s.id)) + "\n";
+  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " +
+         palette.paint(Role::kDim, digest_text(s.id)) + "\n";
 }
 
 std::string tensor_table(const std::vector<Difference>& differences, bool stats, const TextStyle& style) {
@@ -39,8 +40,9 @@ std::string tensor_table(const std::vector<Difference>& differences, bool stats,
     const auto measure = [&](double value) { return t.measured() ? format_rounded(value) : "n/a"; };
     std::vector<Cell> cells{escape(d.name), measure(t.max_abs), measure(t.max_rel)};
     if (stats) cells.insert(cells.end(), {measure(t.mean_abs()), measure(t.rms())});
-    cells.insert(cells.end(), {percent(t.different, t.elements), format_count(t.first_index), t.first_a, t.first_b,
-                               t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
+    cells.insert(cells.end(),
+                 {percent(t.different, t.elements), format_count(t.first_index), t.first_a, t.first_b,
+                  t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
     table.row(std::move(cells));
   }
   return table.empty() ? "" : table.render(style.palette, "  ");
@@ -57,7 +59,9 @@ std::string field_lines(const std::vector<Difference>& fields) {
 }
 
 std::string scope_text(const ckpt::DiffScope& scope) {
-  std::string text = scope.tolerance ? " within rtol " + format_real(scope.tolerance->rtol) + ", atol " + format_real(scope.tolerance->atol) : "";
+  std::string text = scope.tolerance ? " within rtol " + format_real(scope.tolerance->rtol) + ", atol " +
+                                           format_real(scope.tolerance->atol)
+                                     : "";
   if (!scope.only.empty()) text += (text.empty() ? " in `" : "; only `") + escape(scope.only) + "`";
   return text;
 }
@@ -69,16 +73,22 @@ std::string tensors_text(std::uint64_t count, const char* what) {
 /// The verdict when the ids are equal, or when the parts that were asked about are.
 std::string verdict(const DiffReport& report, const Palette& palette) {
   const std::string scope = scope_text(report.scope);
-  const std::string word = report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes");
-  if (report.foreign && report.state_equal) return word + "  " + tensors_text(report.equal_tensors, "that both have") + ", by their bytes\n";
-  if (report.state_equal) return word + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors" + (report.scope.only.empty() ? "" : scope) + "\n";
+  const std::string word =
+      report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes");
+  if (report.foreign && report.state_equal)
+    return word + "  " + tensors_text(report.equal_tensors, "that both have") + ", by their bytes\n";
+  if (report.state_equal)
+    return word + "  id " + report.a.id.hex() + ", " + format_count(report.equal_tensors) + " tensors" +
+           (report.scope.only.empty() ? "" : scope) + "\n";
   return word + scope + "\n";
 }
 
 /// Null where nothing was measured: 0 would say that the values are close.
 void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& distance, double value) {
-  if (distance.measured()) json.real(key, value);
-  else json.null(key);
+  if (distance.measured())
+    json.real(key, value);
+  else
+    json.null(key);
 }
 
 void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items, bool stats) {
@@ -121,13 +131,16 @@ void side_json(JsonOut& json, const char* key, const DiffSide& s) {
 
 std::string diff_text(const DiffReport& report, bool stats, const TextStyle& style) {
   const Palette& palette = style.palette;
-  const bool judged_equal = report.state_equal || (report.differences.empty() && (report.scope.tolerance || !report.scope.only.empty()));
-  std::string out = judged_equal ? verdict(report, palette) : palette.paint(Role::kError, "different") + scope_text(report.scope) + "\n";
+  const bool judged_equal =
+      report.state_equal || (report.differences.empty() && (report.scope.tolerance || !report.scope.only.empty()));
+  std::string out = judged_equal ? verdict(report, palette)
+                                 : palette.paint(Role::kError, "different") + scope_text(report.scope) + "\n";
   if (!report.state_equal) {
     out += side("  a", report.a, palette) + side("  b", report.b, palette);
     out += field_lines(report.differences) + tensor_table(report.differences, stats, style);
     if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, stats, style);
-    const auto differing = std::count_if(report.differences.begin(), report.differences.end(), [](const Difference& d) { return d.kind == "tensor"; });
+    const auto differing = std::count_if(report.differences.begin(), report.differences.end(),
+                                         [](const Difference& d) { return d.kind == "tensor"; });
     out += "  " + tensors_text(report.equal_tensors, "equal");
     if (report.scope.tolerance) out += ", " + format_count(report.within.size()) + " within the tolerance";
     out += ", " + format_count(static_cast<std::uint64_t>(differing)) + " different\n";
@@ -137,7 +150,8 @@ std::string diff_text(const DiffReport& report, bool stats, const TextStyle& sty
     out += palette.paint(Role::kWarning, title) + "\n" + field_lines(report.notes);
   }
   if (!report.not_compared.empty())
-    out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) + " (no place in a checkpoint of ours)\n";
+    out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +
+           " (no place in a checkpoint of ours)\n";
   return out;
 }
 

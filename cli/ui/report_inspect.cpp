@@ -17,7 +17,9 @@ using ckpt::TensorRow;
 
 constexpr std::size_t kTopTensors = 8;
 
-std::string heading(const TextStyle& style, const std::string& text) { return "\n" + style.palette.paint(Role::kName, text) + "\n"; }
+std::string heading(const TextStyle& style, const std::string& text) {
+  return "\n" + style.palette.paint(Role::kName, text) + "\n";
+}
 
 std::string summary(const InspectReport& report, const TextStyle& style) {
   const Manifest& m = report.manifest;
@@ -29,7 +31,8 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   if (report.train) row("tokens", format_count(report.train->tokens));
   if (report.foreign) {
     row("format", escape(m.writer));
-    if (!report.left_out.empty()) row("left out", escape(ckpt::left_out_text(report.left_out)) + " (no place in a checkpoint of ours)");
+    if (!report.left_out.empty())
+      row("left out", escape(ckpt::left_out_text(report.left_out)) + " (no place in a checkpoint of ours)");
     return table.render(style.palette);
   }
   row("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));
@@ -37,15 +40,21 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   row("writer", escape(m.writer));
   row("mesh", mesh_text(m.mesh) + " (DP x PP" + (m.mesh.tp > 1 ? " x TP)" : ")"));
   row("leaf", format_count(m.leaf_elements) + " elements");
-  if (m.derived_from) row("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " + m.derived_from->id.hex());
+  if (m.derived_from)
+    row("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " +
+                            m.derived_from->id.hex());
   return table.render(style.palette);
 }
 
 std::string components(const Manifest& m, const TextStyle& style) {
-  Table table({{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
+  Table table(
+      {{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
   for (const ckpt::ComponentEntry& c : m.components)
-    table.row({escape(c.name), format_bytes(c.bytes, style.exact_bytes), format_bytes(c.stored_bytes, style.exact_bytes),
-               std::to_string(c.files), {digest_text(c.digest), Role::kDim}});
+    table.row({escape(c.name),
+               format_bytes(c.bytes, style.exact_bytes),
+               format_bytes(c.stored_bytes, style.exact_bytes),
+               std::to_string(c.files),
+               {digest_text(c.digest), Role::kDim}});
   return heading(style, "components") + table.render(style.palette, "  ");
 }
 
@@ -54,7 +63,8 @@ std::string stages(const Manifest& m, const TextStyle& style) {
   std::uint64_t tensors = 0, elements = 0;
   const std::vector<ckpt::StageSummary> all = ckpt::stage_summaries(m);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    table.row({std::to_string(i), std::to_string(all[i].parameters), format_count(all[i].elements), escape(all[i].first), escape(all[i].last)});
+    table.row({std::to_string(i), std::to_string(all[i].parameters), format_count(all[i].elements),
+               escape(all[i].first), escape(all[i].last)});
     tensors += all[i].parameters;
     elements += all[i].elements;
   }
@@ -65,7 +75,8 @@ std::string stages(const Manifest& m, const TextStyle& style) {
 std::string phase_line(const ckpt::LrPhase& phase) {
   std::string text = "from step " + std::to_string(phase.first) + ": " + ckpt::phase_kind_name(phase.kind) + " ";
   if (phase.kind == ckpt::PhaseKind::kConstant) return text + format_rounded(phase.start);
-  return text + format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " + format_rounded(phase.length, 9) + " steps";
+  return text + format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " +
+         format_rounded(phase.length, 9) + " steps";
 }
 
 std::string schedule(const InspectReport& report, const TextStyle& style) {
@@ -79,8 +90,8 @@ std::string schedule(const InspectReport& report, const TextStyle& style) {
   }
   const std::uint64_t next = report.manifest.step + 1;
   if (!phases.empty())
-    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(phases, next)) + "; the curve ends at step " +
-           std::to_string(ckpt::curve_end(phases)) + "\n";
+    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(phases, next)) +
+           "; the curve ends at step " + std::to_string(ckpt::curve_end(phases)) + "\n";
   return out;
 }
 
@@ -94,8 +105,9 @@ std::string data(const InspectReport& report, const TextStyle& style) {
     out += "; epoch " + std::to_string(d.first_epoch + since / d.samples_per_epoch) + ", sample " +
            format_count(since % d.samples_per_epoch) + " of " + format_count(d.samples_per_epoch);
   }
-  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) + ", stride " +
-         std::to_string(d.sample_stride) + ", " + (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
+  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) +
+         ", stride " + std::to_string(d.sample_stride) + ", " +
+         (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
   for (const ckpt::DataFile& file : d.files)
     out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
   return out;
@@ -105,7 +117,8 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
   if (!report.train) return heading(style, "attempts") + "  absent\n";
   Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
   for (const ckpt::Attempt& a : report.train->attempts)
-    table.row({std::to_string(a.number), escape(a.started), std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
+    table.row({std::to_string(a.number), escape(a.started),
+               std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
                std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
                a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
   std::string out = heading(style, "attempts") + table.render(style.palette, "  ");
@@ -118,35 +131,65 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
 }
 
 /// What is unknown without a finite element.
-std::string finite_or_dash(const ckpt::TensorStats& s, double value) { return s.finite() == 0 ? "-" : format_rounded(value); }
+std::string finite_or_dash(const ckpt::TensorStats& s, double value) {
+  return s.finite() == 0 ? "-" : format_rounded(value);
+}
 
 std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
   const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
-  Table table({{"tensor"}, {"dtype"}, {"elements", Align::kRight}, {"min", Align::kRight}, {"max", Align::kRight}, {"mean", Align::kRight},
-               {"std", Align::kRight}, {"norm", Align::kRight}, {"zeros", Align::kRight}, {"not finite", Align::kRight}});
+  Table table({{"tensor"},
+               {"dtype"},
+               {"elements", Align::kRight},
+               {"min", Align::kRight},
+               {"max", Align::kRight},
+               {"mean", Align::kRight},
+               {"std", Align::kRight},
+               {"norm", Align::kRight},
+               {"zeros", Align::kRight},
+               {"not finite", Align::kRight}});
   ckpt::TensorStats all;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ckpt::TensorStats& s = (*view.stats)[i];
-    table.row({escape(rows[i].name), std::string(ckpt::dtype_name(rows[i].dtype)), format_count(s.elements), finite_or_dash(s, s.min),
-               finite_or_dash(s, s.max), finite_or_dash(s, s.mean), finite_or_dash(s, s.std()), format_rounded(s.norm()), format_count(s.zeros),
+    table.row({escape(rows[i].name),
+               std::string(ckpt::dtype_name(rows[i].dtype)),
+               format_count(s.elements),
+               finite_or_dash(s, s.min),
+               finite_or_dash(s, s.max),
+               finite_or_dash(s, s.mean),
+               finite_or_dash(s, s.std()),
+               format_rounded(s.norm()),
+               format_count(s.zeros),
                {format_count(s.non_finite()), s.non_finite() == 0 ? Role::kPlain : Role::kError}});
     all.elements += s.elements;
     all.zeros += s.zeros;
     all.nans += s.non_finite();
   }
-  table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "", format_count(all.zeros), format_count(all.nans)});
+  table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "",
+             format_count(all.zeros), format_count(all.nans)});
   return heading(style, "statistics") + table.render(style.palette, "  ");
 }
 
 std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
-  const std::vector<TensorRow> rows = view.tensors ? ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors)
-                                                   : ckpt::tensor_rows(report.manifest, kTopTensors);
+  const std::vector<TensorRow> rows = view.tensors
+                                          ? ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors)
+                                          : ckpt::tensor_rows(report.manifest, kTopTensors);
   const std::size_t all = ckpt::tensor_count(report.manifest), shown = rows.size();
-  Table table({{"tensor"}, {"dtype"}, {"shape"}, {"size", Align::kRight}, {"leaves", Align::kRight}, {"stage", Align::kRight}, {"digest"}});
+  Table table({{"tensor"},
+               {"dtype"},
+               {"shape"},
+               {"size", Align::kRight},
+               {"leaves", Align::kRight},
+               {"stage", Align::kRight},
+               {"digest"}});
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];
-    table.row({escape(row.name), std::string(ckpt::dtype_name(row.dtype)), shape_text(row.shape), format_bytes(row.bytes, style.exact_bytes),
-               std::to_string(row.leaves), std::to_string(row.stage), {digest_text(row.digest).substr(0, 12), Role::kDim}});
+    table.row({escape(row.name),
+               std::string(ckpt::dtype_name(row.dtype)),
+               shape_text(row.shape),
+               format_bytes(row.bytes, style.exact_bytes),
+               std::to_string(row.leaves),
+               std::to_string(row.stage),
+               {digest_text(row.digest).substr(0, 12), Role::kDim}});
   }
   std::string out = heading(style, "tensors");
   if (!table.empty()) out += table.render(style.palette, "  ");

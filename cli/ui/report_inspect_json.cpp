@@ -101,9 +101,12 @@ void train(JsonOut& json, const ckpt::TrainState& t) {
 
 void statistics(JsonOut& json, const ckpt::TensorStats& s) {
   json.begin_object("stats");
-  for (const auto& [key, value] : {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
-    if (s.finite() == 0) json.null(key);
-    else json.real(key, value);
+  for (const auto& [key, value] :
+       {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
+    if (s.finite() == 0)
+      json.null(key);
+    else
+      json.real(key, value);
   }
   json.real("norm", s.norm());
   json.count("zeros", s.zeros);

@@ -72,10 +72,12 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
   if (report.steps.empty()) {
     out += "no checkpoints in " + escape(report.folder) + "\n";
   } else {
-    Table table({{"step", Align::kRight}, {"size", Align::kRight}, {"age", Align::kRight}, {"mesh"}, {"state"}, {"id"}, {}});
+    Table table(
+        {{"step", Align::kRight}, {"size", Align::kRight}, {"age", Align::kRight}, {"mesh"}, {"state"}, {"id"}, {}});
     std::uint64_t total = 0;
     for (const ListedStep& step : report.steps) {
-      table.row({{step.name.empty() ? std::to_string(step.step) : escape(step.name), step.resume ? Role::kName : Role::kPlain},
+      table.row({{step.name.empty() ? std::to_string(step.step) : escape(step.name),
+                  step.resume ? Role::kName : Role::kPlain},
                  format_bytes(step.bytes, style.exact_bytes),
                  format_duration(static_cast<double>(style.now - saved_at(step))),
                  step.mesh ? mesh_text(*step.mesh) : "?",
@@ -85,19 +87,25 @@ std::string list_text(const ListReport& report, const TextStyle& style) {
       total += step.bytes;
     }
     const std::size_t count = report.steps.size();
-    table.row({"total", format_bytes(total, style.exact_bytes), "", std::to_string(count) + (count == 1 ? " step" : " steps")});
+    table.row({"total", format_bytes(total, style.exact_bytes), "",
+               std::to_string(count) + (count == 1 ? " step" : " steps")});
     out += table.render(style.palette);
   }
   const std::string note = style.palette.paint(Role::kWarning, "note:") + " ";
   for (const ckpt::ListedDamage& damage : report.damaged) {
-    out += note + escape(damage.name) + " (" + format_bytes(damage.bytes, style.exact_bytes) + ") is a damaged step that a save moved aside; ";
+    out += note + escape(damage.name) + " (" + format_bytes(damage.bytes, style.exact_bytes) +
+           ") is a damaged step that a save moved aside; ";
     out += damage.pinned ? "its .keep protects it\n" : "`titan-ckpt prune RUN --damaged` frees it\n";
   }
   for (const ListedStep& step : report.steps)
-    if (step.moved_aside) out += note + "step " + std::to_string(step.step) + " lies in " + escape(step.path) + ": the next start of the run, or `titan-ckpt prune RUN`, puts it back\n";
+    if (step.moved_aside)
+      out += note + "step " + std::to_string(step.step) + " lies in " + escape(step.path) +
+             ": the next start of the run, or `titan-ckpt prune RUN`, puts it back\n";
   for (const std::string& name : report.leftovers)
-    out += note + escape(name) + " is a leftover of an unfinished save or deletion; the next start of the run removes it\n";
-  for (const std::string& name : report.foreign) out += note + escape(name) + " is not a checkpoint of this run; never touched\n";
+    out += note + escape(name) +
+           " is a leftover of an unfinished save or deletion; the next start of the run removes it\n";
+  for (const std::string& name : report.foreign)
+    out += note + escape(name) + " is not a checkpoint of this run; never touched\n";
   return out;
 }
 

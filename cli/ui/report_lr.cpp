@@ -18,16 +18,23 @@ using ckpt::LrPreview;
 
 constexpr std::size_t kWidest = 100;
 
-std::string heading(const TextStyle& style, const std::string& text) { return "\n" + style.palette.paint(Role::kName, text) + "\n"; }
+std::string heading(const TextStyle& style, const std::string& text) {
+  return "\n" + style.palette.paint(Role::kName, text) + "\n";
+}
 
 std::string phase_table(const std::vector<ckpt::LrPhase>& phases, const TextStyle& style) {
-  Table table({{"from step", Align::kRight}, {"kind"}, {"start", Align::kRight}, {"end", Align::kRight}, {"origin", Align::kRight}, {"length", Align::kRight}});
+  Table table({{"from step", Align::kRight},
+               {"kind"},
+               {"start", Align::kRight},
+               {"end", Align::kRight},
+               {"origin", Align::kRight},
+               {"length", Align::kRight}});
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const ckpt::LrPhase& p = phases[i];
     // A phase that the next one replaces from its first step on never applies.
     if (i + 1 < phases.size() && phases[i + 1].first == p.first) continue;
-    table.row({std::to_string(p.first), ckpt::phase_kind_name(p.kind), format_rounded(p.start, 6), format_rounded(p.end, 6),
-               format_rounded(p.origin, 9), format_rounded(p.length, 9)});
+    table.row({std::to_string(p.first), ckpt::phase_kind_name(p.kind), format_rounded(p.start, 6),
+               format_rounded(p.end, 6), format_rounded(p.origin, 9), format_rounded(p.length, 9)});
   }
   return table.render(style.palette, "  ");
 }
@@ -38,8 +45,9 @@ std::string settings_table(const ckpt::LrSettings& settings, const TextStyle& st
   return table.render(style.palette, "  ");
 }
 
-std::string drawing(const std::vector<ckpt::LrPhase>& before, const std::vector<ckpt::LrPhase>* after, std::uint64_t step, std::uint64_t last,
-                    std::size_t width, std::size_t height, const TextStyle& style) {
+std::string drawing(const std::vector<ckpt::LrPhase>& before, const std::vector<ckpt::LrPhase>* after,
+                    std::uint64_t step, std::uint64_t last, std::size_t width, std::size_t height,
+                    const TextStyle& style) {
   Curve curve;
   curve.old_phases = before;
   if (after != nullptr) curve.new_phases = *after;
@@ -62,13 +70,17 @@ std::string change(double from, double to) {
 // Rates at the steps that one looks at: around the resume, in the middle of what is left, at the end.
 std::string numbers(const ckpt::LrSchedule& before, const LrPreview& preview, const TextStyle& style) {
   Table table({{"step", Align::kRight}, {"before", Align::kRight}, {"after", Align::kRight}, {"change"}});
-  std::vector<std::uint64_t> steps{preview.step, preview.step + 1, preview.step + 1 + (preview.last - preview.step) / 2, preview.last};
+  std::vector<std::uint64_t> steps{preview.step, preview.step + 1, preview.step + 1 + (preview.last - preview.step) / 2,
+                                   preview.last};
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   for (const std::uint64_t n : steps) {
     if (n == 0) continue;
     const double old_rate = ckpt::lr_at(before.phases, n), new_rate = ckpt::lr_at(preview.after.phases, n);
     table.row({std::to_string(n), format_rounded(old_rate, 6), format_rounded(new_rate, 6),
-               n <= preview.step ? "the past stays" : n == preview.step + 1 ? "next step: " + change(old_rate, new_rate) : old_rate == new_rate ? "" : change(old_rate, new_rate)});
+               n <= preview.step       ? "the past stays"
+               : n == preview.step + 1 ? "next step: " + change(old_rate, new_rate)
+               : old_rate == new_rate  ? ""
+                                       : change(old_rate, new_rate)});
   }
   return table.render(style.palette, "  ");
 }
@@ -80,8 +92,13 @@ std::string list(const std::vector<std::string>& lines, const std::string& inden
 }
 
 std::string policies(const ckpt::LrShowReport& report, const TextStyle& style, std::size_t width) {
-  std::string out = heading(style, "what each policy makes of it (lr_scheduler.on_change, or `titan-ckpt lr set --policy`)");
-  Table table({{"policy"}, {"step " + std::to_string(report.step + 1), Align::kRight}, {"jump"}, {"last step", Align::kRight}, {}});
+  std::string out =
+      heading(style, "what each policy makes of it (lr_scheduler.on_change, or `titan-ckpt lr set --policy`)");
+  Table table({{"policy"},
+               {"step " + std::to_string(report.step + 1), Align::kRight},
+               {"jump"},
+               {"last step", Align::kRight},
+               {}});
   for (const LrPreview& p : report.previews) {
     if (!p.refused.ok()) {
       table.row({ckpt::policy_name(p.policy), "", "", "", {"refused", Role::kWarning}});
@@ -98,7 +115,8 @@ std::string policies(const ckpt::LrShowReport& report, const TextStyle& style, s
       out += "  " + escape(p.refused.message) + "\n" + list(p.refused.causes, "    ");
       continue;
     }
-    out += list(p.warnings) + drawing(report.schedule.phases, &p.after.phases, report.step, p.last, width, kSmall, style);
+    out +=
+        list(p.warnings) + drawing(report.schedule.phases, &p.after.phases, report.step, p.last, width, kSmall, style);
   }
   return out;
 }
@@ -110,10 +128,14 @@ std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& styl
   Table table({{}, {}});
   const auto row = [&](const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); };
   row("checkpoint", escape(report.path));
-  row("step", std::to_string(report.step) + (report.training_steps > 0 ? " of " + std::to_string(report.training_steps) : ""));
-  row("next rate", format_rounded(ckpt::lr_at(phases, report.step + 1), 6) + " at step " + std::to_string(report.step + 1));
-  row("curve ends", "step " + std::to_string(ckpt::curve_end(phases)) + ", then " + format_rounded(ckpt::lr_at(phases, ckpt::curve_end(phases) + 1), 6));
-  std::string out = table.render(style.palette) + "\n" + drawing(phases, nullptr, report.step, report.last, width, 10, style);
+  row("step",
+      std::to_string(report.step) + (report.training_steps > 0 ? " of " + std::to_string(report.training_steps) : ""));
+  row("next rate",
+      format_rounded(ckpt::lr_at(phases, report.step + 1), 6) + " at step " + std::to_string(report.step + 1));
+  row("curve ends", "step " + std::to_string(ckpt::curve_end(phases)) + ", then " +
+                        format_rounded(ckpt::lr_at(phases, ckpt::curve_end(phases) + 1), 6));
+  std::string out =
+      table.render(style.palette) + "\n" + drawing(phases, nullptr, report.step, report.last, width, 10, style);
   out += heading(style, "phases") + phase_table(phases, style);
   out += heading(style, "accepted settings") + settings_table(report.schedule.accepted, style);
   if (!report.config) return out;
@@ -124,17 +146,22 @@ std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& styl
 
 std::string lr_preview_text(const ckpt::LrSetReport& report, const TextStyle& style, std::size_t width) {
   const LrPreview& p = report.preview;
-  std::string out = style.palette.paint(Role::kName, std::string(ckpt::policy_name(p.policy)) + " to " + std::to_string(p.after.accepted.total_steps) + " steps") +
-                    ", from step " + std::to_string(p.step + 1) + " of " + escape(report.src) + "\n" + list(report.changed) + "\n";
-  out += drawing(report.before.phases, &p.after.phases, p.step, p.last, width, 10, style) + "\n" + numbers(report.before, p, style);
-  for (const std::string& warning : p.warnings) out += "  " + style.palette.paint(Role::kWarning, "warning") + ": " + escape(warning) + "\n";
+  std::string out = style.palette.paint(Role::kName, std::string(ckpt::policy_name(p.policy)) + " to " +
+                                                         std::to_string(p.after.accepted.total_steps) + " steps") +
+                    ", from step " + std::to_string(p.step + 1) + " of " + escape(report.src) + "\n" +
+                    list(report.changed) + "\n";
+  out += drawing(report.before.phases, &p.after.phases, p.step, p.last, width, 10, style) + "\n" +
+         numbers(report.before, p, style);
+  for (const std::string& warning : p.warnings)
+    out += "  " + style.palette.paint(Role::kWarning, "warning") + ": " + escape(warning) + "\n";
   return out + heading(style, "a configuration with these lines resumes it without a flag") + report.toml;
 }
 
 std::string lr_written_text(const ckpt::LrSetReport& report, const TextStyle& style) {
   if (!report.written) return "\nnothing written: --dry-run\n";
   return "\n" + style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() +
-         (report.new_id == report.old_id ? " (the curve is the same)" : "") + "\n" + carried_text(report.files, report.verified, style);
+         (report.new_id == report.old_id ? " (the curve is the same)" : "") + "\n" +
+         carried_text(report.files, report.verified, style);
 }
 
 std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style) {
@@ -145,15 +172,19 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
       ++linked;
       bytes += file.bytes;
     } else {
-      others += "  " + std::string(ckpt::carry_name(file.method)) + "  " + escape(file.member) + "  " + format_bytes(file.bytes, style.exact_bytes) + "  (no hard link: " +
-                escape(file.reason) + ")\n";
+      others += "  " + std::string(ckpt::carry_name(file.method)) + "  " + escape(file.member) + "  " +
+                format_bytes(file.bytes, style.exact_bytes) + "  (no hard link: " + escape(file.reason) + ")\n";
     }
   }
   std::string out;
-  if (linked > 0) out = "  hard links of " + std::to_string(linked) + (linked == 1 ? " file, " : " files, ") + format_bytes(bytes, style.exact_bytes) + "\n";
+  if (linked > 0)
+    out = "  hard links of " + std::to_string(linked) + (linked == 1 ? " file, " : " files, ") +
+          format_bytes(bytes, style.exact_bytes) + "\n";
   out += others;
   if (verified) return out + "  verified: every digest of the source holds\n";
-  return files.empty() ? out : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
+  return files.empty()
+             ? out
+             : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
 }
 
 }  // namespace titan::ui

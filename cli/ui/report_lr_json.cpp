@@ -13,7 +13,8 @@ constexpr std::uint64_t kMostSteps = 100'000'000;
 
 ckpt::Status check_steps(std::uint64_t last) {
   if (last <= kMostSteps) return ckpt::ok_status();
-  return ckpt::invalid("the curve has " + std::to_string(last) + " steps, --json lists at most " + std::to_string(kMostSteps));
+  return ckpt::invalid("the curve has " + std::to_string(last) + " steps, --json lists at most " +
+                       std::to_string(kMostSteps));
 }
 
 void curve_json(JsonOut& json, const char* key, const std::vector<ckpt::LrPhase>& phases, std::uint64_t last) {

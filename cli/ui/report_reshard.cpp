@@ -10,27 +10,36 @@ namespace {
 using ckpt::ReshardReport;
 using ckpt::StorageLayout;
 
-std::string counted(std::uint64_t count, const char* one, const char* many) { return format_count(count) + " " + (count == 1 ? one : many); }
+std::string counted(std::uint64_t count, const char* one, const char* many) {
+  return format_count(count) + " " + (count == 1 ? one : many);
+}
 
 /// "4x2 -> 8x4", or just "4x2 (as it was)".
-std::string change(const std::string& before, const std::string& after) { return before == after ? before + " (as it was)" : before + " -> " + after; }
+std::string change(const std::string& before, const std::string& after) {
+  return before == after ? before + " (as it was)" : before + " -> " + after;
+}
 
 std::string recoded(const ReshardReport& report) {
   std::string text;
   if (report.to_encode > 0) text = counted(report.to_encode, "leaf", "leaves") + " to compress";
-  if (report.to_decode > 0) text += (text.empty() ? "" : ", ") + counted(report.to_decode, "leaf", "leaves") + " to decode";
+  if (report.to_decode > 0)
+    text += (text.empty() ? "" : ", ") + counted(report.to_decode, "leaf", "leaves") + " to decode";
   return text.empty() ? "nothing: stored leaves are moved as they are" : text;
 }
 
 void layout_json(JsonOut& json, std::string_view key, const StorageLayout& layout) {
   json.begin_object(key);
   mesh_json(json, "mesh", layout.mesh);
-  if (layout.stages.empty()) json.null("stages");
-  else json.text("stages", layout.stages);
+  if (layout.stages.empty())
+    json.null("stages");
+  else
+    json.text("stages", layout.stages);
   json.text("compression", layout.codec);
   json.count("files", layout.files);
-  if (layout.stored_bytes == 0) json.null("stored_bytes");
-  else json.count("stored_bytes", layout.stored_bytes);
+  if (layout.stored_bytes == 0)
+    json.null("stored_bytes");
+  else
+    json.count("stored_bytes", layout.stored_bytes);
   json.end_object();
 }
 
@@ -46,12 +55,14 @@ std::string reshard_text(const ReshardReport& report, const TextStyle& style) {
   if (!report.after.stages.empty()) row("stages", change(report.before.stages, report.after.stages));
   row("compression", change(report.before.codec, report.after.codec));
   row("files", change(format_count(report.before.files), format_count(report.after.files)));
-  if (report.after.stored_bytes > 0) row("stored", change(bytes(report.before.stored_bytes), bytes(report.after.stored_bytes)));
-  row(report.dry_run ? "to move" : "moved",
-      bytes(report.bytes) + ", " + counted(report.leaves, "leaf", "leaves") + " in " + counted(report.ranges, "range", "ranges"));
-  row("recoded", report.dry_run || report.to_encode + report.to_decode == 0 ? recoded(report)
-                                                                            : counted(report.moved.encoded, "leaf", "leaves") + " compressed, " +
-                                                                                  counted(report.moved.decoded, "leaf", "leaves") + " decoded");
+  if (report.after.stored_bytes > 0)
+    row("stored", change(bytes(report.before.stored_bytes), bytes(report.after.stored_bytes)));
+  row(report.dry_run ? "to move" : "moved", bytes(report.bytes) + ", " + counted(report.leaves, "leaf", "leaves") +
+                                                " in " + counted(report.ranges, "range", "ranges"));
+  row("recoded", report.dry_run || report.to_encode + report.to_decode == 0
+                     ? recoded(report)
+                     : counted(report.moved.encoded, "leaf", "leaves") + " compressed, " +
+                           counted(report.moved.decoded, "leaf", "leaves") + " decoded");
   row("memory", "at most " + bytes(report.memory) + " in " + counted(report.threads, "thread", "threads"));
   row("id", report.id.hex() + (report.dry_run ? "" : " (before and after)"));
   for (const std::string& path : report.carried) row("carried", escape(path) + " (came with the model)");

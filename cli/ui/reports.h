@@ -23,8 +23,8 @@ namespace titan::ui {
 /// How text reports are drawn.
 struct TextStyle {
   Palette palette;
-  bool exact_bytes = false;      ///< sizes as plain numbers
-  std::int64_t now = 0;          ///< seconds since the epoch, for ages
+  bool exact_bytes = false;  ///< sizes as plain numbers
+  std::int64_t now = 0;      ///< seconds since the epoch, for ages
 };
 
 std::string list_text(const ckpt::ListReport& report, const TextStyle& style);
@@ -32,8 +32,8 @@ std::string list_json(const ckpt::ListReport& report);
 
 /// What of an InspectReport is shown beyond the summary.
 struct InspectView {
-  std::optional<std::string> tensors;   ///< glob: list the tensors that match
-  bool config = false;                  ///< the resolved configuration
+  std::optional<std::string> tensors;                   ///< glob: list the tensors that match
+  bool config = false;                                  ///< the resolved configuration
   std::optional<std::vector<ckpt::TensorStats>> stats;  ///< of the listed tensors, in their order
 };
 std::string inspect_text(const ckpt::InspectReport& report, const InspectView& view, const TextStyle& style);

@@ -4,8 +4,8 @@
 
 namespace titan::ui {
 
-/// Installs the handlers (once) and returns the token to hand to a long operation. A verb that never calls this dies of the
-/// first signal, as programs do by default.
+/// Installs the handlers (once) and returns the token to hand to a long operation. A verb that never calls this dies of
+/// the first signal, as programs do by default.
 ckpt::CancelToken stop_on_signals();
 
 }  // namespace titan::ui

@@ -24,7 +24,8 @@ bool decide_color(const ColorInputs& inputs) {
 }
 
 bool color_of_process(int fd, ColorChoice choice) {
-  return decide_color({choice, environment("NO_COLOR"), environment("CLICOLOR_FORCE"), environment("TERM"), isatty(fd) == 1});
+  return decide_color(
+      {choice, environment("NO_COLOR"), environment("CLICOLOR_FORCE"), environment("TERM"), isatty(fd) == 1});
 }
 
 bool progress_possible() { return isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"; }

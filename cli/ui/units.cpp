@@ -42,9 +42,16 @@ std::string format_bytes(std::uint64_t bytes, bool exact) {
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {
-      {"", 1},           {"B", 1},
-      {"KB", 1'000},     {"MB", 1'000'000},      {"GB", 1'000'000'000},         {"TB", 1'000'000'000'000},
-      {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40},
+      {"", 1},
+      {"B", 1},
+      {"KB", 1'000},
+      {"MB", 1'000'000},
+      {"GB", 1'000'000'000},
+      {"TB", 1'000'000'000'000},
+      {"KiB", 1ull << 10},
+      {"MiB", 1ull << 20},
+      {"GiB", 1ull << 30},
+      {"TiB", 1ull << 40},
   };
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -86,11 +93,12 @@ std::string format_rounded(double value, int digits) {
 
 std::optional<std::int64_t> parse_utc(std::string_view text) {
   // YYYY-MM-DDThh:mm:ss[.fraction]Z
-  if (text.size() < 20 || text.back() != 'Z' || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
-      text[16] != ':')
+  if (text.size() < 20 || text.back() != 'Z' || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||
+      text[13] != ':' || text[16] != ':')
     return std::nullopt;
   const auto year = digits(text.substr(0, 4)), month = digits(text.substr(5, 2)), day = digits(text.substr(8, 2));
-  const auto hour = digits(text.substr(11, 2)), minute = digits(text.substr(14, 2)), second = digits(text.substr(17, 2));
+  const auto hour = digits(text.substr(11, 2)), minute = digits(text.substr(14, 2)),
+             second = digits(text.substr(17, 2));
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};

@@ -19,7 +19,8 @@ std::string format_count(std::uint64_t value);
 std::string format_real(double value);
 /// At most `digits` significant digits, for people: 0.00030000000000000003 -> "0.0003".
 std::string format_rounded(double value, int digits = 4);
-/// Seconds since the epoch of an RFC 3339 UTC time ("2026-01-02T03:04:05Z", fractions dropped); nullopt when it is none.
+/// Seconds since the epoch of an RFC 3339 UTC time ("2026-01-02T03:04:05Z", fractions dropped); nullopt when it is
+/// none.
 std::optional<std::int64_t> parse_utc(std::string_view text);
 /// The reverse of parse_utc, in whole seconds.
 std::string format_utc(std::int64_t seconds);

@@ -3,8 +3,8 @@
 
 namespace titan::ui {
 
-std::string version();    ///< "0.1.0"
-std::string git_hash();   ///< of the built tree, with "-dirty" when it had changes; "unknown" outside a repository
+std::string version();   ///< "0.1.0"
+std::string git_hash();  ///< of the built tree, with "-dirty" when it had changes; "unknown" outside a repository
 /// "<program> 0.1.0 (0123456789ab)"
 std::string version_line(const std::string& program);
 

@@ -19,7 +19,8 @@ std::string said_as(const ckpt::Settings& rows, const std::string& key) {
   return "";
 }
 
-// A file with none of these keys is not about the curve; one with any of them leaves the others at torchtitan's defaults.
+// A file with none of these keys is not about the curve; one with any of them leaves the others at torchtitan's
+// defaults.
 bool says_curve(const ckpt::Settings& rows) {
   return std::ranges::any_of(ckpt::lr_rows({}), [&](const auto& row) { return !said_as(rows, row.first).empty(); });
 }
@@ -32,16 +33,21 @@ std::vector<ckpt::LrPhase> phases_met(const ckpt::LrSettings& curve) {
 }
 
 // Settings that differ may make the same curve: a decay over everything, a warm-up longer than the run.
-bool same_curve(const ckpt::LrSettings& a, const ckpt::LrSettings& b) { return a.total_steps == b.total_steps && phases_met(a) == phases_met(b); }
+bool same_curve(const ckpt::LrSettings& a, const ckpt::LrSettings& b) {
+  return a.total_steps == b.total_steps && phases_met(a) == phases_met(b);
+}
 
-std::string difference(const std::string& key, const std::string& mine, const std::string& name, const std::string& theirs) {
+std::string difference(const std::string& key, const std::string& mine, const std::string& name,
+                       const std::string& theirs) {
   if (!name.empty()) return name + " is " + mine + ", the configuration says " + theirs;
-  return key + " is " + mine + ", the configuration leaves it " + (theirs == ckpt::kNotSet ? "out" : "at torchtitan's " + theirs);
+  return key + " is " + mine + ", the configuration leaves it " +
+         (theirs == ckpt::kNotSet ? "out" : "at torchtitan's " + theirs);
 }
 
 }  // namespace
 
-ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve, const ckpt::Settings& given, bool with_curve) {
+ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve,
+                             const ckpt::Settings& given, bool with_curve) {
   TITAN_ASSIGN_OR_RETURN(TorchtitanConfig mine, read_torchtitan(own));
   TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig theirs, read_torchtitan(given));
   mine.lr = curve;
@@ -57,7 +63,8 @@ ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own,
   }
   if (differing.empty()) return {};
   return ckpt::incompatible(what + ": " + differing)
-      .with_hint(other_curve ? "--lr-from-config takes the learning rate's curve of that file from the next step on" : "give the configuration that this run was trained with");
+      .with_hint(other_curve ? "--lr-from-config takes the learning rate's curve of that file from the next step on"
+                             : "give the configuration that this run was trained with");
 }
 
 }  // namespace titan::convert::dcp

@@ -4,7 +4,8 @@
 
 namespace titan::convert::dcp {
 
-std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk& chunk, std::uint64_t first, std::uint64_t count) {
+std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk& chunk, std::uint64_t first,
+                            std::uint64_t count) {
   std::vector<Run> runs;
   const std::size_t rank = shape.size();
   if (count == 0) return runs;
@@ -27,7 +28,10 @@ std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk
   std::uint64_t low = 0, high = outer;  // the first run that ends beyond `first`
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
-    if (start(middle) + run <= first) low = middle + 1; else high = middle;
+    if (start(middle) + run <= first)
+      low = middle + 1;
+    else
+      high = middle;
   }
   for (std::uint64_t index = low; index < outer; ++index) {
     const std::uint64_t begin = start(index);

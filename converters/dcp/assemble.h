@@ -16,8 +16,9 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-/// The elements of [first, first + count) of a tensor of `shape` that lie in `chunk`, ascending in both. Runs of one call are
-/// side by side in the chunk, so that one read fetches them all; empty when the chunk has none of the range.
-std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk& chunk, std::uint64_t first, std::uint64_t count);
+/// The elements of [first, first + count) of a tensor of `shape` that lie in `chunk`, ascending in both. Runs of one
+/// call are side by side in the chunk, so that one read fetches them all; empty when the chunk has none of the range.
+std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk& chunk, std::uint64_t first,
+                            std::uint64_t count);
 
 }  // namespace titan::convert::dcp

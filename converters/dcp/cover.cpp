@@ -7,13 +7,14 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr int kMaxSplits = 96;          // alternating cuts; real shardings need one per dimension
+constexpr int kMaxSplits = 96;  // alternating cuts; real shardings need one per dimension
 constexpr std::size_t kMaxPairwise = 4096;
 
 std::string box_text(const Chunk& chunk) {
   std::string text = "[";
   for (std::size_t d = 0; d < chunk.offsets.size(); ++d)
-    text += (d > 0 ? ", " : "") + std::to_string(chunk.offsets[d]) + ":" + std::to_string(chunk.offsets[d] + chunk.sizes[d]);
+    text += (d > 0 ? ", " : "") + std::to_string(chunk.offsets[d]) + ":" +
+            std::to_string(chunk.offsets[d] + chunk.sizes[d]);
   return text + "]";
 }
 
@@ -22,13 +23,16 @@ class Cover {
   Cover(const std::string& what, const std::vector<Chunk>& chunks) : what_(what), chunks_(chunks) {}
 
   // `failed` dimensions in a row had no plane to cut at; `splits` is the depth.
-  // Cuts the boxes of [begin, end) apart at every plane of one dimension that no box crosses, then goes on with the groups
-  // in the next dimension. Two boxes overlap exactly when no cut separates them and they overlap in all dimensions.
-  Status separate(std::vector<std::size_t>::iterator begin, std::vector<std::size_t>::iterator end, std::size_t dim, std::size_t failed, int splits) {
+  // Cuts the boxes of [begin, end) apart at every plane of one dimension that no box crosses, then goes on with the
+  // groups in the next dimension. Two boxes overlap exactly when no cut separates them and they overlap in all
+  // dimensions.
+  Status separate(std::vector<std::size_t>::iterator begin, std::vector<std::size_t>::iterator end, std::size_t dim,
+                  std::size_t failed, int splits) {
     const std::size_t rank = chunks_[*begin].offsets.size();
     if (end - begin < 2) return {};
     if (failed == rank || splits > kMaxSplits) return pairwise(begin, end);
-    std::sort(begin, end, [&](std::size_t a, std::size_t b) { return chunks_[a].offsets[dim] < chunks_[b].offsets[dim]; });
+    std::sort(begin, end,
+              [&](std::size_t a, std::size_t b) { return chunks_[a].offsets[dim] < chunks_[b].offsets[dim]; });
     bool cut = false;
     for (auto first = begin; first != end;) {
       std::uint64_t reach = 0;
@@ -46,10 +50,13 @@ class Cover {
 
  private:
   Status pairwise(std::vector<std::size_t>::iterator begin, std::vector<std::size_t>::iterator end) {
-    if (static_cast<std::size_t>(end - begin) > kMaxPairwise) return ckpt::corrupt(what_ + ": its chunks overlap, or form no grid");
+    if (static_cast<std::size_t>(end - begin) > kMaxPairwise)
+      return ckpt::corrupt(what_ + ": its chunks overlap, or form no grid");
     for (auto a = begin; a != end; ++a)
       for (auto b = a + 1; b != end; ++b)
-        if (overlap(chunks_[*a], chunks_[*b])) return ckpt::corrupt(what_ + ": chunks " + box_text(chunks_[*a]) + " and " + box_text(chunks_[*b]) + " overlap");
+        if (overlap(chunks_[*a], chunks_[*b]))
+          return ckpt::corrupt(what_ + ": chunks " + box_text(chunks_[*a]) + " and " + box_text(chunks_[*b]) +
+                               " overlap");
     return {};
   }
   static bool overlap(const Chunk& a, const Chunk& b) {
@@ -82,7 +89,8 @@ Status check_cover(const std::string& what, const std::vector<std::uint64_t>& sh
   std::uint64_t sum = 0;
   for (const Chunk& chunk : chunks) sum += volume(chunk.sizes);
   if (sum == volume(shape)) return {};
-  return ckpt::corrupt(what + ": its chunks hold " + std::to_string(sum) + " of " + std::to_string(volume(shape)) + " elements");
+  return ckpt::corrupt(what + ": its chunks hold " + std::to_string(sum) + " of " + std::to_string(volume(shape)) +
+                       " elements");
 }
 
 }  // namespace titan::convert::dcp

@@ -13,13 +13,18 @@ namespace {
 constexpr std::size_t kFold = 64;  // bytes; shorter pieces are not worth it
 
 // `size` is a multiple of 16 and at least kFold. `crc` and the result are inverted, as in the middle of a computation.
-// \source V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009 (reflected form)
-__attribute__((target("pclmul,sse4.1"))) std::uint32_t fold(std::uint32_t crc, const std::byte* data, std::size_t size) {
-  const auto load = [](const std::byte* at) __attribute__((target("pclmul,sse4.1"))) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+// \source V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009
+// (reflected form)
+__attribute__((target("pclmul,sse4.1"))) std::uint32_t fold(std::uint32_t crc, const std::byte* data,
+                                                            std::size_t size) {
+  const auto load = [](const std::byte* at) __attribute__((target("pclmul,sse4.1"))) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  };
   const auto step = [](__m128i x, __m128i k) __attribute__((target("pclmul,sse4.1"))) {
     return _mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11));
   };
-  // x^(4*128+32), x^(4*128-32), x^(128+32), x^(128-32), x^64 modulo the polynomial; then the polynomial and its inverse.
+  // x^(4*128+32), x^(4*128-32), x^(128+32), x^(128-32), x^64 modulo the polynomial; then the polynomial and its
+  // inverse.
   const __m128i by_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), by_one = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
   const __m128i by_half = _mm_set_epi64x(0, 0x163cd6124), reduce = _mm_set_epi64x(0x1f7011641, 0x1db710641);
   const __m128i low = _mm_setr_epi32(-1, 0, -1, 0);

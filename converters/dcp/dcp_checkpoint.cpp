@@ -21,7 +21,9 @@ DcpCheckpoint::DcpCheckpoint(std::unique_ptr<DcpReader> reader) : reader_(std::m
   }
 }
 
-Status DcpCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const { return reader_->read(*entries_[tensor], first, out); }
+Status DcpCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
+  return reader_->read(*entries_[tensor], first, out);
+}
 
 Result<ImportPlan> DcpCheckpoint::plan(const ImportOptions& options) const { return plan_dcp_import(*this, options); }
 
@@ -39,20 +41,24 @@ class DcpFormat final : public Format {
     if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
     // Without .metadata it is one, too, but opening it says what is wrong.
     const auto folder = fs.stat(through_link(fs, path));
-    if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory)) return false;
+    if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory))
+      return false;
     TITAN_RETURN_IF_ERROR(folder.status());
     const auto entries = fs.list(path);
     if (!entries.ok()) return entries.status();
     return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
   }
-  bool is_member(const std::string& name) const override { return name == dcp::kMetadataFile || name.ends_with(".distcp"); }
+  bool is_member(const std::string& name) const override {
+    return name == dcp::kMetadataFile || name.ends_with(".distcp");
+  }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     // Megatron's files lie in a DCP directory, too.
     if (fs.stat(ckpt::join_path(path, "common.pt")).ok()) TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));
     return std::unique_ptr<ForeignCheckpoint>(std::make_unique<dcp::DcpCheckpoint>(std::move(reader)));
   }
-  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader& source, const ExportOptions& options) const override {
+  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader& source,
+                                                const ExportOptions& options) const override {
     return dcp::create_dcp(source, options);
   }
 };

@@ -21,7 +21,8 @@ constexpr std::size_t kNamed = 5;  // tensors, in a message
 
 class Planner {
  public:
-  Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options), skip_(options.skip) {}
+  Planner(const DcpCheckpoint& source, const ImportOptions& options)
+      : source_(source), options_(options), skip_(options.skip) {}
 
   Result<ImportPlan> run() {
     TITAN_RETURN_IF_ERROR(sort_in_others());
@@ -36,7 +37,8 @@ class Planner {
       steps_.clear();
       plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
     } else if (newer_ && !slots_.empty()) {
-      return ckpt::unsupported(source_.path() + " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
+      return ckpt::unsupported(source_.path() +
+                               " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
           .with_hint("take the model alone: --skip 'optimizer.*'");
     }
     list_parameters();
@@ -49,8 +51,10 @@ class Planner {
     if (options_.config) {
       TITAN_RETURN_IF_ERROR(take_run());
     } else {
-      plan_.notes.push_back("tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot go on from this "
-                            "without lr_scheduler, dataloader and train_state (give --config torchtitan.toml)");
+      plan_.notes.push_back(
+          "tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot "
+          "go on from this "
+          "without lr_scheduler, dataloader and train_state (give --config torchtitan.toml)");
     }
     return std::move(plan_);
   }
@@ -58,7 +62,12 @@ class Planner {
  private:
   TensorReport report(std::size_t source, Fate fate, std::string to) const {
     const ForeignTensor& tensor = source_.tensors()[source];
-    return {.from = tensor.name, .to = std::move(to), .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
+    return {.from = tensor.name,
+            .to = std::move(to),
+            .fate = fate,
+            .from_dtype = tensor.dtype,
+            .to_dtype = tensor.dtype,
+            .shape = tensor.shape};
   }
 
   // Tensors of element types that a checkpoint of ours cannot hold.
@@ -74,14 +83,16 @@ class Planner {
         plan_.left_out.push_back(name);
       } else {
         refused.push_back(name);
-        if (refused.size() <= kNamed) what += (what.empty() ? "tensor '" : ", tensor '") + name + "' has the element type " + dtype;
+        if (refused.size() <= kNamed)
+          what += (what.empty() ? "tensor '" : ", tensor '") + name + "' has the element type " + dtype;
       }
     }
     if (refused.empty()) return {};
     std::vector<std::string> all = tensor_names();
     all.insert(all.end(), refused.begin(), refused.end());
     if (refused.size() > kNamed) what += " and " + std::to_string(refused.size() - kNamed) + " more";
-    return ckpt::unsupported(source_.path() + ": " + what + ", which a checkpoint of ours cannot hold").with_hint("leave out what has no place here with " + skip_flags(refused, all));
+    return ckpt::unsupported(source_.path() + ": " + what + ", which a checkpoint of ours cannot hold")
+        .with_hint("leave out what has no place here with " + skip_flags(refused, all));
   }
 
   Status sort_in(std::size_t i) {
@@ -132,12 +143,16 @@ class Planner {
     const std::vector<ckpt::ParameterMeta> expected = model_parameters(model);
     for (const ckpt::ParameterMeta& parameter : expected) {
       const auto found = shapes.find(parameter.name);
-      if (found == shapes.end()) return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing");
-      if (found->second != parameter.shape) return ckpt::corrupt(source_.path() + ": tensor '" + parameter.name + "' has another shape than the rest of the model makes it");
+      if (found == shapes.end())
+        return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing");
+      if (found->second != parameter.shape)
+        return ckpt::corrupt(source_.path() + ": tensor '" + parameter.name +
+                             "' has another shape than the rest of the model makes it");
       shapes.erase(found);
     }
     for (const auto& [name, shape] : shapes)
-      if (model_order(name).of_model()) left_over_.push_back(name);  // a layer too many, say; other names are there already
+      if (model_order(name).of_model())
+        left_over_.push_back(name);  // a layer too many, say; other names are there already
     plan_.config = model_settings(model);
     return {};
   }
@@ -154,7 +169,9 @@ class Planner {
           missing.push_back("optimizer.state." + parameter.name + "." + slot);
           continue;
         }
-        if (source_.tensors()[at->second].shape != parameter.shape) return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name + "' has another shape than its parameter");
+        if (source_.tensors()[at->second].shape != parameter.shape)
+          return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name +
+                               "' has another shape than its parameter");
         plan_.tensors.push_back({{p, slot}, at->second, 0});
         plan_.report.push_back(report(at->second, Fate::kWritten, parameter.name + "." + slot));
       }
@@ -167,7 +184,8 @@ class Planner {
       }
       const std::string& name = source_.tensors()[step->second].name;
       TITAN_ASSIGN_OR_RETURN(const Value value, source_.reader().value(name));
-      if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53) return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
+      if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53)
+        return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
       plan_.optimizer_steps.push_back(static_cast<std::uint64_t>(value.number()));
       plan_.report.push_back(report(step->second, Fate::kWritten, parameter.name + ".step"));
       steps_.erase(step);
@@ -190,7 +208,8 @@ class Planner {
           .with_hint("leave them out with " + skip_flags(left_over_, tensor_names()));
     }
     if (missing.empty()) return {};
-    return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing)).with_hint("take the model alone: --skip 'optimizer.*'");
+    return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing))
+        .with_hint("take the model alone: --skip 'optimizer.*'");
   }
 
   std::vector<std::string> tensor_names() const {
@@ -207,7 +226,8 @@ class Planner {
       if (kind == Kind::kParameter || kind == Kind::kSlot || kind == Kind::kStep) names.push_back(entry.name);
     }
     if (names.empty()) return;
-    plan_.notes.push_back("dropped: " + listed(names) + (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
+    plan_.notes.push_back("dropped: " + listed(names) +
+                          (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
     plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
   }
 
@@ -215,7 +235,8 @@ class Planner {
   Status take_step() {
     const Result<Value> step = source_.reader().value("train_state.step");
     if (step.ok()) {
-      if (step->kind != Value::Kind::kInt || step->integer < 0) return ckpt::corrupt(source_.path() + ": train_state.step is " + step->to_string());
+      if (step->kind != Value::Kind::kInt || step->integer < 0)
+        return ckpt::corrupt(source_.path() + ": train_state.step is " + step->to_string());
       plan_.step = static_cast<std::uint64_t>(step->integer);
       return {};
     }
@@ -223,7 +244,8 @@ class Planner {
     const std::string base = source_.path().substr(source_.path().find_last_of('/') + 1);
     constexpr std::string_view kPrefix = "step-";
     const std::string digits = base.starts_with(kPrefix) ? base.substr(kPrefix.size()) : "";
-    if (!digits.empty() && digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+    if (!digits.empty() && digits.size() <= 15 &&
+        std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
       plan_.step = std::stoull(digits);
     } else {
       plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
@@ -237,19 +259,24 @@ class Planner {
       return {};
     }
     TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
-    TITAN_ASSIGN_OR_RETURN(const ResumedRun run, check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
+    TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
+                           check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     plan_.lr = run.lr;
     plan_.train = run.train;
     plan_.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.world, UINT32_MAX));
     if (!source_.reader().value("dataloader.world_size").ok()) {
-      plan_.notes.push_back("tokens: " + std::to_string(run.world) + " data ranks, taken from the configuration's parallelism (dataloader.world_size is not in the source)");
+      plan_.notes.push_back(
+          "tokens: " + std::to_string(run.world) +
+          " data ranks, taken from the configuration's parallelism (dataloader.world_size is not in the source)");
     }
     std::string model;
     for (const auto& [key, value] : plan_.config) model += (model.empty() ? "" : ", ") + key + " = " + value;
     plan_.notes.push_back("titan-train's configuration must make this model: " + model);
     plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
     plan_.config = plan_.train->accepted;
-    plan_.notes.push_back("the data position cannot be translated (torchtitan's iterator is pickled): it is absent, the first run needs --allow training.dataset and begins at sample 0");
+    plan_.notes.push_back(
+        "the data position cannot be translated (torchtitan's iterator is pickled): it is absent, the first run needs "
+        "--allow training.dataset and begins at sample 0");
     return {};
   }
 
@@ -265,6 +292,8 @@ class Planner {
 
 }  // namespace
 
-Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options) { return Planner(source, options).run(); }
+Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options) {
+  return Planner(source, options).run();
+}
 
 }  // namespace titan::convert::dcp

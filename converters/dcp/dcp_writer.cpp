@@ -46,7 +46,8 @@ struct StepItem {
 
 class DcpWriter final : public ForeignWriter {
  public:
-  DcpWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+  DcpWriter(const CheckpointReader& source, const ExportOptions& options)
+      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan();
   const std::vector<TensorReport>& report() const override { return report_; }
@@ -63,7 +64,8 @@ class DcpWriter final : public ForeignWriter {
   Result<std::uint64_t> data_ranks() const;
   Status note_flavor();
   void add_run(const std::vector<std::string>& names);
-  Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done);
+  Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
+                      const Progress& progress, std::uint64_t& done);
   void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
 
   const CheckpointReader& source_;
@@ -87,7 +89,11 @@ void DcpWriter::add_tensor(std::vector<std::string> path, const ckpt::TensorRef&
   const bool cast_it = ref.slot.empty() && options_.dtype && is_castable(stored.dtype) && is_castable(*options_.dtype);
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
   tensors_.push_back({std::move(path), ref, stored.dtype, cast_it ? *options_.dtype : stored.dtype, meta.shape});
-  report_.push_back({.from = manifest_.stored_name(ref), .to = to, .from_dtype = stored.dtype, .to_dtype = tensors_.back().to, .shape = meta.shape});
+  report_.push_back({.from = manifest_.stored_name(ref),
+                     .to = to,
+                     .from_dtype = stored.dtype,
+                     .to_dtype = tensors_.back().to,
+                     .shape = meta.shape});
 }
 
 void DcpWriter::add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name) {
@@ -97,7 +103,11 @@ void DcpWriter::add_slots(const ckpt::ParameterRecord& record, std::uint32_t ind
       add_tensor({"optimizer", key}, {index, slot.name}, "optimizer." + key);
     } else {
       const bool asked = skip_.takes({record.meta.name + "." + slot.name, "optimizer." + key});
-      report_.push_back({.from = record.meta.name + "." + slot.name, .fate = asked ? Fate::kSkipped : Fate::kDropped, .from_dtype = slot.tensor.dtype, .to_dtype = slot.tensor.dtype, .shape = record.meta.shape});
+      report_.push_back({.from = record.meta.name + "." + slot.name,
+                         .fate = asked ? Fate::kSkipped : Fate::kDropped,
+                         .from_dtype = slot.tensor.dtype,
+                         .to_dtype = slot.tensor.dtype,
+                         .shape = record.meta.shape});
     }
   }
   if (run_) steps_.push_back({{"optimizer", "state." + name + ".step"}, record.optimizer_step});
@@ -109,7 +119,11 @@ Status DcpWriter::add_parameters() {
     const ckpt::ParameterRecord& record = manifest_.parameters[p];
     if (!record.model) continue;
     if (skip_.takes(record.meta.name)) {
-      report_.push_back({.from = record.meta.name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
+      report_.push_back({.from = record.meta.name,
+                         .fate = Fate::kSkipped,
+                         .from_dtype = record.model->dtype,
+                         .to_dtype = record.model->dtype,
+                         .shape = record.meta.shape});
       continue;
     }
     add_tensor({record.meta.name}, {p, ""}, record.meta.name);
@@ -121,13 +135,17 @@ Status DcpWriter::add_parameters() {
   const auto embedding = by_name.find(kEmbedding);
   if (embedding && !by_name.find(kHead) && !skip_.takes(kHead)) {
     if (!options_.untie) {
-      return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
-          .with_hint("--untie writes the head as a tensor of its own; training on from that is not the same continuation");
+      return ckpt::incompatible(source_.path() +
+                                ": embedding and head are tied, and torchtitan's llama3 knows no tying")
+          .with_hint(
+              "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
     }
     add_tensor({kHead}, {*embedding, ""}, kHead);
     add_slots(manifest_.parameters[*embedding], *embedding, kHead);
     names.push_back(kHead);
-    notes_.push_back("untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, for the two will part");
+    notes_.push_back(
+        "untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, "
+        "for the two will part");
   }
   if (run_) add_run(names);
   return skip_.check_used(source_.path());
@@ -140,7 +158,8 @@ Status DcpWriter::check_curve(const ckpt::LrSchedule& lr) {
   for (std::uint64_t n = manifest_.step + 1; n <= std::min(end, manifest_.step + kMostSteps); ++n) {
     const double ours = ckpt::lr_at(lr.phases, n), theirs = ckpt::lr_at(plain.phases, n);
     if (near(ours, theirs)) continue;
-    return ckpt::incompatible(source_.path() + ": its learning rate is not one curve of torchtitan: at step " + std::to_string(n) + " it is " + ckpt::toml_float(ours) + ", the settings alone give " +
+    return ckpt::incompatible(source_.path() + ": its learning rate is not one curve of torchtitan: at step " +
+                              std::to_string(n) + " it is " + ckpt::toml_float(ours) + ", the settings alone give " +
                               ckpt::toml_float(theirs))
         .with_hint("--lr-from-config --config torchtitan.toml takes the curve of that file from the next step on");
   }
@@ -148,7 +167,8 @@ Status DcpWriter::check_curve(const ckpt::LrSchedule& lr) {
 }
 
 Status DcpWriter::decide_run() {
-  const bool slots = std::ranges::any_of(manifest_.parameters, [](const auto& record) { return !record.slots.empty(); });
+  const bool slots =
+      std::ranges::any_of(manifest_.parameters, [](const auto& record) { return !record.slots.empty(); });
   const auto no_run = [&](const std::string& why) {
     notes_.push_back("the model alone is written: " + why + "; load it with checkpoint.initial_load_path");
     return ckpt::ok_status();
@@ -156,19 +176,25 @@ Status DcpWriter::decide_run() {
   if (!slots) return no_run("the checkpoint has no optimizer state");
   bool left_out = false;  // torch takes the state of all parameters or of none
   for (const ckpt::ParameterRecord& record : manifest_.parameters)
-    for (const ckpt::SlotTensor& slot : record.slots) left_out = skip_.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) || left_out;
+    for (const ckpt::SlotTensor& slot : record.slots)
+      left_out =
+          skip_.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) ||
+          left_out;
   if (left_out) return no_run("the optimizer is left out as asked");
   const Result<ckpt::LrSchedule> lr = source_.lr_schedule();
   const Result<ckpt::TrainState> train = source_.train_state();
   for (const Status& status : {lr.status(), train.status()})
     if (!status.ok() && status.code != ckpt::Code::kNotFound) return status;
-  if (!lr.ok() || !train.ok()) return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
+  if (!lr.ok() || !train.ok())
+    return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
 
   RunState run;
   for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
     if (ckpt::setting(rows_, key) != ckpt::kNotSet) continue;
     const std::string given = options_.config ? ckpt::setting(*options_.config, key) : ckpt::kNotSet;
-    if (given == ckpt::kNotSet) return ckpt::incompatible(source_.path() + " does not say what " + key + " is").with_hint("give it with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
+    if (given == ckpt::kNotSet)
+      return ckpt::incompatible(source_.path() + " does not say what " + key + " is")
+          .with_hint("give it with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
     rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
   }
   TITAN_ASSIGN_OR_RETURN(run.config, read_torchtitan(rows_));
@@ -177,19 +203,25 @@ Status DcpWriter::decide_run() {
     if (!options_.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
     TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig given, read_torchtitan(*options_.config));
     settings = given.lr;
-    notes_.push_back("the learning rate's curve is that of the configuration, from step " + std::to_string(manifest_.step + 1) + " on");
+    notes_.push_back("the learning rate's curve is that of the configuration, from step " +
+                     std::to_string(manifest_.step + 1) + " on");
   } else {
     TITAN_RETURN_IF_ERROR(check_curve(*lr));
   }
-  if (options_.config) TITAN_RETURN_IF_ERROR(check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
+  if (options_.config)
+    TITAN_RETURN_IF_ERROR(
+        check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
   run.base_lr = settings.peak;
   run.next_lr = next_lr(settings, manifest_.step);
   run.step = manifest_.step;
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, data_ranks());
   run.tokens = train->tokens / world;
   run_ = run;
-  notes_.push_back("train_state.ntokens_seen is the count of one of " + std::to_string(world) + " data ranks: torchtitan counts right on as many");
-  notes_.push_back("put it at <dump_folder>/checkpoint/step-" + std::to_string(manifest_.step) + " and set checkpoint.exclude_from_loading = [\"dataloader\"]: the data position cannot be translated");
+  notes_.push_back("train_state.ntokens_seen is the count of one of " + std::to_string(world) +
+                   " data ranks: torchtitan counts right on as many");
+  notes_.push_back(
+      "put it at <dump_folder>/checkpoint/step-" + std::to_string(manifest_.step) +
+      " and set checkpoint.exclude_from_loading = [\"dataloader\"]: the data position cannot be translated");
   std::string text;
   for (const auto& [key, value] : ckpt::lr_rows(settings))
     if (value != ckpt::kNotSet) text += (text.empty() ? "" : ", ") + key + " = " + value;
@@ -205,11 +237,13 @@ Status DcpWriter::note_flavor() {
     return {};
   }
   TITAN_RETURN_IF_ERROR(check_flavor(source_.path(), *model));
-  notes_.push_back("torchtitan's flavour must be " + flavor_text(*model) + " with a feed-forward of " + std::to_string(model->ffn_dim));
+  notes_.push_back("torchtitan's flavour must be " + flavor_text(*model) + " with a feed-forward of " +
+                   std::to_string(model->ffn_dim));
   return {};
 }
 
-// torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's mesh.
+// torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's
+// mesh.
 Result<std::uint64_t> DcpWriter::data_ranks() const {
   std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);
   if (options_.config) {
@@ -236,7 +270,8 @@ void DcpWriter::add_run(const std::vector<std::string>& names) {
       {"initial_lr", Value::of(run_->base_lr)},
   };
   for (const std::string& name : names)
-    for (const auto& [field, value] : group) values_.push_back({{"optimizer", "param_groups." + name + "." + field}, value});
+    for (const auto& [field, value] : group)
+      values_.push_back({{"optimizer", "param_groups." + name + "." + field}, value});
   const auto step = static_cast<std::int64_t>(run_->step);
   values_.push_back({{"lr_scheduler", "base_lrs"}, Value::list({Value::of(run_->base_lr)})});
   values_.push_back({{"lr_scheduler", "last_epoch"}, Value::of(step)});
@@ -250,12 +285,14 @@ void DcpWriter::add_run(const std::vector<std::string>& names) {
 
 Status DcpWriter::plan() {
   if (ckpt::setting(manifest_.config, "model.qkv_bias") == "true") {
-    return ckpt::unsupported(source_.path() + ": its query, key and value projections have a bias, which torchtitan's llama3 lacks");
+    return ckpt::unsupported(source_.path() +
+                             ": its query, key and value projections have a bias, which torchtitan's llama3 lacks");
   }
   const Result<ckpt::TrainState> train = source_.train_state();
   rows_ = train.ok() ? ckpt::with_rows(manifest_.config, train->accepted) : manifest_.config;
   if (options_.config) {
-    TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config, {.torchtitan = true, .untie = options_.untie}));
+    TITAN_ASSIGN_OR_RETURN(
+        rows_, agreed_rows(source_.path(), rows_, *options_.config, {.torchtitan = true, .untie = options_.untie}));
   }
   TITAN_RETURN_IF_ERROR(decide_run());
   TITAN_RETURN_IF_ERROR(note_flavor());
@@ -268,7 +305,8 @@ std::uint64_t DcpWriter::bytes() const {
   return sum;
 }
 
-Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written, const Progress& progress, std::uint64_t& done) {
+Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
+                               const Progress& progress, std::uint64_t& done) {
   RangeReader reader(source_, item.ref);
   const std::uint64_t size = ckpt::dtype_size(item.to);
   std::vector<std::byte> raw;
@@ -294,7 +332,8 @@ Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::ve
 }
 
 Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, AppendFile::create(fs, ckpt::join_path(folder, kDataFile)));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
+                         AppendFile::create(fs, ckpt::join_path(folder, kDataFile)));
   std::vector<WrittenItem> written;
   for (const ValueItem& item : values_) {
     TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_value(*file, item.value));
@@ -302,7 +341,8 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
   }
   for (const StepItem& item : steps_) {
     const float step = static_cast<float>(item.step);
-    TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*file, "float32", {}, std::as_bytes(std::span(&step, 1))));
+    TITAN_ASSIGN_OR_RETURN(const ItemRange range,
+                           append_tensor(*file, "float32", {}, std::as_bytes(std::span(&step, 1))));
     written.push_back({item.path, "float32", {}, range});
   }
   std::uint64_t done = 0;

@@ -14,7 +14,8 @@ constexpr std::uint64_t kMultipleOf = 256;  // TransformerModelArgs' default
 // \source torchtitan v0.2.2 models/llama3/model/model.py, FeedForward and TransformerBlock
 std::string feed_forward(const ModelConfig& model) {
   const auto base = static_cast<double>(8 * model.dim / 3);
-  if ((static_cast<std::uint64_t>(base) + kMultipleOf - 1) / kMultipleOf * kMultipleOf == model.ffn_dim) return "multiple_of=" + std::to_string(kMultipleOf);
+  if ((static_cast<std::uint64_t>(base) + kMultipleOf - 1) / kMultipleOf * kMultipleOf == model.ffn_dim)
+    return "multiple_of=" + std::to_string(kMultipleOf);
   // The fewest digits with which int(multiplier * base) is the width.
   char text[64] = "";
   for (int digits = 1; digits <= 17; ++digits) {
@@ -28,22 +29,26 @@ std::string rope_scaling(const ModelConfig& model) {
   const auto& rope = model.rope_scaling;
   if (!rope) return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=1)";
   if (*rope == RopeScaling{}) return "";
-  return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) + ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
-         ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) + ", original_max_position_embeddings=" + std::to_string(rope->original_max_position_embeddings) + ")";
+  return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) +
+         ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
+         ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) +
+         ", original_max_position_embeddings=" + std::to_string(rope->original_max_position_embeddings) + ")";
 }
 
 }  // namespace
 
 ckpt::Status check_flavor(const std::string& what, const ModelConfig& model) {
   if (model.head_dim == model.dim / model.n_heads) return {};
-  return ckpt::unsupported(what + ": model.head_dim is " + std::to_string(model.head_dim) + ", but torchtitan's llama3 always has dim / n_heads, here " + std::to_string(model.dim) + " / " +
-                           std::to_string(model.n_heads) + " = " + std::to_string(model.dim / model.n_heads))
+  return ckpt::unsupported(what + ": model.head_dim is " + std::to_string(model.head_dim) +
+                           ", but torchtitan's llama3 always has dim / n_heads, here " + std::to_string(model.dim) +
+                           " / " + std::to_string(model.n_heads) + " = " + std::to_string(model.dim / model.n_heads))
       .with_hint("--to hf writes such a model");
 }
 
 std::string flavor_text(const ModelConfig& model) {
-  return "TransformerModelArgs(dim=" + std::to_string(model.dim) + ", n_layers=" + std::to_string(model.n_layers) + ", n_heads=" + std::to_string(model.n_heads) +
-         ", n_kv_heads=" + std::to_string(model.n_kv_heads) + ", vocab_size=" + std::to_string(model.vocab_size) + ", norm_eps=" + ckpt::toml_float(model.norm_eps) +
+  return "TransformerModelArgs(dim=" + std::to_string(model.dim) + ", n_layers=" + std::to_string(model.n_layers) +
+         ", n_heads=" + std::to_string(model.n_heads) + ", n_kv_heads=" + std::to_string(model.n_kv_heads) +
+         ", vocab_size=" + std::to_string(model.vocab_size) + ", norm_eps=" + ckpt::toml_float(model.norm_eps) +
          ", rope_theta=" + ckpt::toml_float(model.rope_theta) + rope_scaling(model) + ", " + feed_forward(model) + ")";
 }
 

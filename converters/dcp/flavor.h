@@ -7,7 +7,8 @@
 
 namespace titan::convert::dcp {
 
-/// Can torchtitan's llama3 be this model? `what` names its holder. \error kUnsupported: its head_dim is always dim / n_heads
+/// Can torchtitan's llama3 be this model? `what` names its holder. \error kUnsupported: its head_dim is always dim /
+/// n_heads
 ckpt::Status check_flavor(const std::string& what, const ModelConfig& model);
 /// The arguments of TransformerModelArgs that make `model`, for people.
 std::string flavor_text(const ModelConfig& model);

@@ -12,11 +12,26 @@ struct DTypeRow {
   std::string_view storage;  // torch 1.x storage class, empty when there is none
 };
 constexpr DTypeRow kDTypes[] = {
-    {"float32", 4, "FloatStorage"}, {"float64", 8, "DoubleStorage"}, {"float16", 2, "HalfStorage"}, {"bfloat16", 2, "BFloat16Storage"},
-    {"int64", 8, "LongStorage"}, {"int32", 4, "IntStorage"}, {"int16", 2, "ShortStorage"}, {"int8", 1, "CharStorage"},
-    {"uint8", 1, "ByteStorage"}, {"bool", 1, "BoolStorage"}, {"complex64", 8, "ComplexFloatStorage"}, {"complex128", 16, "ComplexDoubleStorage"},
-    {"uint16", 2, ""}, {"uint32", 4, ""}, {"uint64", 8, ""}, {"float8_e4m3fn", 1, ""}, {"float8_e5m2", 1, ""},
-    {"float8_e4m3fnuz", 1, ""}, {"float8_e5m2fnuz", 1, ""}, {"float8_e8m0fnu", 1, ""},
+    {"float32", 4, "FloatStorage"},
+    {"float64", 8, "DoubleStorage"},
+    {"float16", 2, "HalfStorage"},
+    {"bfloat16", 2, "BFloat16Storage"},
+    {"int64", 8, "LongStorage"},
+    {"int32", 4, "IntStorage"},
+    {"int16", 2, "ShortStorage"},
+    {"int8", 1, "CharStorage"},
+    {"uint8", 1, "ByteStorage"},
+    {"bool", 1, "BoolStorage"},
+    {"complex64", 8, "ComplexFloatStorage"},
+    {"complex128", 16, "ComplexDoubleStorage"},
+    {"uint16", 2, ""},
+    {"uint32", 4, ""},
+    {"uint64", 8, ""},
+    {"float8_e4m3fn", 1, ""},
+    {"float8_e5m2", 1, ""},
+    {"float8_e4m3fnuz", 1, ""},
+    {"float8_e5m2fnuz", 1, ""},
+    {"float8_e8m0fnu", 1, ""},
 };
 constexpr std::uint64_t kMaxPickle = 256u << 20;
 constexpr int kMaxDepth = 64;
@@ -36,7 +51,8 @@ Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
     const auto c = static_cast<unsigned char>(utf8[i]);
     if (c < 0x80) {
       bytes.push_back(static_cast<char>(c));
-    } else if ((c == 0xc2 || c == 0xc3) && i + 1 < utf8.size() && (static_cast<unsigned char>(utf8[i + 1]) & 0xc0) == 0x80) {
+    } else if ((c == 0xc2 || c == 0xc3) && i + 1 < utf8.size() &&
+               (static_cast<unsigned char>(utf8[i + 1]) & 0xc0) == 0x80) {
       bytes.push_back(static_cast<char>((c & 3) << 6 | (static_cast<unsigned char>(utf8[++i]) & 0x3f)));
     } else {
       return ckpt::corrupt(pickle.what() + ": a bytes value that is not Latin-1");
@@ -67,7 +83,8 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& bud
     case NodeKind::kCall:
       if (pickle.is_made_by(node, "_codecs", "encode")) {
         const NodeId arguments = pickle.arguments(node);
-        if (pickle.size(arguments) == 2 && pickle.is(pickle.item(arguments, 0), NodeKind::kText) && pickle.is(pickle.item(arguments, 1), NodeKind::kText) &&
+        if (pickle.size(arguments) == 2 && pickle.is(pickle.item(arguments, 0), NodeKind::kText) &&
+            pickle.is(pickle.item(arguments, 1), NodeKind::kText) &&
             pickle.text(pickle.item(arguments, 1)) == "latin1") {
           value.kind = Value::Kind::kBytes;
           const std::uint64_t size = pickle.text(pickle.item(arguments, 0)).size();
@@ -78,7 +95,8 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& bud
         }
       }
       [[fallthrough]];
-    default: return ckpt::unsupported(pickle.what() + ": " + pickle.describe(node) + " where a plain value is expected");
+    default:
+      return ckpt::unsupported(pickle.what() + ": " + pickle.describe(node) + " where a plain value is expected");
   }
   for (std::size_t i = 0; i < pickle.size(node); ++i) {
     TITAN_ASSIGN_OR_RETURN(Value part, value_of(pickle, pickle.item(node, i), depth + 1, budget));
@@ -88,12 +106,15 @@ Result<Value> value_of(const Pickle& pickle, NodeId node, int depth, Budget& bud
 }
 
 Result<std::vector<std::uint64_t>> numbers(const Pickle& pickle, NodeId node, const char* what) {
-  if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1) node = pickle.item(pickle.arguments(node), 0);
-  if (!pickle.is(node, NodeKind::kTuple)) return ckpt::corrupt(pickle.what() + ": the tensor's " + what + " is " + pickle.describe(node));
+  if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
+    node = pickle.item(pickle.arguments(node), 0);
+  if (!pickle.is(node, NodeKind::kTuple))
+    return ckpt::corrupt(pickle.what() + ": the tensor's " + what + " is " + pickle.describe(node));
   std::vector<std::uint64_t> out;
   for (std::size_t i = 0; i < pickle.size(node); ++i) {
     const NodeId part = pickle.item(node, i);
-    if (!pickle.is(part, NodeKind::kInt) || pickle.integer(part) < 0) return ckpt::corrupt(pickle.what() + ": the tensor's " + what + " has " + pickle.describe(part));
+    if (!pickle.is(part, NodeKind::kInt) || pickle.integer(part) < 0)
+      return ckpt::corrupt(pickle.what() + ": the tensor's " + what + " has " + pickle.describe(part));
     out.push_back(static_cast<std::uint64_t>(pickle.integer(part)));
   }
   return out;
@@ -102,27 +123,33 @@ Result<std::vector<std::uint64_t>> numbers(const Pickle& pickle, NodeId node, co
 // The storage of a tensor: ("storage", class, key, device, size).
 Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::string_view dtype_name) {
   const auto bad = [&](const std::string& message) { return ckpt::corrupt(pickle.what() + ": " + message); };
-  if (!pickle.is(node, NodeKind::kPersistent) || !pickle.is(pickle.item(node, 0), NodeKind::kTuple) || pickle.size(pickle.item(node, 0)) != 5) {
+  if (!pickle.is(node, NodeKind::kPersistent) || !pickle.is(pickle.item(node, 0), NodeKind::kTuple) ||
+      pickle.size(pickle.item(node, 0)) != 5) {
     return bad("the tensor's storage is " + pickle.describe(node));
   }
   const NodeId id = pickle.item(node, 0);
-  const NodeId kind = pickle.item(id, 0), type = pickle.item(id, 1), key = pickle.item(id, 2), size = pickle.item(id, 4);
-  if (!pickle.is(kind, NodeKind::kText) || pickle.text(kind) != "storage" || !pickle.is(key, NodeKind::kText) || !pickle.is(type, NodeKind::kGlobal) ||
-      !pickle.is(size, NodeKind::kInt)) {
-    return bad("a storage id of another form: " + pickle.describe(kind) + ", " + pickle.describe(type) + ", " + pickle.describe(key));
+  const NodeId kind = pickle.item(id, 0), type = pickle.item(id, 1), key = pickle.item(id, 2),
+               size = pickle.item(id, 4);
+  if (!pickle.is(kind, NodeKind::kText) || pickle.text(kind) != "storage" || !pickle.is(key, NodeKind::kText) ||
+      !pickle.is(type, NodeKind::kGlobal) || !pickle.is(size, NodeKind::kInt)) {
+    return bad("a storage id of another form: " + pickle.describe(kind) + ", " + pickle.describe(type) + ", " +
+               pickle.describe(key));
   }
   const std::string_view digits = pickle.text(key);
-  if (digits.empty() || digits.size() > 20 || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (digits.empty() || digits.size() > 20 ||
+      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return bad("a storage key '" + std::string(digits.substr(0, 60)) + "'");
   }
   tensor.storage = "data/" + std::string(digits);
   if (!dtype_name.empty()) {
-    if (!pickle.is_global(type, "torch.storage", "UntypedStorage")) return bad("storage class " + pickle.describe(type) + " in _rebuild_tensor_v3");
+    if (!pickle.is_global(type, "torch.storage", "UntypedStorage"))
+      return bad("storage class " + pickle.describe(type) + " in _rebuild_tensor_v3");
     tensor.dtype = dtype_name;
   } else {
     for (const DTypeRow& row : kDTypes)
       if (!row.storage.empty() && pickle.is_global(type, "torch", row.storage)) tensor.dtype = row.name;
-    if (tensor.dtype.empty()) return ckpt::unsupported(pickle.what() + ": storage class " + pickle.describe(type) + " is not known");
+    if (tensor.dtype.empty())
+      return ckpt::unsupported(pickle.what() + ": storage class " + pickle.describe(type) + " is not known");
   }
   const std::uint64_t unit = dtype_name.empty() ? 1 : torch_dtype_size(dtype_name);
   if (pickle.integer(size) < 0) return bad("a storage of " + std::to_string(pickle.integer(size)) + " elements");
@@ -133,9 +160,12 @@ Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::
     std::uint64_t reach = 0;
     if (__builtin_mul_overflow(count, tensor.shape[i], &count)) return bad("the tensor's shape overflows");
     if (tensor.shape[i] == 0) return {};
-    if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.stride[i], &reach) || __builtin_add_overflow(last, reach, &last)) return bad("the tensor's strides overflow");
+    if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.stride[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      return bad("the tensor's strides overflow");
   }
-  if (last >= elements) return bad("the tensor reaches element " + std::to_string(last) + " of a storage of " + std::to_string(elements));
+  if (last >= elements)
+    return bad("the tensor reaches element " + std::to_string(last) + " of a storage of " + std::to_string(elements));
   return {};
 }
 
@@ -143,18 +173,22 @@ Result<ItemTensor> tensor_of(const Pickle& pickle, NodeId node) {
   const bool v3 = pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3");
   const NodeId arguments = pickle.arguments(node);
   const std::size_t least = v3 ? 7 : 6;
-  if (pickle.size(arguments) < least) return ckpt::corrupt(pickle.what() + ": a tensor with " + std::to_string(pickle.size(arguments)) + " arguments");
+  if (pickle.size(arguments) < least)
+    return ckpt::corrupt(pickle.what() + ": a tensor with " + std::to_string(pickle.size(arguments)) + " arguments");
   ItemTensor tensor;
   const NodeId first = pickle.item(arguments, 1);
-  if (!pickle.is(first, NodeKind::kInt) || pickle.integer(first) < 0) return ckpt::corrupt(pickle.what() + ": storage offset " + pickle.describe(first));
+  if (!pickle.is(first, NodeKind::kInt) || pickle.integer(first) < 0)
+    return ckpt::corrupt(pickle.what() + ": storage offset " + pickle.describe(first));
   tensor.first = static_cast<std::uint64_t>(pickle.integer(first));
   TITAN_ASSIGN_OR_RETURN(tensor.shape, numbers(pickle, pickle.item(arguments, 2), "shape"));
   TITAN_ASSIGN_OR_RETURN(tensor.stride, numbers(pickle, pickle.item(arguments, 3), "stride"));
-  if (tensor.shape.size() != tensor.stride.size()) return ckpt::corrupt(pickle.what() + ": shape and stride differ in length");
+  if (tensor.shape.size() != tensor.stride.size())
+    return ckpt::corrupt(pickle.what() + ": shape and stride differ in length");
   std::string_view dtype;
   if (v3) {
     const NodeId name = pickle.item(arguments, 6);
-    if (!pickle.is(name, NodeKind::kGlobal) || pickle.module(name) != "torch" || torch_dtype_size(pickle.name(name)) == 0) {
+    if (!pickle.is(name, NodeKind::kGlobal) || pickle.module(name) != "torch" ||
+        torch_dtype_size(pickle.name(name)) == 0) {
       return ckpt::unsupported(pickle.what() + ": element type " + pickle.describe(name) + " is not known");
     }
     dtype = pickle.name(name);
@@ -204,7 +238,8 @@ std::string Value::to_string() const {
     case Kind::kTuple:
     case Kind::kList: break;
   }
-  for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 8); ++i) out += (i > 0 ? ", " : "") + parts[i].to_string();
+  for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 8); ++i)
+    out += (i > 0 ? ", " : "") + parts[i].to_string();
   if (parts.size() > 8) out += ", ...";
   return kind == Kind::kTuple ? "(" + out + ")" : "[" + out + "]";
 }
@@ -220,7 +255,8 @@ Result<ItemContent> parse_item(const Pickle& pickle) {
     if (pickle.size(pickle.arguments(node)) < 1) return ckpt::corrupt(pickle.what() + ": a parameter without a tensor");
     node = pickle.item(pickle.arguments(node), 0);
   }
-  if (pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v2") || pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3")) {
+  if (pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v2") ||
+      pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3")) {
     TITAN_ASSIGN_OR_RETURN(ItemTensor tensor, tensor_of(pickle, node));
     return ItemContent(std::move(tensor));
   }
@@ -241,7 +277,8 @@ Result<ItemContent> read_item(const ZipArchive& zip) {
   if (tensor == nullptr) return content;
   if (const ZipEntry* order = zip.find("byteorder"); order != nullptr) {
     TITAN_ASSIGN_OR_RETURN(const std::string text, zip.read(*order, 16));
-    if (text != "little") return ckpt::unsupported(zip.what() + ": byte order '" + text + "', only little-endian tensors are read");
+    if (text != "little")
+      return ckpt::unsupported(zip.what() + ": byte order '" + text + "', only little-endian tensors are read");
   }
   const ZipEntry* storage = zip.find(tensor->storage);
   if (storage == nullptr) return ckpt::corrupt(zip.what() + ": no entry " + tensor->storage + " in the archive");
@@ -251,7 +288,8 @@ Result<ItemContent> read_item(const ZipArchive& zip) {
     last += (tensor->shape[i] - 1) * tensor->stride[i];
   }
   if (storage->bytes / torch_dtype_size(tensor->dtype) <= last) {
-    return ckpt::corrupt(zip.what() + ": the tensor reaches element " + std::to_string(last) + ", entry " + storage->name + " has " + std::to_string(storage->bytes) + " bytes");
+    return ckpt::corrupt(zip.what() + ": the tensor reaches element " + std::to_string(last) + ", entry " +
+                         storage->name + " has " + std::to_string(storage->bytes) + " bytes");
   }
   return content;
 }

@@ -15,10 +15,10 @@ namespace titan::convert::dcp {
 struct Value {
   enum class Kind { kNone, kBool, kInt, kFloat, kText, kBytes, kTuple, kList, kDict };
   Kind kind = Kind::kNone;
-  std::int64_t integer = 0;     ///< kBool, kInt
-  double real = 0;              ///< kFloat
-  std::string text;             ///< kText, kBytes
-  std::vector<Value> parts;     ///< elements; of a dict: key, value, key, ...
+  std::int64_t integer = 0;  ///< kBool, kInt
+  double real = 0;           ///< kFloat
+  std::string text;          ///< kText, kBytes
+  std::vector<Value> parts;  ///< elements; of a dict: key, value, key, ...
   bool operator==(const Value&) const = default;
 
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
@@ -35,14 +35,14 @@ struct Value {
 
 /// A tensor as data.pkl describes it; the bytes lie in a storage entry.
 struct ItemTensor {
-  std::string dtype;                       ///< torch's name: "float32", "bfloat16", ...
+  std::string dtype;  ///< torch's name: "float32", "bfloat16", ...
   std::vector<std::uint64_t> shape;
-  std::vector<std::uint64_t> stride;       ///< in elements
-  std::uint64_t first = 0;                 ///< element of the storage
-  std::string storage;                     ///< entry name: "data/0"
+  std::vector<std::uint64_t> stride;  ///< in elements
+  std::uint64_t first = 0;            ///< element of the storage
+  std::string storage;                ///< entry name: "data/0"
   bool operator==(const ItemTensor&) const = default;
 
-  bool contiguous() const;                 ///< row-major without gaps
+  bool contiguous() const;  ///< row-major without gaps
 };
 
 using ItemContent = std::variant<Value, ItemTensor>;
@@ -53,7 +53,8 @@ std::uint64_t torch_dtype_size(std::string_view name);
 /// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
 std::string_view legacy_storage(std::string_view dtype);
 
-/// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of the list)
+/// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of
+/// the list)
 Result<ItemContent> parse_item(const Pickle& pickle);
 /// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);

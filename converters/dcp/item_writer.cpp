@@ -27,7 +27,8 @@ class ZipStream {
     rows_.push_back({"archive/" + name, file_.size() - begin_, 0, 0});
     const std::uint64_t name_bytes = rows_.back().name.size();
     // Payloads begin at multiples of 64 from the start of the archive, by a field of padding.
-    const std::uint64_t padding = (kAlignment - (rows_.back().header + kLocalHeader + name_bytes + 4) % kAlignment) % kAlignment;
+    const std::uint64_t padding =
+        (kAlignment - (rows_.back().header + kLocalHeader + name_bytes + 4) % kAlignment) % kAlignment;
     std::string out = "PK\3\4";
     put_le(out, 0, 2);  // version
     put_le(out, kFlags, 2);
@@ -231,7 +232,8 @@ Result<ItemRange> append_value(AppendFile& file, const Value& value) {
   return after_storage(zip);
 }
 
-Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, std::span<const std::byte> bytes) {
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
+                                std::span<const std::byte> bytes) {
   return append_tensor(file, dtype, shape, [&](const PutBytes& put) {
     return put(bytes.size(), [&](std::span<std::byte> out) {
       std::ranges::copy(bytes, out.begin());
@@ -240,7 +242,8 @@ Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const 
   });
 }
 
-Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, const TensorBytes& bytes) {
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
+                                const TensorBytes& bytes) {
   ZipStream zip(file);
   const std::uint64_t expected = ckpt::element_count(shape) * torch_dtype_size(dtype);
   std::uint64_t written = 0;
@@ -250,7 +253,8 @@ Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const 
     written += part;
     return zip.write(part, fill);
   }));
-  if (written != expected) return ckpt::failed("a tensor of " + std::to_string(expected) + " bytes was given " + std::to_string(written));
+  if (written != expected)
+    return ckpt::failed("a tensor of " + std::to_string(expected) + " bytes was given " + std::to_string(written));
   TITAN_RETURN_IF_ERROR(zip.end());
   return after_storage(zip);
 }

@@ -24,7 +24,8 @@ class AppendFile {
   std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Appends `bytes` bytes that `fill` writes, and returns them; they are there until the next call. \error of `fill` too
+  /// Appends `bytes` bytes that `fill` writes, and returns them; they are there until the next call. \error of `fill`
+  /// too
   Result<std::span<const std::byte>> append(std::uint64_t bytes, const FillBytes& fill);
   /// Writes what is left, makes it durable, closes.
   Status finish();
@@ -50,8 +51,10 @@ struct ItemRange {
 /// Appends a plain value. \error kFailed
 Result<ItemRange> append_value(AppendFile& file, const Value& value);
 /// Appends a contiguous tensor whose bytes are in memory. \error kFailed
-Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, std::span<const std::byte> bytes);
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
+                                std::span<const std::byte> bytes);
 /// Appends a contiguous tensor, streamed. \error kFailed, whatever `bytes` returns
-Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape, const TensorBytes& bytes);
+Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
+                                const TensorBytes& bytes);
 
 }  // namespace titan::convert::dcp

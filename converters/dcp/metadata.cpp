@@ -27,7 +27,8 @@ class MetadataParser {
 
   Result<Metadata> run() {
     TITAN_ASSIGN_OR_RETURN(const NodeId state, state_of(p_.root(), kMetadataModule, "Metadata", "the pickle"));
-    if (const NodeId version = p_.find(state, "version"); p_.is(version, NodeKind::kText)) out_.version = p_.text(version);
+    if (const NodeId version = p_.find(state, "version"); p_.is(version, NodeKind::kText))
+      out_.version = p_.text(version);
     TITAN_RETURN_IF_ERROR(read_storage(p_.find(state, "storage_data")));
     TITAN_RETURN_IF_ERROR(read_entries(p_.find(state, "state_dict_metadata")));
     TITAN_RETURN_IF_ERROR(check_items());
@@ -40,13 +41,17 @@ class MetadataParser {
 
   // The state dict of an instance of module.name.
   Result<NodeId> state_of(NodeId node, std::string_view module, std::string_view name, const std::string& where) const {
-    if (!p_.is(node, NodeKind::kInstance) || !p_.is_made_by(node, module, name)) return bad(where + " is " + p_.describe(node) + " instead of a " + std::string(name));
-    if (!p_.is(p_.state(node), NodeKind::kDict)) return bad(where + ": the state of a " + std::string(name) + " is " + p_.describe(p_.state(node)));
-    if (p_.size(p_.state(node)) > 2 * kMaxState) return bad(where + ": a " + std::string(name) + " of " + p_.describe(p_.state(node)));
+    if (!p_.is(node, NodeKind::kInstance) || !p_.is_made_by(node, module, name))
+      return bad(where + " is " + p_.describe(node) + " instead of a " + std::string(name));
+    if (!p_.is(p_.state(node), NodeKind::kDict))
+      return bad(where + ": the state of a " + std::string(name) + " is " + p_.describe(p_.state(node)));
+    if (p_.size(p_.state(node)) > 2 * kMaxState)
+      return bad(where + ": a " + std::string(name) + " of " + p_.describe(p_.state(node)));
     return p_.state(node);
   }
 
-  // A pickle can name one value many times at two bytes each: what torch writes has values of its own for every part of a list.
+  // A pickle can name one value many times at two bytes each: what torch writes has values of its own for every part of
+  // a list.
   Status count_parts(std::size_t parts, const std::string& where) {
     parts_ += parts;
     return parts_ <= p_.nodes() ? Status{} : bad(where + " has more parts than the pickle has values");
@@ -55,8 +60,11 @@ class MetadataParser {
   // A torch.Size or a plain tuple or list of numbers that are not negative.
   Result<std::vector<std::uint64_t>> dims(NodeId node, const std::string& where) const {
     if (p_.is_made_by(node, "torch", "Size") && p_.size(p_.arguments(node)) == 1) node = p_.item(p_.arguments(node), 0);
-    if (!p_.is(node, NodeKind::kTuple) && !p_.is(node, NodeKind::kList)) return bad(where + " is " + p_.describe(node) + " instead of a torch.Size");
-    if (p_.size(node) > kMaxRank) return bad(where + " has " + std::to_string(p_.size(node)) + " dimensions, at most " + std::to_string(kMaxRank) + " are read");
+    if (!p_.is(node, NodeKind::kTuple) && !p_.is(node, NodeKind::kList))
+      return bad(where + " is " + p_.describe(node) + " instead of a torch.Size");
+    if (p_.size(node) > kMaxRank)
+      return bad(where + " has " + std::to_string(p_.size(node)) + " dimensions, at most " + std::to_string(kMaxRank) +
+                 " are read");
     std::vector<std::uint64_t> out;
     for (std::size_t i = 0; i < p_.size(node); ++i) {
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t value, number(p_.item(node, i), where));
@@ -65,12 +73,15 @@ class MetadataParser {
     return out;
   }
   Result<std::uint64_t> number(NodeId node, const std::string& where) const {
-    if (!p_.is(node, NodeKind::kInt) || p_.integer(node) < 0) return bad(where + " has " + p_.describe(node) + " instead of a number that is not negative");
+    if (!p_.is(node, NodeKind::kInt) || p_.integer(node) < 0)
+      return bad(where + " has " + p_.describe(node) + " instead of a number that is not negative");
     return static_cast<std::uint64_t>(p_.integer(node));
   }
   Result<std::string> key(NodeId node, const std::string& where) const {
     if (!p_.is(node, NodeKind::kText)) return bad(where + " is " + p_.describe(node) + " instead of a string");
-    if (p_.text(node).size() > kMaxName) return bad(where + " has " + std::to_string(p_.text(node).size()) + " bytes, at most " + std::to_string(kMaxName) + " are read");
+    if (p_.text(node).size() > kMaxName)
+      return bad(where + " has " + std::to_string(p_.text(node).size()) + " bytes, at most " +
+                 std::to_string(kMaxName) + " are read");
     return std::string(p_.text(node));
   }
 
@@ -78,26 +89,30 @@ class MetadataParser {
     if (!p_.is(dict, NodeKind::kDict)) return bad("storage_data is " + p_.describe(dict) + " instead of a dict");
     TITAN_RETURN_IF_ERROR(count_parts(p_.size(dict), "storage_data"));
     for (std::size_t i = 0; i < p_.size(dict); i += 2) {
-      TITAN_ASSIGN_OR_RETURN(const NodeId index, state_of(p_.item(dict, i), kMetadataModule, "MetadataIndex", "a key of storage_data"));
+      TITAN_ASSIGN_OR_RETURN(const NodeId index,
+                             state_of(p_.item(dict, i), kMetadataModule, "MetadataIndex", "a key of storage_data"));
       TITAN_ASSIGN_OR_RETURN(const std::string name, key(p_.find(index, "fqn"), "the fqn of a MetadataIndex"));
       const std::string where = "storage of " + name;
       StoredIndex stored;
       if (const NodeId offset = p_.find(index, "offset"); offset != kNoNode && !p_.is(offset, NodeKind::kNone)) {
         TITAN_ASSIGN_OR_RETURN(stored.offset, dims(offset, where + ": offset"));
       }
-      TITAN_ASSIGN_OR_RETURN(const NodeId info, state_of(p_.item(dict, i + 1), kFilesystemModule, "_StorageInfo", where));
+      TITAN_ASSIGN_OR_RETURN(const NodeId info,
+                             state_of(p_.item(dict, i + 1), kFilesystemModule, "_StorageInfo", where));
       TITAN_ASSIGN_OR_RETURN(const std::string path, key(p_.find(info, "relative_path"), where + ": relative_path"));
       TITAN_ASSIGN_OR_RETURN(stored.place.offset, number(p_.find(info, "offset"), where + ": offset"));
       TITAN_ASSIGN_OR_RETURN(stored.place.length, number(p_.find(info, "length"), where + ": length"));
       const NodeId transforms = p_.find(info, "transform_descriptors");
       if (transforms != kNoNode && !p_.is(transforms, NodeKind::kNone) && p_.size(transforms) > 0) {
-        return ckpt::unsupported(p_.what() + ": " + where + " is transformed (" + p_.describe(p_.item(transforms, 0)) + "); compressed items are not read");
+        return ckpt::unsupported(p_.what() + ": " + where + " is transformed (" + p_.describe(p_.item(transforms, 0)) +
+                                 "); compressed items are not read");
       }
       TITAN_ASSIGN_OR_RETURN(stored.place.file, file_index(path));
       storage_[name].push_back(std::move(stored));
     }
     for (auto& [name, list] : storage_) {
-      std::sort(list.begin(), list.end(), [](const StoredIndex& a, const StoredIndex& b) { return a.offset < b.offset; });
+      std::sort(list.begin(), list.end(),
+                [](const StoredIndex& a, const StoredIndex& b) { return a.offset < b.offset; });
       for (std::size_t i = 1; i < list.size(); ++i)
         if (list[i].offset == list[i - 1].offset) return bad("storage of " + name + " is there twice for one offset");
     }
@@ -107,7 +122,8 @@ class MetadataParser {
   Result<std::uint32_t> file_index(const std::string& path) {
     const auto [found, added] = file_of_.try_emplace(path, static_cast<std::uint32_t>(out_.files.size()));
     if (added) {
-      if (Status status = check_relative_path(path); !status.ok()) return status.wrapped(p_.what() + ": a relative_path leaves the directory");
+      if (Status status = check_relative_path(path); !status.ok())
+        return status.wrapped(p_.what() + ": a relative_path leaves the directory");
       out_.files.push_back(path);
     }
     return found->second;
@@ -135,7 +151,8 @@ class MetadataParser {
   Status read_bytes(const std::string& name) {
     const auto found = storage_.find(name);
     if (found == storage_.end()) return bad(name + " has no item in storage_data");
-    if (found->second.size() != 1 || found->second[0].offset) return bad(name + " is no tensor, but storage_data has offsets for it");
+    if (found->second.size() != 1 || found->second[0].offset)
+      return bad(name + " is no tensor, but storage_data has offsets for it");
     out_.values.push_back({name, found->second[0].place});
     return {};
   }
@@ -143,24 +160,30 @@ class MetadataParser {
   // The dtype out of TensorProperties: a tuple of five or six, in old files a dict.
   Result<std::string> read_dtype(const std::string& name, NodeId properties) const {
     const std::string where = name + ": properties";
-    if (!p_.is(properties, NodeKind::kInstance) || p_.name(p_.callee(properties)) != "TensorProperties") return bad(where + " are " + p_.describe(properties));
+    if (!p_.is(properties, NodeKind::kInstance) || p_.name(p_.callee(properties)) != "TensorProperties")
+      return bad(where + " are " + p_.describe(properties));
     const NodeId state = p_.state(properties);
     NodeId dtype = kNoNode, layout = kNoNode;
     if (p_.is(state, NodeKind::kTuple) && (p_.size(state) == 5 || p_.size(state) == 6)) {
       dtype = p_.item(state, 0);
       layout = p_.item(state, 1);
-      if (const NodeId format = p_.item(state, 3); !p_.is(format, NodeKind::kCall)) return bad(where + ": memory format " + p_.describe(format));
+      if (const NodeId format = p_.item(state, 3); !p_.is(format, NodeKind::kCall))
+        return bad(where + ": memory format " + p_.describe(format));
     } else if (p_.is(state, NodeKind::kDict)) {
       dtype = p_.find(state, "dtype");
       layout = p_.find(state, "layout");
     } else {
       return bad(where + " hold " + p_.describe(state) + " instead of a tuple of 5 or 6");
     }
-    if (!p_.is(dtype, NodeKind::kGlobal) || p_.module(dtype) != "torch") return bad(where + ": element type " + p_.describe(dtype));
-    const bool strided = p_.is_global(layout, "torch", "strided") ||
-                         (p_.is_made_by(layout, "torch.serialization", "_get_layout") && p_.size(p_.arguments(layout)) == 1 &&
-                          p_.is(p_.item(p_.arguments(layout), 0), NodeKind::kText) && p_.text(p_.item(p_.arguments(layout), 0)) == "torch.strided");
-    if (!strided && layout != kNoNode) return ckpt::unsupported(p_.what() + ": " + where + ": the layout is not torch.strided");
+    if (!p_.is(dtype, NodeKind::kGlobal) || p_.module(dtype) != "torch")
+      return bad(where + ": element type " + p_.describe(dtype));
+    const bool strided =
+        p_.is_global(layout, "torch", "strided") ||
+        (p_.is_made_by(layout, "torch.serialization", "_get_layout") && p_.size(p_.arguments(layout)) == 1 &&
+         p_.is(p_.item(p_.arguments(layout), 0), NodeKind::kText) &&
+         p_.text(p_.item(p_.arguments(layout), 0)) == "torch.strided");
+    if (!strided && layout != kNoNode)
+      return ckpt::unsupported(p_.what() + ": " + where + ": the layout is not torch.strided");
     return std::string(p_.name(dtype));
   }
 
@@ -171,21 +194,26 @@ class MetadataParser {
     std::uint64_t elements = 0;
     if (!ckpt::checked_elements(tensor.shape, &elements)) return bad(name + ": the number of elements overflows");
     const NodeId chunks = p_.find(state, "chunks");
-    if (!p_.is(chunks, NodeKind::kList)) return bad(name + ": chunks are " + p_.describe(chunks) + " instead of a list");
+    if (!p_.is(chunks, NodeKind::kList))
+      return bad(name + ": chunks are " + p_.describe(chunks) + " instead of a list");
     TITAN_RETURN_IF_ERROR(count_parts(p_.size(chunks), name + ": chunks"));
     const auto stored = storage_.find(name);
     for (std::size_t i = 0; i < p_.size(chunks); ++i) {
       const std::string where = name + ": chunk " + std::to_string(i);
-      TITAN_ASSIGN_OR_RETURN(const NodeId box, state_of(p_.item(chunks, i), kMetadataModule, "ChunkStorageMetadata", where));
+      TITAN_ASSIGN_OR_RETURN(const NodeId box,
+                             state_of(p_.item(chunks, i), kMetadataModule, "ChunkStorageMetadata", where));
       Chunk chunk;
       TITAN_ASSIGN_OR_RETURN(chunk.offsets, dims(p_.find(box, "offsets"), where + ": offsets"));
       TITAN_ASSIGN_OR_RETURN(chunk.sizes, dims(p_.find(box, "sizes"), where + ": sizes"));
       if (chunk.offsets.size() != tensor.shape.size() || chunk.sizes.size() != tensor.shape.size()) {
-        return bad(where + " has " + std::to_string(chunk.offsets.size()) + " and " + std::to_string(chunk.sizes.size()) + " dimensions, the tensor has " + std::to_string(tensor.shape.size()));
+        return bad(where + " has " + std::to_string(chunk.offsets.size()) + " and " +
+                   std::to_string(chunk.sizes.size()) + " dimensions, the tensor has " +
+                   std::to_string(tensor.shape.size()));
       }
       bool empty = false;
       for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-        if (chunk.sizes[d] > tensor.shape[d] || chunk.offsets[d] > tensor.shape[d] - chunk.sizes[d]) return bad(where + " leaves the tensor in dimension " + std::to_string(d));
+        if (chunk.sizes[d] > tensor.shape[d] || chunk.offsets[d] > tensor.shape[d] - chunk.sizes[d])
+          return bad(where + " leaves the tensor in dimension " + std::to_string(d));
         empty = empty || chunk.sizes[d] == 0;
       }
       if (empty) continue;  // uneven sharding: legal, and several may share one index
@@ -194,13 +222,16 @@ class MetadataParser {
       tensor.chunks.push_back(std::move(chunk));
     }
     TITAN_RETURN_IF_ERROR(check_cover(p_.what() + ": " + name, tensor.shape, tensor.chunks));
-    std::sort(tensor.chunks.begin(), tensor.chunks.end(), [](const Chunk& a, const Chunk& b) { return a.offsets < b.offsets; });
+    std::sort(tensor.chunks.begin(), tensor.chunks.end(),
+              [](const Chunk& a, const Chunk& b) { return a.offsets < b.offsets; });
     out_.tensors.push_back(std::move(tensor));
     return {};
   }
 
   Status place_chunk(const std::string& where, const std::vector<StoredIndex>& list, Chunk& chunk) const {
-    const auto found = std::lower_bound(list.begin(), list.end(), chunk.offsets, [](const StoredIndex& a, const std::vector<std::uint64_t>& b) { return a.offset < b; });
+    const auto found =
+        std::lower_bound(list.begin(), list.end(), chunk.offsets,
+                         [](const StoredIndex& a, const std::vector<std::uint64_t>& b) { return a.offset < b; });
     if (found == list.end() || found->offset != chunk.offsets) return bad(where + " has no item in storage_data");
     chunk.place = found->place;
     return {};
@@ -222,9 +253,11 @@ class MetadataParser {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const ItemPlace& place = ranges[i].place;
       std::uint64_t end = 0;
-      if (__builtin_add_overflow(place.offset, place.length, &end)) return bad(*ranges[i].name + ": offset and length overflow");
+      if (__builtin_add_overflow(place.offset, place.length, &end))
+        return bad(*ranges[i].name + ": offset and length overflow");
       if (i + 1 < ranges.size() && ranges[i + 1].place.file == place.file && ranges[i + 1].place.offset < end) {
-        return bad("the items of " + *ranges[i].name + " and " + *ranges[i + 1].name + " overlap in " + out_.files[place.file]);
+        return bad("the items of " + *ranges[i].name + " and " + *ranges[i + 1].name + " overlap in " +
+                   out_.files[place.file]);
       }
     }
     return {};
@@ -234,7 +267,9 @@ class MetadataParser {
     std::vector<std::string> sorted = out_.files;
     std::sort(sorted.begin(), sorted.end());
     std::vector<std::uint32_t> moved;
-    for (const std::string& file : out_.files) moved.push_back(static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), file) - sorted.begin()));
+    for (const std::string& file : out_.files)
+      moved.push_back(
+          static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), file) - sorted.begin()));
     for (TensorEntry& tensor : out_.tensors)
       for (Chunk& chunk : tensor.chunks) chunk.place.file = moved[chunk.place.file];
     for (BytesEntry& value : out_.values) value.place.file = moved[value.place.file];
@@ -250,7 +285,8 @@ class MetadataParser {
 
 template <typename Entry>
 const Entry* find_by_name(const std::vector<Entry>& entries, std::string_view name) {
-  const auto found = std::lower_bound(entries.begin(), entries.end(), name, [](const Entry& a, std::string_view b) { return a.name < b; });
+  const auto found = std::lower_bound(entries.begin(), entries.end(), name,
+                                      [](const Entry& a, std::string_view b) { return a.name < b; });
   return found != entries.end() && found->name == name ? &*found : nullptr;
 }
 
@@ -267,12 +303,15 @@ Result<Metadata> decode_metadata(std::string what, std::string bytes) {
 }
 
 Status check_relative_path(std::string_view path) {
-  const auto bad = [&](const char* why) { return ckpt::corrupt("path '" + std::string(path.substr(0, 200)) + "' " + why); };
+  const auto bad = [&](const char* why) {
+    return ckpt::corrupt("path '" + std::string(path.substr(0, 200)) + "' " + why);
+  };
   if (path.empty()) return bad("is empty");
   if (path.size() > 255) return bad("is longer than 255 bytes");
   if (path.front() == '/') return bad("begins with '/'");
   for (const char c : path)
-    if (c == ':' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return bad("has a character that is not allowed");
+    if (c == ':' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      return bad("has a character that is not allowed");
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     const std::string_view part = path.substr(at, end - at);

@@ -15,7 +15,7 @@ inline constexpr const char* kMetadataFile = ".metadata";
 
 /// Where one item lies.
 struct ItemPlace {
-  std::uint32_t file = 0;        ///< index into Metadata::files
+  std::uint32_t file = 0;  ///< index into Metadata::files
   std::uint64_t offset = 0, length = 0;
   bool operator==(const ItemPlace&) const = default;
 };
@@ -23,15 +23,15 @@ struct ItemPlace {
 /// A box of a tensor's elements that one item holds.
 struct Chunk {
   std::vector<std::uint64_t> offsets, sizes;  ///< one per dimension
-  ItemPlace place;               ///< without meaning for a chunk without elements
+  ItemPlace place;                            ///< without meaning for a chunk without elements
   bool operator==(const Chunk&) const = default;
 };
 
 struct TensorEntry {
-  std::string name;              ///< flattened key
-  std::string dtype;             ///< torch's name
+  std::string name;   ///< flattened key
+  std::string dtype;  ///< torch's name
   std::vector<std::uint64_t> shape;
-  std::vector<Chunk> chunks;     ///< by offsets; disjoint, they fill the tensor. Chunks without elements are left out
+  std::vector<Chunk> chunks;  ///< by offsets; disjoint, they fill the tensor. Chunks without elements are left out
   bool operator==(const TensorEntry&) const = default;
 };
 
@@ -42,18 +42,18 @@ struct BytesEntry {
 };
 
 struct Metadata {
-  std::string version;                ///< empty in old files
-  std::vector<std::string> files;     ///< relative paths, sorted
-  std::vector<TensorEntry> tensors;   ///< by name
-  std::vector<BytesEntry> values;     ///< by name
+  std::string version;               ///< empty in old files
+  std::vector<std::string> files;    ///< relative paths, sorted
+  std::vector<TensorEntry> tensors;  ///< by name
+  std::vector<BytesEntry> values;    ///< by name
   bool operator==(const Metadata&) const = default;
 
   const TensorEntry* tensor(std::string_view name) const;
   const BytesEntry* value(std::string_view name) const;
 };
 
-/// Reads the object graph and checks it: names once, chunks inside their tensor, disjoint and complete, an item for every
-/// chunk, items of one file apart, paths inside the directory.
+/// Reads the object graph and checks it: names once, chunks inside their tensor, disjoint and complete, an item for
+/// every chunk, items of one file apart, paths inside the directory.
 /// \error kCorrupt naming the key; kUnsupported: layouts, compression or memory formats that we lack
 Result<Metadata> parse_metadata(const Pickle& pickle);
 /// Decodes and parses the bytes of a `.metadata` file. \error as Pickle::decode and parse_metadata
@@ -62,8 +62,8 @@ Result<Metadata> decode_metadata(std::string what, std::string bytes);
 /// Accepts a relative path that stays inside the directory. \error kCorrupt naming the path
 Status check_relative_path(std::string_view path);
 
-/// Checks that boxes inside `shape` are disjoint and fill it; boxes without elements are not given. Sorts and splits, so
-/// that a million shards take seconds. `what` names the tensor in messages. \error kCorrupt (overlap, lost chunk)
+/// Checks that boxes inside `shape` are disjoint and fill it; boxes without elements are not given. Sorts and splits,
+/// so that a million shards take seconds. `what` names the tensor in messages. \error kCorrupt (overlap, lost chunk)
 Status check_cover(const std::string& what, const std::vector<std::uint64_t>& shape, const std::vector<Chunk>& chunks);
 
 }  // namespace titan::convert::dcp

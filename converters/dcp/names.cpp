@@ -10,8 +10,9 @@ namespace titan::convert::dcp {
 namespace {
 
 constexpr std::string_view kInLayer[] = {
-    "attention.wq.weight", "attention.wq.bias", "attention.wk.weight", "attention.wk.bias", "attention.wv.weight", "attention.wv.bias",
-    "attention.wo.weight", "feed_forward.w1.weight", "feed_forward.w2.weight", "feed_forward.w3.weight", "attention_norm.weight", "ffn_norm.weight",
+    "attention.wq.weight",    "attention.wq.bias",      "attention.wk.weight",   "attention.wk.bias",
+    "attention.wv.weight",    "attention.wv.bias",      "attention.wo.weight",   "feed_forward.w1.weight",
+    "feed_forward.w2.weight", "feed_forward.w3.weight", "attention_norm.weight", "ffn_norm.weight",
 };
 
 std::string our_name(std::string_view name, bool& newer) {
@@ -37,7 +38,8 @@ DcpKey parse_key(std::string_view key) {
     out.field = dot == std::string_view::npos ? key : key.substr(dot + 1);
     if (dot != std::string_view::npos) out.parameter = our_name(key.substr(0, dot), out.newer);
     if (out.kind == DcpKey::Kind::kSlot && out.field == "step") out.kind = DcpKey::Kind::kStep;
-  } else if (cut("lr_scheduler.", DcpKey::Kind::kScheduler) || cut("train_state.", DcpKey::Kind::kTrainState) || cut("dataloader.", DcpKey::Kind::kDataloader)) {
+  } else if (cut("lr_scheduler.", DcpKey::Kind::kScheduler) || cut("train_state.", DcpKey::Kind::kTrainState) ||
+             cut("dataloader.", DcpKey::Kind::kDataloader)) {
     out.field = key;
   } else {
     out.parameter = our_name(key, out.newer);

@@ -18,9 +18,9 @@ struct DcpKey {
     kDataloader,  ///< `field`
   };
   Kind kind = Kind::kParameter;
-  std::string parameter;   ///< our name
+  std::string parameter;  ///< our name
   std::string field;
-  bool newer = false;      ///< torchtitan 0.3.0's spelling
+  bool newer = false;  ///< torchtitan 0.3.0's spelling
   bool operator==(const DcpKey&) const = default;
 };
 

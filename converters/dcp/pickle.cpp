@@ -16,7 +16,8 @@ class PickleMachine {
   Status run() {
     while (status_.ok() && !stopped_) {
       start_ = at_;
-      if (at_ >= in_.size()) return ckpt::corrupt(p_.what_ + ": the pickle ends at offset " + std::to_string(at_) + " without STOP");
+      if (at_ >= in_.size())
+        return ckpt::corrupt(p_.what_ + ": the pickle ends at offset " + std::to_string(at_) + " without STOP");
       opcode_ = static_cast<unsigned char>(in_[at_++]);
       if ((start_ == 0) != (opcode_ == 0x80)) {
         fail(start_ == 0 ? "a pickle begins with PROTO" : "stands inside the pickle");
@@ -30,7 +31,8 @@ class PickleMachine {
  private:
   void fail(const std::string& message) {
     if (status_.ok()) {
-      status_ = ckpt::corrupt(p_.what_ + ": opcode " + opcode_name(opcode_) + " at offset " + std::to_string(start_) + ": " + message);
+      status_ = ckpt::corrupt(p_.what_ + ": opcode " + opcode_name(opcode_) + " at offset " + std::to_string(start_) +
+                              ": " + message);
     }
   }
 
@@ -76,7 +78,9 @@ class PickleMachine {
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   void push_text(std::uint64_t length) {
-    if (length > limits_.text) return fail("a string of " + std::to_string(length) + " bytes, at most " + std::to_string(limits_.text) + " are taken");
+    if (length > limits_.text)
+      return fail("a string of " + std::to_string(length) + " bytes, at most " + std::to_string(limits_.text) +
+                  " are taken");
     if (!need(length)) return;
     push(add(NodeKind::kText, at_, static_cast<std::uint32_t>(length)));
     at_ += length;
@@ -145,7 +149,8 @@ class PickleMachine {
   }
   void recall(std::uint64_t index) {
     if (!status_.ok()) return;
-    if (index >= memo_.size() || memo_[index] == kNoNode) return fail("memo " + std::to_string(index) + " was never set");
+    if (index >= memo_.size() || memo_[index] == kNoNode)
+      return fail("memo " + std::to_string(index) + " was never set");
     push(memo_[index]);
   }
 
@@ -171,20 +176,24 @@ void PickleMachine::call() {
   const NodeId arguments = pop(), callee = pop();
   if (!status_.ok()) return;
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("calls " + p_.describe(callee));
-  if (p_.kind(arguments) != NodeKind::kTuple) return fail("calls with " + p_.describe(arguments) + " instead of a tuple");
+  if (p_.kind(arguments) != NodeKind::kTuple)
+    return fail("calls with " + p_.describe(arguments) + " instead of a tuple");
   const Allowed how = allowed(p_.module(callee), p_.name(callee));
   if (how == Allowed::kOrderedDict) {
     if (p_.size(arguments) != 0) return fail("collections.OrderedDict with arguments");
     return push_growing(NodeKind::kDict);
   }
   if (how == Allowed::kGetattr) {
-    // CPython 3.11.2 and its neighbours pickle an enum member as getattr(class, name): this one class, no other getattr.
+    // CPython 3.11.2 and its neighbours pickle an enum member as getattr(class, name): this one class, no other
+    // getattr.
     const bool shape = p_.size(arguments) == 2 && p_.is(p_.item(arguments, 1), NodeKind::kText) &&
                        (p_.is_global(p_.item(arguments, 0), kMetadataModule, "_MEM_FORMAT_ENCODING") ||
                         p_.is_global(p_.item(arguments, 0), kOldMetadataModule, "MEM_FORMAT_ENCODING"));
-    if (!shape) return fail("calls builtins.getattr on something else than torch's memory format; refused, nothing was executed");
+    if (!shape)
+      return fail("calls builtins.getattr on something else than torch's memory format; refused, nothing was executed");
   } else if (how != Allowed::kCall) {
-    return fail("calls " + p_.describe(callee) + ", which is not in the list of what a checkpoint may call; refused, nothing was executed");
+    return fail("calls " + p_.describe(callee) +
+                ", which is not in the list of what a checkpoint may call; refused, nothing was executed");
   }
   push(callee);
   push(arguments);
@@ -197,7 +206,8 @@ void PickleMachine::instantiate() {
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("makes an instance of " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple) return fail("takes " + p_.describe(arguments) + " instead of a tuple");
   if (allowed(p_.module(callee), p_.name(callee)) != Allowed::kInstance) {
-    return fail("makes an instance of " + p_.describe(callee) + ", which is not in the list of what a checkpoint may hold; refused, nothing was executed");
+    return fail("makes an instance of " + p_.describe(callee) +
+                ", which is not in the list of what a checkpoint may hold; refused, nothing was executed");
   }
   push(callee);
   push(arguments);
@@ -227,7 +237,10 @@ void PickleMachine::step_container() {
     case ']': return push_growing(NodeKind::kList);
     case '}': return push_growing(NodeKind::kDict);
     case 'a': values = {pop()}; break;
-    case 's': values = {kNoNode, pop()}; values[0] = pop(); break;
+    case 's':
+      values = {kNoNode, pop()};
+      values[0] = pop();
+      break;
     case 'e':
     case 'u':
     case 't':
@@ -245,7 +258,8 @@ void PickleMachine::step() {
   switch (opcode_) {
     case 0x80: {
       const std::uint64_t protocol = number(1);
-      if (status_.ok() && (protocol < 2 || protocol > 5)) fail("protocol " + std::to_string(protocol) + ", 2 to 5 are read");
+      if (status_.ok() && (protocol < 2 || protocol > 5))
+        fail("protocol " + std::to_string(protocol) + ", 2 to 5 are read");
       return;
     }
     case 0x95: {  // FRAME: only a hint for buffering
@@ -254,7 +268,8 @@ void PickleMachine::step() {
       return;
     }
     case '.':
-      if (stack_.size() != 1 || !marks_.empty()) return fail("the stack holds " + std::to_string(stack_.size()) + " values instead of one");
+      if (stack_.size() != 1 || !marks_.empty())
+        return fail("the stack holds " + std::to_string(stack_.size()) + " values instead of one");
       if (at_ != in_.size()) return fail(std::to_string(in_.size() - at_) + " bytes follow");
       p_.root_ = stack_.back();
       stopped_ = true;
@@ -262,7 +277,9 @@ void PickleMachine::step() {
     case 'N': return push(add(NodeKind::kNone));
     case 0x88: return push(add(NodeKind::kBool, 1));
     case 0x89: return push(add(NodeKind::kBool, 0));
-    case 'J': return push(add(NodeKind::kInt, static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(number(4))))));
+    case 'J':
+      return push(add(NodeKind::kInt,
+                      static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(number(4))))));
     case 'K': return push(add(NodeKind::kInt, number(1)));
     case 'M': return push(add(NodeKind::kInt, number(2)));
     case 0x8a: {
@@ -287,7 +304,8 @@ void PickleMachine::step() {
       return group(NodeKind::kGlobal, 2);
     }
     case 0x93: {
-      if (stack_.size() - floor() < 2 || !p_.is(stack_.back(), NodeKind::kText) || !p_.is(stack_[stack_.size() - 2], NodeKind::kText)) {
+      if (stack_.size() - floor() < 2 || !p_.is(stack_.back(), NodeKind::kText) ||
+          !p_.is(stack_[stack_.size() - 2], NodeKind::kText)) {
         return fail("needs two strings on the stack");
       }
       return group(NodeKind::kGlobal, 2);
@@ -319,7 +337,9 @@ Result<Pickle> Pickle::decode(std::string what, std::string bytes, const PickleL
 
 double Pickle::real(NodeId id) const { return std::bit_cast<double>(nodes_[id].value); }
 
-std::string_view Pickle::text(NodeId id) const { return std::string_view(bytes_).substr(nodes_[id].value, nodes_[id].count); }
+std::string_view Pickle::text(NodeId id) const {
+  return std::string_view(bytes_).substr(nodes_[id].value, nodes_[id].count);
+}
 
 bool Pickle::is_global(NodeId id, std::string_view module_name, std::string_view global_name) const {
   return is(id, NodeKind::kGlobal) && module(id) == module_name && name(id) == global_name;

@@ -1,7 +1,8 @@
 #pragma once
-// Reads a Python pickle as a tree of values and never executes anything: a call becomes a node that names what would have
-// been called. Only the opcodes that torch's checkpoints use are known, and only the calls that they make; everything else is
-// refused by name and offset. \source CPython Lib/pickletools.py; torch.distributed.checkpoint and torch.save of torch 1.13 to 2.15
+// Reads a Python pickle as a tree of values and never executes anything: a call becomes a node that names what would
+// have been called. Only the opcodes that torch's checkpoints use are known, and only the calls that they make;
+// everything else is refused by name and offset. \source CPython Lib/pickletools.py; torch.distributed.checkpoint and
+// torch.save of torch 1.13 to 2.15
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,8 +22,8 @@ enum class NodeKind : std::uint8_t {
   kBool,
   kInt,
   kFloat,
-  kText,        ///< str; UTF-8 as it stands in the pickle
-  kGlobal,      ///< the name of a class or function
+  kText,    ///< str; UTF-8 as it stands in the pickle
+  kGlobal,  ///< the name of a class or function
   kTuple,
   kList,
   kDict,        ///< also an OrderedDict
@@ -37,9 +38,9 @@ inline constexpr NodeId kNoNode = 0xffffffff;
 
 /// What an input may ask for before it is refused.
 struct PickleLimits {
-  std::uint32_t depth = 64;                    ///< of nested values and of open marks
-  std::uint32_t nodes = 64'000'000;            ///< also bounds the memo
-  std::uint32_t text = 1u << 20;               ///< bytes of one string
+  std::uint32_t depth = 64;          ///< of nested values and of open marks
+  std::uint32_t nodes = 64'000'000;  ///< also bounds the memo
+  std::uint32_t text = 1u << 20;     ///< bytes of one string
 };
 
 /// A decoded pickle. Nodes are shared where the pickle shares them, and a list can contain itself: walk with a bound.
@@ -55,15 +56,16 @@ class Pickle {
   NodeKind kind(NodeId id) const { return nodes_[id].kind; }
   bool is(NodeId id, NodeKind kind) const { return id != kNoNode && nodes_[id].kind == kind; }
 
-  bool boolean(NodeId id) const { return nodes_[id].value != 0; }               ///< kBool
+  bool boolean(NodeId id) const { return nodes_[id].value != 0; }                                ///< kBool
   std::int64_t integer(NodeId id) const { return static_cast<std::int64_t>(nodes_[id].value); }  ///< kInt
-  double real(NodeId id) const;                                                 ///< kFloat
-  std::string_view text(NodeId id) const;                                       ///< kText
-  std::string_view module(NodeId id) const { return text(item(id, 0)); }        ///< kGlobal
-  std::string_view name(NodeId id) const { return text(item(id, 1)); }          ///< kGlobal
+  double real(NodeId id) const;                                                                  ///< kFloat
+  std::string_view text(NodeId id) const;                                                        ///< kText
+  std::string_view module(NodeId id) const { return text(item(id, 0)); }                         ///< kGlobal
+  std::string_view name(NodeId id) const { return text(item(id, 1)); }                           ///< kGlobal
   bool is_global(NodeId id, std::string_view module, std::string_view name) const;
 
-  /// Number of parts: elements of a tuple or list, twice the entries of a dict (key, value, key, ...), 1 of a persistent id.
+  /// Number of parts: elements of a tuple or list, twice the entries of a dict (key, value, key, ...), 1 of a
+  /// persistent id.
   std::size_t size(NodeId id) const;
   NodeId item(NodeId id, std::size_t index) const;
 
@@ -82,8 +84,8 @@ class Pickle {
   friend class PickleMachine;
   struct Node {
     NodeKind kind = NodeKind::kNone;
-    std::uint32_t count = 0;   // bytes of a text, parts in pool_
-    std::uint64_t value = 0;   // scalar bits, offset in bytes_, begin in pool_, index in lists_
+    std::uint32_t count = 0;  // bytes of a text, parts in pool_
+    std::uint64_t value = 0;  // scalar bits, offset in bytes_, begin in pool_, index in lists_
   };
   bool in_lists(NodeId id) const { return kind(id) == NodeKind::kList || kind(id) == NodeKind::kDict; }
 

@@ -10,7 +10,8 @@
 
 namespace titan::convert::dcp {
 
-/// Calls append opcodes; the order is that of Python's pickler (a container before its parts, REDUCE after its arguments).
+/// Calls append opcodes; the order is that of Python's pickler (a container before its parts, REDUCE after its
+/// arguments).
 class PickleWriter {
  public:
   /// `protocol` is 2 (items) or 4 (.metadata): they differ in how names, strings and memo entries are spelt.
@@ -25,15 +26,15 @@ class PickleWriter {
   void mark() { out_.push_back('('); }
   void empty_dict() { out_.push_back('}'), memoize(); }
   void empty_list() { out_.push_back(']'), memoize(); }
-  void set_items() { out_.push_back('u'); }       ///< of the dict below the mark
+  void set_items() { out_.push_back('u'); }  ///< of the dict below the mark
   void append() { out_.push_back('a'); }
-  void appends() { out_.push_back('e'); }         ///< to the list below the mark
-  void tuple(std::size_t parts);                  ///< the last values; more than 3 need a mark before them
+  void appends() { out_.push_back('e'); }  ///< to the list below the mark
+  void tuple(std::size_t parts);           ///< the last values; more than 3 need a mark before them
   void reduce() { out_.push_back('R'), memoize(); }
   void persistent() { out_.push_back('Q'); }
   void new_object() { out_.append(")\x81"), memoize(); }
   void build() { out_.push_back('b'); }
-  void value(const Value& value);                 ///< everything but bytes
+  void value(const Value& value);                           ///< everything but bytes
   void integers(const std::vector<std::uint64_t>& values);  ///< as a tuple
   void size(const std::vector<std::uint64_t>& dims);        ///< as a torch.Size
 

@@ -19,20 +19,22 @@ constexpr std::uint64_t kBlock = 1u << 20;
 
 std::uint64_t first_element(const std::vector<std::uint64_t>& shape, const Chunk& chunk, bool last) {
   std::uint64_t element = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) element = element * shape[d] + chunk.offsets[d] + (last ? chunk.sizes[d] - 1 : 0);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    element = element * shape[d] + chunk.offsets[d] + (last ? chunk.sizes[d] - 1 : 0);
   return element;
 }
 
 Status check_item(const std::string& what, const ItemContent& content, const TensorEntry& tensor, const Chunk& chunk) {
   const auto* found = std::get_if<ItemTensor>(&content);
   if (found == nullptr) return ckpt::corrupt(what + " holds a plain value instead of a tensor");
-  if (found->dtype != tensor.dtype) return ckpt::corrupt(what + " has element type " + found->dtype + ", the metadata says " + tensor.dtype);
+  if (found->dtype != tensor.dtype)
+    return ckpt::corrupt(what + " has element type " + found->dtype + ", the metadata says " + tensor.dtype);
   if (found->shape != chunk.sizes) return ckpt::corrupt(what + " has another shape than the metadata says");
   return {};
 }
 
-// torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS): all items are then said to be at offset 0.
-// Such a file begins with the length of a header in JSON, an item of the usual kind with a zip's mark.
+// torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS): all items are then said to
+// be at offset 0. Such a file begins with the length of a header in JSON, an item of the usual kind with a zip's mark.
 bool is_safetensors(ckpt::File& file) {
   std::string head(9, '\0');
   const Result<std::uint64_t> size = file.size();
@@ -50,15 +52,21 @@ Status check_form(ckpt::Fs& fs, const std::string& path) {
     there = there || name == kMetadataFile;
     if (name.starts_with("__") && name.ends_with(kMetadataFile)) of_rank = std::max(of_rank, name);
     const auto info = fs.stat(ckpt::join_path(path, name));
-    if (name.ends_with(".distcp") && info.ok() && info->type == ckpt::FileType::kFile) item = std::max(item, name);  // a pipe would hang
+    if (name.ends_with(".distcp") && info.ok() && info->type == ckpt::FileType::kFile)
+      item = std::max(item, name);  // a pipe would hang
   }
   if (item.empty()) return {};
   if (!there && !of_rank.empty())
-    return ckpt::unsupported(path + " has " + of_rank + " instead of .metadata: each rank saved for itself, which is not supported").with_hint("save it with use_collectives=True");
-  if (!there) return ckpt::corrupt(ckpt::join_path(path, kMetadataFile) + " is missing, but there is " + item + ": perhaps the save was not finished");
+    return ckpt::unsupported(path + " has " + of_rank +
+                             " instead of .metadata: each rank saved for itself, which is not supported")
+        .with_hint("save it with use_collectives=True");
+  if (!there)
+    return ckpt::corrupt(ckpt::join_path(path, kMetadataFile) + " is missing, but there is " + item +
+                         ": perhaps the save was not finished");
   const auto file = fs.open_read(ckpt::join_path(path, item));
   if (!file.ok() || !is_safetensors(**file)) return {};
-  return ckpt::unsupported(ckpt::join_path(path, item) + " is a safetensors file: this way of saving a DCP directory is not supported")
+  return ckpt::unsupported(ckpt::join_path(path, item) +
+                           " is a safetensors file: this way of saving a DCP directory is not supported")
       .with_hint("save it with torch's default, SerializationFormat.TORCH_SAVE");
 }
 
@@ -69,20 +77,22 @@ struct DcpReader::OpenChunk {
   std::string what;
   ZipArchive zip;
   ZipEntry entry;
-  std::uint64_t payload = 0;    // offset of the entry's bytes in the file
-  std::uint64_t begin = 0;      // of the tensor's first byte in the entry
-  std::uint64_t next = 0;       // bytes of the entry that went into `crc`
+  std::uint64_t payload = 0;  // offset of the entry's bytes in the file
+  std::uint64_t begin = 0;    // of the tensor's first byte in the entry
+  std::uint64_t next = 0;     // bytes of the entry that went into `crc`
   std::uint32_t crc = 0;
   std::vector<std::byte> reordered;  // the chunk row-major, where the item has it otherwise
 };
 
-DcpReader::DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata) : fs_(fs), path_(std::move(path)), metadata_(std::move(metadata)) {}
+DcpReader::DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata)
+    : fs_(fs), path_(std::move(path)), metadata_(std::move(metadata)) {}
 
 Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::string& path) {
   TITAN_RETURN_IF_ERROR(check_form(fs, path));
   const std::string name = ckpt::join_path(path, kMetadataFile);
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, name, kMaxMetadata));
-  TITAN_ASSIGN_OR_RETURN(Metadata metadata, decode_metadata(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  TITAN_ASSIGN_OR_RETURN(Metadata metadata,
+                         decode_metadata(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, std::move(metadata)));
   TITAN_RETURN_IF_ERROR(reader->check_files());
   return reader;
@@ -90,17 +100,22 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
 
 Status DcpReader::check_files() {
   std::vector<std::uint64_t> ends(metadata_.files.size(), 0);
-  const auto reach = [&](const ItemPlace& place) { ends[place.file] = std::max(ends[place.file], place.offset + place.length); };
+  const auto reach = [&](const ItemPlace& place) {
+    ends[place.file] = std::max(ends[place.file], place.offset + place.length);
+  };
   for (const TensorEntry& tensor : metadata_.tensors)
     for (const Chunk& chunk : tensor.chunks) reach(chunk.place);
   for (const BytesEntry& value : metadata_.values) reach(value.place);
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::string path = ckpt::join_path(path_, metadata_.files[i]);
     const Result<ckpt::FileInfo> info = fs_.stat(path);
-    if (!info.ok() && info.status().code == ckpt::Code::kNotFound) return ckpt::corrupt(path + " is missing; the metadata names it");
+    if (!info.ok() && info.status().code == ckpt::Code::kNotFound)
+      return ckpt::corrupt(path + " is missing; the metadata names it");
     if (!info.ok()) return info.status();
     if (info->type != ckpt::FileType::kFile) return ckpt::corrupt(path + " is no regular file");
-    if (info->size < ends[i]) return ckpt::corrupt(path + " has " + std::to_string(info->size) + " bytes, its items need " + std::to_string(ends[i]));
+    if (info->size < ends[i])
+      return ckpt::corrupt(path + " has " + std::to_string(info->size) + " bytes, its items need " +
+                           std::to_string(ends[i]));
   }
   return {};
 }
@@ -108,7 +123,8 @@ Status DcpReader::check_files() {
 Result<std::shared_ptr<ckpt::File>> DcpReader::file(std::uint32_t index) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = files_.find(index); found != files_.end()) return found->second;
-  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> opened, fs_.open_read(ckpt::join_path(path_, metadata_.files[index])));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> opened,
+                         fs_.open_read(ckpt::join_path(path_, metadata_.files[index])));
   if (files_.size() >= kOpenFiles) files_.erase(files_.begin());
   std::shared_ptr<ckpt::File> shared = std::move(opened);
   files_[index] = shared;
@@ -116,10 +132,12 @@ Result<std::shared_ptr<ckpt::File>> DcpReader::file(std::uint32_t index) const {
 }
 
 std::string DcpReader::item_name(const ItemPlace& place, const std::string& name) const {
-  return ckpt::join_path(path_, metadata_.files[place.file]) + ": item " + name + " at offset " + std::to_string(place.offset);
+  return ckpt::join_path(path_, metadata_.files[place.file]) + ": item " + name + " at offset " +
+         std::to_string(place.offset);
 }
 
-Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const TensorEntry& tensor, std::size_t index) const {
+Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const TensorEntry& tensor,
+                                                                    std::size_t index) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = chunks_.find({&tensor, index}); found != chunks_.end()) return found->second;
@@ -138,14 +156,16 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
   open->begin = item.first * unit;
   if (!item.contiguous()) {
     const std::uint64_t elements = ckpt::element_count(item.shape);
-    if (elements * unit > kMaxReordered || open->entry.bytes > kMaxReordered) return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
+    if (elements * unit > kMaxReordered || open->entry.bytes > kMaxReordered)
+      return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
     {
       const std::lock_guard lock(mutex_);
       chunks_.clear();  // the last one of this kind goes before the next comes
     }
     std::vector<std::byte> storage(open->entry.bytes);
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload, storage));
-    if (const std::uint32_t crc = crc32(0, storage); crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, crc);
+    if (const std::uint32_t crc = crc32(0, storage); crc != open->entry.crc)
+      return open->zip.crc_error(open->entry, open->payload, crc);
     open->reordered.resize(elements * unit);
     std::vector<std::uint64_t> at(item.shape.size(), 0);
     for (std::uint64_t i = 0, place = item.first; i < elements; ++i) {
@@ -165,7 +185,8 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
   return open;
 }
 
-Status DcpReader::read_chunk(const TensorEntry& tensor, std::size_t index, std::uint64_t first, std::span<std::byte> out) const {
+Status DcpReader::read_chunk(const TensorEntry& tensor, std::size_t index, std::uint64_t first,
+                             std::span<std::byte> out) const {
   const std::uint64_t unit = torch_dtype_size(tensor.dtype);
   const std::vector<Run> runs = chunk_runs(tensor.shape, tensor.chunks[index], first, out.size() / unit);
   if (runs.empty()) return {};
@@ -188,20 +209,25 @@ Status DcpReader::read_chunk(const TensorEntry& tensor, std::size_t index, std::
     if (at == open->next) {
       open->crc = crc32(open->crc, target);
       open->next += target.size();
-      if (open->next == open->entry.bytes && open->crc != open->entry.crc) return open->zip.crc_error(open->entry, open->payload, open->crc);
+      if (open->next == open->entry.bytes && open->crc != open->entry.crc)
+        return open->zip.crc_error(open->entry, open->payload, open->crc);
     }
     if (runs.size() == 1) return {};
     bytes = target;
   }
-  for (const Run& run : runs) std::memcpy(out.data() + (run.tensor_element - first) * unit, bytes.data() + (run.chunk_element - begin) * unit, run.count * unit);
+  for (const Run& run : runs)
+    std::memcpy(out.data() + (run.tensor_element - first) * unit, bytes.data() + (run.chunk_element - begin) * unit,
+                run.count * unit);
   return {};
 }
 
 Status DcpReader::read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const {
   const std::uint64_t unit = torch_dtype_size(tensor.dtype);
-  if (unit == 0) return ckpt::unsupported(path_ + ": " + tensor.name + " has element type " + tensor.dtype + ", which is not known");
+  if (unit == 0)
+    return ckpt::unsupported(path_ + ": " + tensor.name + " has element type " + tensor.dtype + ", which is not known");
   const std::uint64_t count = out.size() / unit, elements = ckpt::element_count(tensor.shape);
-  if (out.size() % unit != 0 || first > elements || count > elements - first) return ckpt::invalid(tensor.name + ": no such range of elements");
+  if (out.size() % unit != 0 || first > elements || count > elements - first)
+    return ckpt::invalid(tensor.name + ": no such range of elements");
   if (count == 0) return {};
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     if (first_element(tensor.shape, tensor.chunks[i], false) >= first + count) break;
@@ -215,11 +241,13 @@ Result<Value> DcpReader::value(const std::string& name) const {
   if (const TensorEntry* tensor = metadata_.tensor(name); tensor != nullptr) {
     std::byte bytes[8] = {};
     const std::uint64_t unit = torch_dtype_size(tensor->dtype);
-    if (!tensor->shape.empty() || unit == 0 || unit > sizeof bytes) return ckpt::unsupported(path_ + ": " + name + " is a tensor where a number is expected");
+    if (!tensor->shape.empty() || unit == 0 || unit > sizeof bytes)
+      return ckpt::unsupported(path_ + ": " + name + " is a tensor where a number is expected");
     TITAN_RETURN_IF_ERROR(read(*tensor, 0, std::span(bytes, unit)));
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < unit; ++i) bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-    if (tensor->dtype == "float32") return Value::of(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
+    if (tensor->dtype == "float32")
+      return Value::of(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
     if (tensor->dtype == "float64") return Value::of(std::bit_cast<double>(bits));
     if (tensor->dtype == "int64") return Value::of(static_cast<std::int64_t>(bits));
     if (tensor->dtype == "int32") return Value::of(static_cast<std::int64_t>(static_cast<std::int32_t>(bits)));
@@ -229,13 +257,15 @@ Result<Value> DcpReader::value(const std::string& name) const {
   if (entry == nullptr) return ckpt::not_found(path_ + ": no value " + name);
   const std::string what = item_name(entry->place, name);
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(entry->place.file));
-  TITAN_ASSIGN_OR_RETURN(const ZipArchive zip, ZipArchive::open(*opened, what, entry->place.offset, entry->place.length));
+  TITAN_ASSIGN_OR_RETURN(const ZipArchive zip,
+                         ZipArchive::open(*opened, what, entry->place.offset, entry->place.length));
   TITAN_ASSIGN_OR_RETURN(ItemContent content, read_item(zip));
   if (auto* value = std::get_if<Value>(&content); value != nullptr) return std::move(*value);
   return ckpt::corrupt(what + " holds a tensor instead of a plain value");
 }
 
-Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor, const Chunk* chunk, ckpt::VerifyReport& report) const {
+Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor,
+                              const Chunk* chunk, ckpt::VerifyReport& report) const {
   const std::string what = item_name(place, name);
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(place.file));
   const auto damaged = [&](const Status& status, std::uint64_t offset, std::uint64_t bytes) {
@@ -277,7 +307,8 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
   return {};
 }
 
-Result<ckpt::VerifyReport> DcpReader::verify(const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const {
+Result<ckpt::VerifyReport> DcpReader::verify(
+    const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const {
   struct Item {
     ItemPlace place;
     const std::string* name;
@@ -290,7 +321,9 @@ Result<ckpt::VerifyReport> DcpReader::verify(const std::function<Status(std::uin
   for (const TensorEntry& tensor : metadata_.tensors)
     for (const Chunk& chunk : tensor.chunks) items.push_back({chunk.place, &tensor.name, &tensor, &chunk});
   for (const Item& item : items) total += item.place.length;
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return std::pair(a.place.file, a.place.offset) < std::pair(b.place.file, b.place.offset); });
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::pair(a.place.file, a.place.offset) < std::pair(b.place.file, b.place.offset);
+  });
   ckpt::VerifyReport report;
   for (const Item& item : items) {
     TITAN_RETURN_IF_ERROR(verify_item(item.place, *item.name, item.tensor, item.chunk, report));

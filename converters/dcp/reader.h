@@ -25,15 +25,19 @@ class DcpReader {
   const std::string& path() const { return path_; }
   const Metadata& metadata() const { return metadata_; }
 
-  /// Reads elements of `tensor` from `first` on, as many as `out` holds. A chunk that is read from its begin to its end in
-  /// ascending order is checked against its CRC (torch does not). \error kCorrupt naming file and item, kUnsupported, kFailed
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. A chunk that is read from its begin to its end
+  /// in ascending order is checked against its CRC (torch does not). \error kCorrupt naming file and item,
+  /// kUnsupported, kFailed
   Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
-  /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt, kUnsupported
+  /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
+  /// kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the report; an error of `progress` ends it.
-  Result<ckpt::VerifyReport> verify(const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
+  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the
+  /// report; an error of `progress` ends it.
+  Result<ckpt::VerifyReport> verify(
+      const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 
  private:
   struct OpenChunk;
@@ -43,7 +47,8 @@ class DcpReader {
   std::string item_name(const ItemPlace& place, const std::string& name) const;
   Result<std::shared_ptr<OpenChunk>> open_chunk(const TensorEntry& tensor, std::size_t index) const;
   Status read_chunk(const TensorEntry& tensor, std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
-  Status verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor, const Chunk* chunk, ckpt::VerifyReport& report) const;
+  Status verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor, const Chunk* chunk,
+                     ckpt::VerifyReport& report) const;
 
   ckpt::Fs& fs_;
   std::string path_;

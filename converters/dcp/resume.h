@@ -1,5 +1,6 @@
 #pragma once
-// Does torchtitan's configuration belong to this checkpoint? What both say twice must agree, or a wrong curve would follow.
+// Does torchtitan's configuration belong to this checkpoint? What both say twice must agree, or a wrong curve would
+// follow.
 #include <cstdint>
 #include <vector>
 
@@ -12,14 +13,15 @@ namespace titan::convert::dcp {
 
 struct ResumedRun {
   ckpt::LrSchedule lr;
-  ckpt::TrainState train;      ///< step, tokens, seed; nothing accepted yet
-  std::uint64_t world = 1;     ///< ranks that had data of their own
+  ckpt::TrainState train;   ///< step, tokens, seed; nothing accepted yet
+  std::uint64_t world = 1;  ///< ranks that had data of their own
 };
 
-/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, all of Adam's steps and settings
-/// equal, and multiplies the tokens of one rank by the ranks.
+/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, all of Adam's steps
+/// and settings equal, and multiplies the tokens of one rank by the ranks.
 /// \error kIncompatible naming both values; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters,
-                                      const std::vector<std::uint64_t>& optimizer_steps, const TorchtitanConfig& config);
+                                      const std::vector<std::uint64_t>& optimizer_steps,
+                                      const TorchtitanConfig& config);
 
 }  // namespace titan::convert::dcp

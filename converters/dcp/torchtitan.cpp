@@ -16,7 +16,9 @@ using ckpt::Status;
 namespace {
 
 /// Flavours that mask attention between documents, which ours does not.
-constexpr const char* kMasked[] = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex", "405B_varlen"};
+constexpr const char* kMasked[] = {
+    "debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex",
+    "405B_varlen"};
 
 const std::string* find(const Settings& rows, std::string_view key) {
   const auto at = std::ranges::find(rows, key, &Settings::value_type::first);
@@ -55,7 +57,8 @@ class Rows {
     asked.push_back(key);
     const std::string* text = find(rows_, key);
     if (text == nullptr || *text == ckpt::kNotSet) return;
-    const bool quoted = text->size() >= 2 && (text->front() == '"' || text->front() == '\'') && text->back() == text->front();
+    const bool quoted =
+        text->size() >= 2 && (text->front() == '"' || text->front() == '\'') && text->back() == text->front();
     if (!quoted || text->find('\\') != std::string::npos) return bad(key, *text, "a plain string");
     value = text->substr(1, text->size() - 2);
   }
@@ -100,7 +103,8 @@ TorchtitanConfig read_all(Rows& rows) {
   std::int64_t replicate = 1, shard = -1;
   rows.number("parallelism.data_parallel_replicate_degree", replicate);
   rows.number("parallelism.data_parallel_shard_degree", shard);
-  if (replicate > 0 && shard > 0 && replicate < 1'000'000 && shard < 1'000'000) config.data_ranks = static_cast<std::uint64_t>(replicate * shard);
+  if (replicate > 0 && shard > 0 && replicate < 1'000'000 && shard < 1'000'000)
+    config.data_ranks = static_cast<std::uint64_t>(replicate * shard);
   config.lr.total_steps = total.value_or(config.steps);
   return config;
 }
@@ -112,13 +116,15 @@ Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
   TorchtitanConfig config = read_all(rows);
   TITAN_RETURN_IF_ERROR(rows.status());
   const std::string& type = config.lr.decay_type;
-  if (type != "linear" && type != "sqrt" && type != "cosine") return ckpt::invalid("lr_scheduler.decay_type is " + quoted(type) + ", expected linear, sqrt or cosine");
+  if (type != "linear" && type != "sqrt" && type != "cosine")
+    return ckpt::invalid("lr_scheduler.decay_type is " + quoted(type) + ", expected linear, sqrt or cosine");
   return config;
 }
 
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step) {
   const std::uint64_t total = settings.total_steps, rest = total - std::min(settings.warmup_steps, total);
-  // Without a decay torchtitan's virtual step after the last one is at the peak, where our curve has ended. Nobody applies it.
+  // Without a decay torchtitan's virtual step after the last one is at the peak, where our curve has ended. Nobody
+  // applies it.
   if (step == total && ckpt::decay_length(settings.decay_ratio, total, rest, rest) == 0) return settings.peak;
   return ckpt::lr_at(ckpt::schedule_from(settings).phases, step + 1);
 }
@@ -131,7 +137,8 @@ std::vector<std::string> torchtitan_keys() {
 }
 
 Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world) {
-  const std::uint64_t global = config.global_batch_size > 0 ? static_cast<std::uint64_t>(config.global_batch_size) : config.local_batch_size * world;
+  const std::uint64_t global = config.global_batch_size > 0 ? static_cast<std::uint64_t>(config.global_batch_size)
+                                                            : config.local_batch_size * world;
   Settings rows = ckpt::lr_rows(config.lr);
   const auto add = [&](const char* key, std::string text) { rows.emplace_back(key, std::move(text)); };
   add("optimizer.name", quoted(config.optimizer));
@@ -150,7 +157,8 @@ Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world) {
   return rows;
 }
 
-Result<ModelConfig> model_of(const std::string& what, const std::map<std::string, std::vector<std::uint64_t>>& shapes, const Settings& rows) {
+Result<ModelConfig> model_of(const std::string& what, const std::map<std::string, std::vector<std::uint64_t>>& shapes,
+                             const Settings& rows) {
   const auto extent = [&](const std::string& name, std::size_t dim) -> std::uint64_t {
     const auto at = shapes.find(name);
     return at == shapes.end() || at->second.size() <= dim ? 0 : at->second[dim];
@@ -163,7 +171,8 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   model.qkv_bias = shapes.contains("layers.0.attention.wq.bias");
   const std::uint64_t q = extent("layers.0.attention.wq.weight", 0), kv = extent("layers.0.attention.wk.weight", 0);
   if (model.vocab_size == 0 || model.dim == 0 || model.ffn_dim == 0 || model.n_layers == 0 || q == 0 || kv == 0) {
-    return ckpt::incompatible(what + " holds no llama3 model: tok_embeddings.weight or the weights of layer 0 are missing");
+    return ckpt::incompatible(what +
+                              " holds no llama3 model: tok_embeddings.weight or the weights of layer 0 are missing");
   }
   TorchtitanConfig config;
   TITAN_ASSIGN_OR_RETURN(config, read_torchtitan(rows));
@@ -175,24 +184,39 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   TITAN_RETURN_IF_ERROR(reader.status());
   if (model.n_heads == 0) {
     const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return config.flavor == name; });
-    return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" + config.flavor + "` " +
-                              (masked ? "masks attention between documents, which Titan's model does not do" : "is not known, or is of another size"))
-        .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S goes on without the mask"
-                          : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
+    return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" +
+                              config.flavor + "` " +
+                              (masked ? "masks attention between documents, which Titan's model does not do"
+                                      : "is not known, or is of another size"))
+        .with_hint(
+            masked
+                ? "--set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S goes on without the mask"
+                : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
   }
   // torchtitan's own flavours have 500000 and scale RoPE; a flavour of the user's may not, and the tensors do not tell.
-  const bool scaling_given = std::ranges::any_of(rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
+  const bool scaling_given = std::ranges::any_of(
+      rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
   if (!known) {
     const bool theta_given = ckpt::setting(rows, "model.rope_theta") != ckpt::kNotSet;
-    const std::string missing = std::string(theta_given ? "" : "model.rope_theta") + (theta_given || scaling_given ? "" : " and ") + (scaling_given ? "" : "model.rope_scaling");
+    const std::string missing = std::string(theta_given ? "" : "model.rope_theta") +
+                                (theta_given || scaling_given ? "" : " and ") +
+                                (scaling_given ? "" : "model.rope_scaling");
     if (!missing.empty()) {
-      return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" + config.flavor + "` is not known, or is of another size")
-          .with_hint(std::string("say it:") + (theta_given ? "" : " --set model.rope_theta=X (torchtitan's flavours have 500000, TransformerModelArgs alone has 10000)") +
-                     (scaling_given ? "" : " --set model.rope_scaling=llama3:8:1:4:8192 (TransformerModelArgs' default), or none where its scaling_factor is 1"));
+      return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" +
+                                config.flavor + "` is not known, or is of another size")
+          .with_hint(std::string("say it:") +
+                     (theta_given ? ""
+                                  : " --set model.rope_theta=X (torchtitan's flavours have 500000, "
+                                    "TransformerModelArgs alone has 10000)") +
+                     (scaling_given ? ""
+                                    : " --set model.rope_scaling=llama3:8:1:4:8192 (TransformerModelArgs' default), or "
+                                      "none where its scaling_factor is 1"));
     }
   }
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
-    return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) + " key rows do not make whole heads when model.n_heads is " + std::to_string(model.n_heads));
+    return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
+                              " key rows do not make whole heads when model.n_heads is " +
+                              std::to_string(model.n_heads));
   }
   model.head_dim = q / model.n_heads;
   model.n_kv_heads = kv / model.head_dim;
@@ -221,7 +245,9 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   const Settings theirs = model_settings(said);
   for (const auto& [key, text] : model_settings(model)) {
     const std::string* other = find(theirs, key);
-    if (other != nullptr && *other != text && !key.starts_with("model.rope") && key != "model.norm_eps") differing += (differing.empty() ? "" : ", ") + key + " is " + *other + " in the configuration and " + text + " in the tensors";
+    if (other != nullptr && *other != text && !key.starts_with("model.rope") && key != "model.norm_eps")
+      differing += (differing.empty() ? "" : ", ") + key + " is " + *other + " in the configuration and " + text +
+                   " in the tensors";
   }
   return ckpt::incompatible(what + ": " + differing);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What torchtitan's configuration says beyond its checkpoints: a DCP directory holds no curve, no head counts, no rope, no eps.
+// What torchtitan's configuration says beyond its checkpoints: a DCP directory holds no curve, no head counts, no rope,
+// no eps.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,7 +24,7 @@ struct TorchtitanConfig {
   std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
   std::optional<std::uint64_t> seed;
   std::string flavor = "debugmodel";
-  std::uint64_t data_ranks = 0;        ///< replicate x shard degree where both are given as numbers, else 0
+  std::uint64_t data_ranks = 0;  ///< replicate x shard degree where both are given as numbers, else 0
   bool operator==(const TorchtitanConfig&) const = default;
 };
 
@@ -37,14 +38,16 @@ double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 /// The keys that read_torchtitan looks at.
 std::vector<std::string> torchtitan_keys();
 
-/// The rows of `config` that are compared when a run goes on, without the model's, ascending. `world` is the number of ranks
-/// that had data of their own: it resolves a global batch of -1.
+/// The rows of `config` that are compared when a run goes on, without the model's, ascending. `world` is the number of
+/// ranks that had data of their own: it resolves a global batch of -1.
 ckpt::Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world);
 
-/// The model: its dimensions out of the shapes of its tensors, the number of heads, RoPE and eps out of the configuration (explicit
-/// "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is scaled as
-/// torchtitan's are).
-/// `what` names the checkpoint. \error kIncompatible: rows and shapes disagree, or the number of heads, or RoPE, is not said
-ckpt::Result<ModelConfig> model_of(const std::string& what, const std::map<std::string, std::vector<std::uint64_t>>& shapes, const ckpt::Settings& rows);
+/// The model: its dimensions out of the shapes of its tensors, the number of heads, RoPE and eps out of the
+/// configuration (explicit "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is
+/// scaled as torchtitan's are). `what` names the checkpoint. \error kIncompatible: rows and shapes disagree, or the
+/// number of heads, or RoPE, is not said
+ckpt::Result<ModelConfig> model_of(const std::string& what,
+                                   const std::map<std::string, std::vector<std::uint64_t>>& shapes,
+                                   const ckpt::Settings& rows);
 
 }  // namespace titan::convert::dcp

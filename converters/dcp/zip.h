@@ -1,5 +1,6 @@
 #pragma once
-// One torch.save archive inside a file: a zip of stored (never compressed) entries, found through its central directory.
+// One torch.save archive inside a file: a zip of stored (never compressed) entries, found through its central
+// directory.
 // \source PKWARE APPNOTE 6.3.9, sections 4.3 and 4.5.3; torch/csrc and caffe2/serialize/inline_container.cc
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,8 @@ using ckpt::Result;
 using ckpt::Status;
 
 struct ZipEntry {
-  std::string name;             ///< without the archive's root folder: "data.pkl", "data/0"
-  std::uint64_t header = 0;     ///< of the local header, from the start of the file
+  std::string name;          ///< without the archive's root folder: "data.pkl", "data/0"
+  std::uint64_t header = 0;  ///< of the local header, from the start of the file
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;
   bool operator==(const ZipEntry&) const = default;
@@ -28,7 +29,8 @@ struct ZipEntry {
 class ZipArchive {
  public:
   /// Reads the tail: end records (zip64 or not) and central directory. `what` names the archive in messages.
-  /// \error kCorrupt naming what is wrong: no end record, a directory outside the archive, compressed or encrypted entries,
+  /// \error kCorrupt naming what is wrong: no end record, a directory outside the archive, compressed or encrypted
+  /// entries,
   /// entries that overlap or are there twice, names with "..", several root folders
   static Result<ZipArchive> open(ckpt::File& file, std::string what, std::uint64_t offset, std::uint64_t length);
 

@@ -33,7 +33,9 @@ class HfCheckpoint final : public ForeignCheckpoint {
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
-  Result<ImportPlan> plan(const ImportOptions& options) const override { return plan_hf_import(*fs_, folder_, *this, options); }
+  Result<ImportPlan> plan(const ImportOptions& options) const override {
+    return plan_hf_import(*fs_, folder_, *this, options);
+  }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
   std::string folder_;
@@ -57,7 +59,8 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
   for (const std::string& name : files) {
     const std::string path = join_path(folder_, name);
     Result<std::unique_ptr<ckpt::File>> opened = fs.open_read(through_link(fs, path));
-    if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound) return corrupt(path + " is missing; the index names it");
+    if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound)
+      return corrupt(path + " is missing; the index names it");
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, std::move(opened));
     TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path));
     for (SafetensorsEntry& entry : header.entries) {
@@ -69,7 +72,8 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
   }
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!seen.insert(tensors_[i].name).second)
-      return corrupt("tensor '" + tensors_[i].name + "' is in " + join_path(folder_, names_[places_[i].file]) + " and in another file");
+      return corrupt("tensor '" + tensors_[i].name + "' is in " + join_path(folder_, names_[places_[i].file]) +
+                     " and in another file");
   }
   return ckpt::ok_status();
 }
@@ -80,31 +84,38 @@ Status HfCheckpoint::check_index(const WeightMap& index) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::string& file = names_[places_[i].file];
     const auto entry = index.find(tensors_[i].name);
-    if (entry == index.end()) return corrupt("tensor '" + tensors_[i].name + "' of " + join_path(folder_, file) + " is not in " + kHfIndex);
+    if (entry == index.end())
+      return corrupt("tensor '" + tensors_[i].name + "' of " + join_path(folder_, file) + " is not in " + kHfIndex);
     if (entry->second != file)
-      return corrupt("tensor '" + tensors_[i].name + "' is in " + file + ", but " + join_path(folder_, kHfIndex) + " says " + entry->second);
+      return corrupt("tensor '" + tensors_[i].name + "' is in " + file + ", but " + join_path(folder_, kHfIndex) +
+                     " says " + entry->second);
     ++found;
   }
   if (found == index.size()) return ckpt::ok_status();
   std::set<std::string_view> present;
   for (const ForeignTensor& tensor : tensors_) present.insert(tensor.name);
   for (const auto& [name, file] : index)
-    if (!present.contains(name)) return corrupt("tensor '" + name + "' is not in " + join_path(folder_, file) + ", as " + kHfIndex + " says");
+    if (!present.contains(name))
+      return corrupt("tensor '" + name + "' is not in " + join_path(folder_, file) + ", as " + kHfIndex + " says");
   return ckpt::ok_status();
 }
 
 Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
   const Place& place = places_[tensor];
-  return out.empty() ? ckpt::ok_status() : files_[place.file]->pread(place.offset + first * ckpt::dtype_size(tensors_[tensor].dtype), out);
+  return out.empty() ? ckpt::ok_status()
+                     : files_[place.file]->pread(place.offset + first * ckpt::dtype_size(tensors_[tensor].dtype), out);
 }
 
 Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const {
   // The structure was checked when it was opened; what is left is that every byte can be read.
   constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
   ckpt::VerifyReport report;
-  report.note = "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed value cannot be found";
+  report.note =
+      "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
+      "value cannot be found";
   std::uint64_t total = 0;
-  for (const ForeignTensor& tensor : tensors_) total += ckpt::element_count(tensor.shape) * ckpt::dtype_size(tensor.dtype);
+  for (const ForeignTensor& tensor : tensors_)
+    total += ckpt::element_count(tensor.shape) * ckpt::dtype_size(tensor.dtype);
   std::vector<std::byte> buffer(kChunk);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
@@ -126,22 +137,27 @@ bool is_pickle(const std::string& name, bool beside_config) {
 }
 
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                         ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
   return decode_hf_index(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace
 
 bool is_vocabulary(const std::string& name) {
-  constexpr const char* kNames[] = {"tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tekken.json", "sentencepiece.bpe.model", "spiece.model"};
-  return name.starts_with("tokenizer.model") || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+  constexpr const char* kNames[] = {"tokenizer.json", "tokenizer_config.json",   "vocab.json",  "vocab.txt",
+                                    "tekken.json",    "sentencepiece.bpe.model", "spiece.model"};
+  return name.starts_with("tokenizer.model") ||
+         std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
 
 bool is_companion(const std::string& name) {
   constexpr const char* kNames[] = {
-      kHfConfig, "generation_config.json", "special_tokens_map.json", "merges.txt", "added_tokens.json", "chat_template.jinja", "chat_template.json",
+      kHfConfig,           "generation_config.json", "special_tokens_map.json", "merges.txt",
+      "added_tokens.json", "chat_template.jinja",    "chat_template.json",
   };
-  return is_vocabulary(name) || std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
+  return is_vocabulary(name) ||
+         std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
 
 Result<bool> probe_hf(Fs& fs, const std::string& path) {
@@ -155,7 +171,8 @@ Result<bool> probe_hf(Fs& fs, const std::string& path) {
 
 Status near_miss_hf(Fs& fs, const std::string& path) {
   const auto folder = fs.stat(through_link(fs, path));
-  if (!folder.ok() || folder->type != ckpt::FileType::kDirectory) return folder.status().code == ckpt::Code::kNotFound ? ckpt::ok_status() : folder.status();
+  if (!folder.ok() || folder->type != ckpt::FileType::kDirectory)
+    return folder.status().code == ckpt::Code::kNotFound ? ckpt::ok_status() : folder.status();
   const auto entries = fs.list(path);
   if (!entries.ok()) return entries.status();
   TITAN_ASSIGN_OR_RETURN(const bool known, probe_hf(fs, path));
@@ -164,19 +181,27 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
   std::vector<std::string> safe, pickled, adapters;
   for (const ckpt::DirEntry& entry : *entries) {
     const std::string& name = entry.name;
-    if (name == "adapter_model.safetensors" || name == "adapter_model.bin") adapters.push_back(name);
-    else if (name.ends_with(kSafetensorsSuffix) && (config || name.starts_with("model-") || name.starts_with("shard-"))) safe.push_back(name);
-    else if (is_pickle(name, config)) pickled.push_back(name);
+    if (name == "adapter_model.safetensors" || name == "adapter_model.bin")
+      adapters.push_back(name);
+    else if (name.ends_with(kSafetensorsSuffix) && (config || name.starts_with("model-") || name.starts_with("shard-")))
+      safe.push_back(name);
+    else if (is_pickle(name, config))
+      pickled.push_back(name);
   }
   for (std::vector<std::string>* names : {&safe, &pickled, &adapters}) std::ranges::sort(*names);
   if (safe.empty() && pickled.empty() && !adapters.empty()) {
     return ckpt::not_found(path + " has " + listed(adapters) + ": an adapter (PEFT), not a whole model")
         .with_hint("merge it into its model first: merge_and_unload() of PEFT, then save_pretrained(FOLDER)");
   }
-  const std::string start = path + " has " + listed(safe.empty() ? pickled : safe) + ", but neither " + kHfWeights + " nor " + kHfIndex;
+  const std::string start =
+      path + " has " + listed(safe.empty() ? pickled : safe) + ", but neither " + kHfWeights + " nor " + kHfIndex;
   if (safe.size() == 1) return ckpt::not_found(start).with_hint("give the file itself: " + join_path(path, safe[0]));
-  if (!safe.empty()) return ckpt::not_found(start + ", which says what is in which file").with_hint("save_pretrained of transformers writes the index beside the files");
-  if (!pickled.empty()) return ckpt::not_found(start + ": weights in pickles are not read").with_hint("save the model as safetensors: save_pretrained(FOLDER) of a recent transformers");
+  if (!safe.empty())
+    return ckpt::not_found(start + ", which says what is in which file")
+        .with_hint("save_pretrained of transformers writes the index beside the files");
+  if (!pickled.empty())
+    return ckpt::not_found(start + ": weights in pickles are not read")
+        .with_hint("save the model as safetensors: save_pretrained(FOLDER) of a recent transformers");
   return ckpt::ok_status();
 }
 
@@ -206,7 +231,8 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
   std::set<std::string> files;
   for (const auto& [name, file] : index) files.insert(file);
   if (files.empty() || files.size() > kMaxFiles)
-    return corrupt(index_path + " names " + std::to_string(files.size()) + " files, expected 1 to " + std::to_string(kMaxFiles));
+    return corrupt(index_path + " names " + std::to_string(files.size()) + " files, expected 1 to " +
+                   std::to_string(kMaxFiles));
   TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {files.begin(), files.end()}));
   TITAN_RETURN_IF_ERROR(checkpoint->check_index(index));
   return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));

@@ -62,8 +62,12 @@ class Fields {
   std::uint64_t whole(std::string_view key, std::optional<std::uint64_t> absent = {}) {
     return get(key, absent, &JsonValue::as_u64, "an integer");
   }
-  double real(std::string_view key, std::optional<double> absent = {}) { return get(key, absent, &JsonValue::as_double, "a number"); }
-  bool flag(std::string_view key, bool absent) { return get(key, std::optional(absent), &JsonValue::as_bool, "true or false"); }
+  double real(std::string_view key, std::optional<double> absent = {}) {
+    return get(key, absent, &JsonValue::as_double, "a number");
+  }
+  bool flag(std::string_view key, bool absent) {
+    return get(key, std::optional(absent), &JsonValue::as_bool, "true or false");
+  }
   std::string text(std::string_view key, const std::string& absent) {
     const JsonValue* value = find(key);
     if (value == nullptr) return absent;
@@ -72,7 +76,9 @@ class Fields {
   }
   /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
   bool says_null(std::string_view key) const {
-    return std::ranges::any_of(object_.members(), [&](const JsonValue::Member& member) { return member.first == key && member.second.is_null(); });
+    return std::ranges::any_of(object_.members(), [&](const JsonValue::Member& member) {
+      return member.first == key && member.second.is_null();
+    });
   }
   void fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
@@ -84,7 +90,8 @@ class Fields {
 
  private:
   template <typename T>
-  T get(std::string_view key, std::optional<T> absent, std::optional<T> (JsonValue::*as)() const, const char* expected) {
+  T get(std::string_view key, std::optional<T> absent, std::optional<T> (JsonValue::*as)() const,
+        const char* expected) {
     const JsonValue* value = find(key);
     if (value == nullptr) {
       if (!absent) fail(corrupt(what_ + ": '" + std::string(key) + "' is missing"));
@@ -103,7 +110,8 @@ class Fields {
 const Family* find_family(Fields& fields) {
   const std::string type = fields.text("model_type", "");
   std::string name = type;
-  const auto by_type = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.model_type); });
+  const auto by_type =
+      std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.model_type); });
   const JsonValue* architectures = fields.find("architectures");
   if (architectures == nullptr || architectures->items().empty()) {
     if (by_type != std::end(kFamilies)) return &*by_type;
@@ -111,11 +119,13 @@ const Family* find_family(Fields& fields) {
     return nullptr;
   }
   name = architectures->items()[0].text() != nullptr ? *architectures->items()[0].text() : "";
-  const auto found = std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.architecture); });
+  const auto found =
+      std::ranges::find(kFamilies, name, [](const Family& family) { return std::string(family.architecture); });
   if (found != std::end(kFamilies)) {
     // transformers chooses by the type and never looks at the architecture.
     if (!type.empty() && type != found->model_type) {
-      fields.fail(unsupported(fields.what() + ": model_type is '" + type + "', but the architecture is '" + name + "', which is of the type '" + found->model_type + "'")
+      fields.fail(unsupported(fields.what() + ": model_type is '" + type + "', but the architecture is '" + name +
+                              "', which is of the type '" + found->model_type + "'")
                       .with_hint("correct the one that is wrong"));
     }
     return &*found;
@@ -124,10 +134,12 @@ const Family* find_family(Fields& fields) {
   std::string missing = known == std::end(kLacks) ? "" : ": Titan's model has no " + std::string(known->what);
   for (const Family& family : kFamilies) {
     const std::string whole = family.architecture;
-    if (name == whole.substr(0, whole.find("ForCausalLM")) + "Model") missing = ": it has no head; save the model as " + whole;
+    if (name == whole.substr(0, whole.find("ForCausalLM")) + "Model")
+      missing = ": it has no head; save the model as " + whole;
   }
-  fields.fail(unsupported(fields.what() + ": architecture '" + name + "' is not supported" + missing)
-                  .with_hint("supported are LlamaForCausalLM, MistralForCausalLM without sliding window, Qwen2ForCausalLM"));
+  fields.fail(
+      unsupported(fields.what() + ": architecture '" + name + "' is not supported" + missing)
+          .with_hint("supported are LlamaForCausalLM, MistralForCausalLM without sliding window, Qwen2ForCausalLM"));
   return nullptr;
 }
 
@@ -136,14 +148,16 @@ void refuse_lacks(Fields& fields, const Family& family) {
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu") fields.lack("the activation is '" + activation + "'");
   if (fields.find("quantization_config") != nullptr) fields.lack("the weights are quantized (quantization_config)");
-  if (!family.qkv_bias && fields.flag("attention_bias", false)) fields.lack("attention_bias puts a bias on the output projection too");
+  if (!family.qkv_bias && fields.flag("attention_bias", false))
+    fields.lack("attention_bias puts a bias on the output projection too");
   if (fields.flag("mlp_bias", false)) fields.lack("mlp_bias puts biases on the feed-forward layers");
   if (std::string_view(family.model_type) == "mistral" && !fields.says_null("sliding_window"))
     fields.lack("attention has a sliding window (sliding_window is not null)");
   if (fields.flag("use_sliding_window", false)) fields.lack("attention has a sliding window (use_sliding_window)");
   if (const JsonValue* layers = fields.find("layer_types")) {
     for (const JsonValue& layer : layers->items())
-      if (layer.text() == nullptr || *layer.text() != "full_attention") return fields.lack("not all layers have full attention (layer_types)");
+      if (layer.text() == nullptr || *layer.text() != "full_attention")
+        return fields.lack("not all layers have full attention (layer_types)");
   }
 }
 
@@ -157,13 +171,17 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
   const JsonValue* object = fields.find(key);
   if (object == nullptr) return std::nullopt;
   Rope read;
-  if (!object->is_object()) return fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object")), read;
+  if (!object->is_object())
+    return fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object")), read;
   Fields rope(fields.what() + ": " + key, *object);
   if (rope.find("rope_theta") != nullptr) read.theta = rope.real("rope_theta");
   const std::string old_type = rope.text("type", "default"), type = rope.text("rope_type", old_type);
   if (rope.find("type") != nullptr && type != old_type)
-    rope.fail(unsupported(rope.what() + " has the rope_type '" + type + "' and the type '" + old_type + "', and programs differ in which one they take").with_hint("keep the one that the model was trained with"));
-  if (rope.real("partial_rotary_factor", 1.0) != 1.0) rope.lack("only a part of each head is rotated (partial_rotary_factor)");
+    rope.fail(unsupported(rope.what() + " has the rope_type '" + type + "' and the type '" + old_type +
+                          "', and programs differ in which one they take")
+                  .with_hint("keep the one that the model was trained with"));
+  if (rope.real("partial_rotary_factor", 1.0) != 1.0)
+    rope.lack("only a part of each head is rotated (partial_rotary_factor)");
   if (type == "llama3") {
     RopeScaling& scaling = read.scaling.emplace();
     scaling.factor = rope.real("factor");
@@ -177,17 +195,21 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
   return read;
 }
 
-// transformers 5 has one object with theta, transformers 4 has theta beside `rope_scaling`, which may be null. Where a file has both, the
-// two versions read different ones: they must say the same.
+// transformers 5 has one object with theta, transformers 4 has theta beside `rope_scaling`, which may be null. Where a
+// file has both, the two versions read different ones: they must say the same.
 void read_rope(Fields& fields, ModelConfig& model) {
   const auto ambiguous = [&](const std::string& what) {
-    fields.fail(unsupported(fields.what() + ": " + what + ", and versions of transformers differ in which one they take").with_hint("keep the one that the model was trained with"));
+    fields.fail(
+        unsupported(fields.what() + ": " + what + ", and versions of transformers differ in which one they take")
+            .with_hint("keep the one that the model was trained with"));
   };
-  const std::optional<Rope> five = read_rope_object(fields, "rope_parameters"), four = read_rope_object(fields, "rope_scaling");
+  const std::optional<Rope> five = read_rope_object(fields, "rope_parameters"),
+                            four = read_rope_object(fields, "rope_scaling");
   std::optional<double> theta;
   std::string theta_key;
   const auto take_theta = [&](const std::string& key, std::optional<double> value) {
-    if (value && theta && *value != *theta) ambiguous(key + " is " + ckpt::toml_float(*value) + ", " + theta_key + " is " + ckpt::toml_float(*theta));
+    if (value && theta && *value != *theta)
+      ambiguous(key + " is " + ckpt::toml_float(*value) + ", " + theta_key + " is " + ckpt::toml_float(*theta));
     if (!value || theta) return;
     theta = value;
     theta_key = key;
@@ -196,7 +218,8 @@ void read_rope(Fields& fields, ModelConfig& model) {
   if (four) take_theta("rope_scaling.rope_theta", four->theta);
   if (fields.find("rope_theta") != nullptr) take_theta("rope_theta", fields.real("rope_theta"));
   model.rope_theta = theta.value_or(10000.0);
-  if (five && four && five->scaling != four->scaling) ambiguous("rope_parameters and rope_scaling scale frequencies differently");
+  if (five && four && five->scaling != four->scaling)
+    ambiguous("rope_parameters and rope_scaling scale frequencies differently");
   model.rope_scaling = five ? five->scaling : four ? four->scaling : std::nullopt;
 }
 
@@ -206,14 +229,16 @@ JsonValue rope_object(const ModelConfig& model, bool with_theta) {
     rope.set("factor", JsonValue::real(model.rope_scaling->factor));
     rope.set("high_freq_factor", JsonValue::real(model.rope_scaling->high_freq_factor));
     rope.set("low_freq_factor", JsonValue::real(model.rope_scaling->low_freq_factor));
-    rope.set("original_max_position_embeddings", JsonValue::integer(model.rope_scaling->original_max_position_embeddings));
+    rope.set("original_max_position_embeddings",
+             JsonValue::integer(model.rope_scaling->original_max_position_embeddings));
   }
   if (with_theta) rope.set("rope_theta", JsonValue::real(model.rope_theta));
   rope.set("rope_type", JsonValue::string(model.rope_scaling ? "llama3" : "default"));
   return rope;
 }
 
-// transformers 5 reads the first, transformers 4 the other two, and each passes over the other's in silence. What is there stays as it is.
+// transformers 5 reads the first, transformers 4 the other two, and each passes over the other's in silence. What is
+// there stays as it is.
 void add_both_ropes(JsonValue& config, const ModelConfig& model) {
   const auto lacks = [&config](const char* key) { return config.find(key) == nullptr; };
   if (lacks("rope_parameters")) config.set("rope_parameters", rope_object(model, true));
@@ -256,25 +281,29 @@ Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& con
   model.dim = fields.whole("hidden_size");
   model.n_layers = fields.whole("num_hidden_layers");
   model.n_heads = fields.whole("num_attention_heads");
-  model.n_kv_heads = fields.whole("num_key_value_heads", family->default_kv_heads != 0 ? family->default_kv_heads : model.n_heads);
+  model.n_kv_heads =
+      fields.whole("num_key_value_heads", family->default_kv_heads != 0 ? family->default_kv_heads : model.n_heads);
   model.ffn_dim = fields.whole("intermediate_size");
   model.vocab_size = fields.whole("vocab_size");
   model.norm_eps = fields.real("rms_norm_eps", 1e-6);
   model.tied = fields.flag("tie_word_embeddings", false);
   model.qkv_bias = family->qkv_bias;
   if (fields.find("head_dim") == nullptr && model.n_heads != 0 && model.dim % model.n_heads != 0)
-    fields.fail(corrupt(what + ": hidden_size " + std::to_string(model.dim) + " is not a multiple of num_attention_heads " + std::to_string(model.n_heads)));
+    fields.fail(corrupt(what + ": hidden_size " + std::to_string(model.dim) +
+                        " is not a multiple of num_attention_heads " + std::to_string(model.n_heads)));
   model.head_dim = fields.whole("head_dim", model.n_heads == 0 ? 0 : model.dim / model.n_heads);
   read_rope(fields, model);
   if (!fields.status().ok()) return fields.status();
-  if (const Status checked = check_model(model); !checked.ok()) return checked.wrapped(what + " describes a model that Titan cannot have");
+  if (const Status checked = check_model(model); !checked.ok())
+    return checked.wrapped(what + " describes a model that Titan cannot have");
   return model;
 }
 
 JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults) {
   if (describes(base, model)) {
     JsonValue config = base;
-    const char* key = config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
+    const char* key =
+        config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
     config.set(key, JsonValue::string(defaults.dtype));
     if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions)
       config.set(kContext, JsonValue::integer(defaults.trained_positions));

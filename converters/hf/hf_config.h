@@ -8,23 +8,23 @@
 
 namespace titan::convert {
 
-/// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or setting that we
-/// cannot express, kCorrupt (a needed key is missing or has another type)
+/// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
+/// setting that we cannot express, kCorrupt (a needed key is missing or has another type)
 ckpt::Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config);
 
 /// What a configuration says beyond the model.
 struct HfDefaults {
-  std::string dtype = "float32";          ///< "float32", "bfloat16", "float16"
+  std::string dtype = "float32";  ///< "float32", "bfloat16", "float16"
   std::uint64_t max_positions = 2048;
-  std::uint64_t trained_positions = 0;    ///< length of the sequences that the model was trained on since; 0: not known
+  std::uint64_t trained_positions = 0;  ///< length of the sequences that the model was trained on since; 0: not known
 };
 
 /// Whether `base` is the configuration of this very model.
 bool describes(const JsonValue& base, const ModelConfig& model);
 
-/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it describes
-/// this model it is taken as it is, but for the dtype, and for a context shorter than what was trained. Where it describes another model
-/// with the same vocabulary, its special tokens and its context are kept.
+/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it
+/// describes this model it is taken as it is, but for the dtype, and for a context shorter than what was trained. Where
+/// it describes another model with the same vocabulary, its special tokens and its context are kept.
 JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults);
 
 }  // namespace titan::convert

@@ -12,9 +12,14 @@ class HfFormat final : public Format {
   const char* title() const override { return "Hugging Face safetensors"; }
   Result<bool> probe(Fs& fs, const std::string& path) const override { return probe_hf(fs, path); }
   Status near_miss(Fs& fs, const std::string& path) const override { return near_miss_hf(fs, path); }
-  bool is_member(const std::string& name) const override { return is_companion(name) || name == kHfIndex || name.ends_with(".safetensors"); }
-  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override { return open_hf(fs, path); }
-  Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source, const ExportOptions& options) const override {
+  bool is_member(const std::string& name) const override {
+    return is_companion(name) || name == kHfIndex || name.ends_with(".safetensors");
+  }
+  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    return open_hf(fs, path);
+  }
+  Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
+                                                const ExportOptions& options) const override {
     return create_hf(fs, source, options);
   }
 };

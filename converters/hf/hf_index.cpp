@@ -9,8 +9,10 @@ namespace {
 
 // A plain name, so that no index leads out of its folder.
 bool is_plain(std::string_view name) {
-  const bool plain = name.find('/') == std::string::npos && name.find('\\') == std::string::npos && name.find('\0') == std::string::npos;
-  return plain && name.size() > kSafetensorsSuffix.size() && name.size() <= 255 && name.ends_with(kSafetensorsSuffix) && name[0] != '.';
+  const bool plain = name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
+                     name.find('\0') == std::string::npos;
+  return plain && name.size() > kSafetensorsSuffix.size() && name.size() <= 255 && name.ends_with(kSafetensorsSuffix) &&
+         name[0] != '.';
 }
 
 }  // namespace
@@ -24,15 +26,19 @@ ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_vie
     std::string name(key);
     if (reader.peek() != '"') return wrong(": the file of tensor '" + name + "' is not a text");
     const std::string_view text = reader.text();
-    if (!is_plain(text) && reader.ok()) return wrong(" names the file '" + std::string(text) + "', expected the name of a .safetensors file in the same folder");
+    if (!is_plain(text) && reader.ok())
+      return wrong(" names the file '" + std::string(text) +
+                   "', expected the name of a .safetensors file in the same folder");
     if (!map.emplace(std::move(name), text).second) wrong(": tensor '" + std::string(key) + "' is there twice");
   };
   reader.object([&](std::string_view key) {
     if (key != "weight_map") return reader.skip();
     if (std::exchange(seen, true)) return wrong(": 'weight_map' is there twice");
     there = reader.peek() == '{';
-    if (there) reader.object(file);
-    else reader.skip();
+    if (there)
+      reader.object(file);
+    else
+      reader.skip();
   });
   TITAN_RETURN_IF_ERROR(reader.finish());
   if (!there) return ckpt::corrupt(what + " has no object 'weight_map'");

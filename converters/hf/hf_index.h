@@ -13,8 +13,9 @@ inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 /// Tensor name -> name of a file in the same folder.
 using WeightMap = std::map<std::string, std::string>;
 
-/// Reads the weight map of an index; `what` names it in messages. Everything else is ignored: `metadata.total_size` is a hint that
-/// other programs do not read either. \error kCorrupt: no JSON, no map, a name twice, a file that is no plain *.safetensors name
+/// Reads the weight map of an index; `what` names it in messages. Everything else is ignored: `metadata.total_size` is
+/// a hint that other programs do not read either. \error kCorrupt: no JSON, no map, a name twice, a file that is no
+/// plain *.safetensors name
 ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_view json);
 
 }  // namespace titan::convert

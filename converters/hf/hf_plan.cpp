@@ -21,19 +21,25 @@ namespace {
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::string& source, const ImportOptions& options) {
+Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::string& source,
+                               const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
   const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
-    TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+    TITAN_ASSIGN_OR_RETURN(const JsonValue config,
+                           parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
     TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_hf_config(path, config));
-    if (options.config) TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config, options.comparison).status());
+    if (options.config)
+      TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config, options.comparison).status());
     return model;
   }
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
   if (options.config) return model_from_settings("the configuration", *options.config);
-  return ckpt::incompatible(folder + " has no " + kHfConfig + ": the numbers of heads, RoPE and eps are not in the tensors")
-      .with_hint("put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " + source + " NEW --to titan --config FILE.toml");
+  return ckpt::incompatible(folder + " has no " + kHfConfig +
+                            ": the numbers of heads, RoPE and eps are not in the tensors")
+      .with_hint(
+          "put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " +
+          source + " NEW --to titan --config FILE.toml");
 }
 
 class Planner {
@@ -62,7 +68,8 @@ class Planner {
 
   TensorReport report(std::size_t source, Fate fate) const {
     const ForeignTensor& tensor = tensors_[source];
-    return {.from = tensor.name, .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
+    return {
+        .from = tensor.name, .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
   }
 
   void sort_in(std::size_t i) {
@@ -89,7 +96,8 @@ class Planner {
     const auto [source, rows] = at->second;
     const ForeignTensor& tensor = tensors_[source];
     if (tensor.shape != meta.shape) {
-      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " + ckpt::shape_text(tensor.shape) + ", the configuration makes it " +
+      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " +
+                           ckpt::shape_text(tensor.shape) + ", the configuration makes it " +
                            ckpt::shape_text(meta.shape));
     }
     const std::uint64_t head_dim = rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
@@ -106,7 +114,7 @@ class Planner {
     const auto head = ours_.find("output.weight");
     const auto embedding = std::ranges::find(plan_.tensors, ckpt::TensorRef{0, ""}, &TensorPlan::ref);
     if (embedding == plan_.tensors.end()) return ckpt::ok_status();  // missing: said elsewhere
-    if (head == ours_.end()) {  // the usual case: the file has one tensor for both
+    if (head == ours_.end()) {                                       // the usual case: the file has one tensor for both
       plan_.report.push_back(report(embedding->source, Fate::kTied));
       plan_.report.back().from = "lm_head.weight";
       plan_.report.back().to = "tok_embeddings.weight";
@@ -115,8 +123,8 @@ class Planner {
     const std::size_t source = head->second.source;
     TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source, embedding->source));
     if (!equal) {
-      return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" + tensors_[source].name + "' differs from '" +
-                                tensors_[embedding->source].name + "'")
+      return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" +
+                                tensors_[source].name + "' differs from '" + tensors_[embedding->source].name + "'")
           .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
     }
     plan_.report.push_back(report(source, Fate::kTied));
@@ -141,8 +149,8 @@ class Planner {
 
   Status complain(const char* what, const std::vector<std::string>& names, const char* hint) const {
     if (names.empty()) return ckpt::ok_status();
-    Status status = ckpt::incompatible(source_.path() + ": " + std::to_string(names.size()) + " tensor" + (names.size() > 1 ? "s" : "") + ": " + what + " " +
-                                       listed(names));
+    Status status = ckpt::incompatible(source_.path() + ": " + std::to_string(names.size()) + " tensor" +
+                                       (names.size() > 1 ? "s" : "") + ": " + what + " " + listed(names));
     return status.with_hint(hint);
   }
 
@@ -161,14 +169,15 @@ const char* why_left_behind(const std::string& name) {
   return name.ends_with(".py") ? "it is code" : nullptr;
 }
 
-// A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside <model>/blobs): what
-// travels is shown to others later, so it must not be any file of this machine.
+// A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside
+// <model>/blobs): what travels is shown to others later, so it must not be any file of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
   const auto home = fs.real_path(folder);
   if (!home.ok()) return false;
   const std::string blobs = join_path(ckpt::parent_path(ckpt::parent_path(*home)), "blobs");
   const auto info = fs.stat(blobs);  // a link in its place may lead anywhere
-  return real.starts_with(*home + "/") || (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
+  return real.starts_with(*home + "/") ||
+         (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
 }
 
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
@@ -183,7 +192,8 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
     } else if (info.type == ckpt::FileType::kFile && info.size <= kMaxCompanionBytes) {
       plan.companions.push_back({path, entry.name, {}});
     } else {
-      plan.notes.push_back(entry.name + " is not taken along: it is " + (info.type == ckpt::FileType::kFile ? "too large" : "not a regular file"));
+      plan.notes.push_back(entry.name + " is not taken along: it is " +
+                           (info.type == ckpt::FileType::kFile ? "too large" : "not a regular file"));
     }
   }
   return ckpt::ok_status();
@@ -191,7 +201,8 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 
 }  // namespace
 
-Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source, const ImportOptions& options) {
+Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
+                                  const ImportOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, source.path(), options));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));

@@ -7,6 +7,7 @@
 namespace titan::convert {
 
 /// Plans the import of `source`, whose configuration and companions lie in `folder`. \error see ForeignCheckpoint::plan
-Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source, const ImportOptions& options);
+Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
+                                  const ImportOptions& options);
 
 }  // namespace titan::convert

@@ -51,7 +51,8 @@ Status write_text(Fs& fs, const std::string& path, const std::string& text) {
 
 class HfWriter final : public ForeignWriter {
  public:
-  HfWriter(const CheckpointReader& source, const ExportOptions& options) : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+  HfWriter(const CheckpointReader& source, const ExportOptions& options)
+      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan(Fs& fs);
   const std::vector<TensorReport>& report() const override { return report_; }
@@ -94,7 +95,8 @@ class HfWriter final : public ForeignWriter {
 Status HfWriter::plan(Fs& fs) {
   if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
   if (options_.dtype && !is_castable(*options_.dtype))
-    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) + ", expected float32, bfloat16 or float16");
+    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
+                             ", expected float32, bfloat16 or float16");
   TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows());
   TITAN_ASSIGN_OR_RETURN(model_, model_from_settings(source_.path(), settings));
   TITAN_RETURN_IF_ERROR(check_parameters());
@@ -110,14 +112,17 @@ Status HfWriter::plan(Fs& fs) {
   }
   make_config(base);
   if (base.is_null())
-    notes_.push_back("no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is known, and bos and eos tokens are not set");
+    notes_.push_back(
+        "no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is "
+        "known, and bos and eos tokens are not set");
   note_missing_tokenizer();
-  if (manifest_.component(ckpt::kOptimizer) != nullptr) notes_.push_back("the optimizer's state and the position of the run have no place in this format");
+  if (manifest_.component(ckpt::kOptimizer) != nullptr)
+    notes_.push_back("the optimizer's state and the position of the run have no place in this format");
   return ckpt::ok_status();
 }
 
-// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a foreign checkpoint
-// has taken the configuration already, by its format's rules.
+// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a
+// foreign checkpoint has taken the configuration already, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
@@ -128,9 +133,13 @@ Status HfWriter::check_parameters() {
   const ckpt::ParameterIndex by_name(manifest_);
   for (const ckpt::ParameterMeta& expected : model_parameters(model_)) {
     const auto index = by_name.find(expected.name);
-    if (!index && !skip_.takes(expected.name)) return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name + "', which its configuration asks for");
+    if (!index && !skip_.takes(expected.name))
+      return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name +
+                                "', which its configuration asks for");
     if (index && manifest_.parameters[*index].meta.shape != expected.shape)
-      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() + " has another shape than its configuration says").with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() +
+                                " has another shape than its configuration says")
+          .with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
   }
   return ckpt::ok_status();
 }
@@ -140,23 +149,37 @@ Status HfWriter::add(std::uint32_t parameter) {
   const std::string& name = record.meta.name;
   for (const ckpt::SlotTensor& slot : record.slots) {
     const std::string slot_name = name + "." + slot.name;
-    report_.push_back({.from = slot_name, .fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped, .from_dtype = slot.tensor.dtype, .to_dtype = slot.tensor.dtype, .shape = record.meta.shape});
+    report_.push_back({.from = slot_name,
+                       .fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped,
+                       .from_dtype = slot.tensor.dtype,
+                       .to_dtype = slot.tensor.dtype,
+                       .shape = record.meta.shape});
   }
   if (!record.model) return ckpt::ok_status();
   if (skip_.takes(name)) {
-    report_.push_back({.from = name, .fate = Fate::kSkipped, .from_dtype = record.model->dtype, .to_dtype = record.model->dtype, .shape = record.meta.shape});
+    report_.push_back({.from = name,
+                       .fate = Fate::kSkipped,
+                       .from_dtype = record.model->dtype,
+                       .to_dtype = record.model->dtype,
+                       .shape = record.meta.shape});
     return ckpt::ok_status();
   }
   const std::optional<MappedName> mapped = huggingface_names().theirs(name);
   if (!mapped || (model_.tied && name == "output.weight"))
-    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format").with_hint("leave it out with --skip GLOB");
+    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
+        .with_hint("leave it out with --skip GLOB");
   const std::uint64_t head_dim = mapped->rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
   add_item(parameter, mapped->name, head_dim);
   if (!model_.tied || name != "tok_embeddings.weight") return ckpt::ok_status();
   if (options_.untie) {
     add_item(parameter, "lm_head.weight", 0);
   } else {
-    report_.push_back({.from = "output.weight", .to = mapped->name, .fate = Fate::kTied, .from_dtype = record.model->dtype, .to_dtype = items_.back().to, .shape = record.meta.shape});
+    report_.push_back({.from = "output.weight",
+                       .to = mapped->name,
+                       .fate = Fate::kTied,
+                       .from_dtype = record.model->dtype,
+                       .to_dtype = items_.back().to,
+                       .shape = record.meta.shape});
   }
   return ckpt::ok_status();
 }
@@ -166,7 +189,12 @@ void HfWriter::add_item(std::uint32_t parameter, const std::string& name, std::u
   const DType from = record.model->dtype;
   const DType to = options_.dtype && is_castable(from) ? *options_.dtype : from;
   items_.push_back({name, {parameter, ""}, from, to, head_dim});
-  report_.push_back({.from = record.meta.name, .to = name, .from_dtype = from, .to_dtype = to, .shape = record.meta.shape, .permuted = head_dim != 0});
+  report_.push_back({.from = record.meta.name,
+                     .to = name,
+                     .from_dtype = from,
+                     .to_dtype = to,
+                     .shape = record.meta.shape,
+                     .permuted = head_dim != 0});
   bytes_ += item_bytes(items_.back());
 }
 
@@ -189,41 +217,52 @@ void HfWriter::make_config(JsonValue base) {
   model.tied = model_.tied && !options_.untie;
   HfDefaults defaults;
   defaults.dtype = torch_name(files_[0][0].to);
-  const auto seq_len = std::ranges::find(manifest_.config, std::string("training.seq_len"), &Settings::value_type::first);
+  const auto seq_len =
+      std::ranges::find(manifest_.config, std::string("training.seq_len"), &Settings::value_type::first);
   if (seq_len != manifest_.config.end()) {
     const std::string& text = seq_len->second;
     std::from_chars(text.data(), text.data() + text.size(), defaults.max_positions);
     defaults.trained_positions = defaults.max_positions;
   }
   if (model.rope_scaling) {
-    const double scaled = model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
-    if (scaled >= 1 && scaled < 1e12) defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
+    const double scaled =
+        model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
+    if (scaled >= 1 && scaled < 1e12)
+      defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   }
   if (options_.untie && describes(base, model_)) base.set("tie_word_embeddings", JsonValue::boolean(false));
   config_ = write_hf_config(model, base, defaults);
   if (base.is_object() && !describes(base, model))
-    notes_.push_back("the config.json that came with the model describes another one: a new one was made, "
-                     "with its special tokens and context where the vocabulary has the same size");
+    notes_.push_back(
+        "the config.json that came with the model describes another one: a new one was made, "
+        "with its special tokens and context where the vocabulary has the same size");
   note_refusal();
 }
 
 // transformers 5 asks this of Llama alone, also where head_dim is given and nothing depends on it.
 void HfWriter::note_refusal() {
   const JsonValue* type = config_.find("model_type");
-  if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0) return;
-  notes_.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model_.dim) + " is not a multiple of its num_attention_heads " + std::to_string(model_.n_heads) +
+  if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0)
+    return;
+  notes_.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model_.dim) +
+                   " is not a multiple of its num_attention_heads " + std::to_string(model_.n_heads) +
                    "; transformers 4 loads it");
 }
 
 // Runs that began from random weights have none, and neither have checkpoints that came from elsewhere.
 void HfWriter::note_missing_tokenizer() {
-  const bool there = std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
+  const bool there =
+      std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
   if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
-    notes_.push_back("the run trained on bytes (training.dataset = \"text\"); "
-                     "the tokenizer files are those of the model that it began from, and have other ids");
+    notes_.push_back(
+        "the run trained on bytes (training.dataset = \"text\"); "
+        "the tokenizer files are those of the model that it began from, and have other ids");
   if (there) return;
-  const bool generation = std::ranges::any_of(options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
-  notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") + (generation ? "tokenizer.json and tokenizer_config.json" : "tokenizer.json, tokenizer_config.json and generation_config.json") +
+  const bool generation = std::ranges::any_of(
+      options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
+  notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") +
+                   (generation ? "tokenizer.json and tokenizer_config.json"
+                               : "tokenizer.json, tokenizer_config.json and generation_config.json") +
                    " of the model that this one began from into the folder");
 }
 
@@ -233,7 +272,8 @@ Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progre
     TITAN_RETURN_IF_ERROR(write_file(fs, join_path(folder, file_name(i, files_.size())), files_[i], progress));
   if (files_.size() > 1) TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfIndex), index_text()));
   TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfConfig), config_.write()));
-  return copy_companions(fs, options_.companions, folder, [](const std::string& name) { return name != kHfConfig && is_companion(name); });
+  return copy_companions(fs, options_.companions, folder,
+                         [](const std::string& name) { return name != kHfConfig && is_companion(name); });
 }
 
 std::string HfWriter::index_text() const {
@@ -273,7 +313,8 @@ Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const I
   const std::uint64_t row = item.head_dim == 0 ? 0 : ckpt::element_count(std::span(meta.shape).subspan(1));
   // Rows move within a head, so a permuted tensor goes in whole heads.
   const std::uint64_t head = item.head_dim * row;
-  if (head * size > kMaxHeadBytes) return ckpt::unsupported("one head of '" + meta.name + "' has " + std::to_string(head * size) + " bytes");
+  if (head * size > kMaxHeadBytes)
+    return ckpt::unsupported("one head of '" + meta.name + "' has " + std::to_string(head * size) + " bytes");
   const std::uint64_t stride = head == 0 ? reader.stride() : std::max<std::uint64_t>(reader.stride() / head, 1) * head;
   for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
     const std::uint64_t count = std::min(stride, reader.elements() - at);
@@ -282,7 +323,8 @@ Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const I
     if (head != 0) {
       const std::uint64_t bytes = row * size;
       spare_.resize(data.size());
-      for (std::uint64_t r = 0; r < count / row; ++r) std::memcpy(&spare_[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
+      for (std::uint64_t r = 0; r < count / row; ++r)
+        std::memcpy(&spare_[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
       data.swap(spare_);
     }
     if (item.from != item.to) {

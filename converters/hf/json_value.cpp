@@ -75,8 +75,12 @@ std::optional<bool> JsonValue::as_bool() const {
   if (kind_ != Kind::kTrue && kind_ != Kind::kFalse) return std::nullopt;
   return kind_ == Kind::kTrue;
 }
-std::optional<std::uint64_t> JsonValue::as_u64() const { return kind_ == Kind::kNumber ? number<std::uint64_t>(text_) : std::nullopt; }
-std::optional<double> JsonValue::as_double() const { return kind_ == Kind::kNumber ? number<double>(text_) : std::nullopt; }
+std::optional<std::uint64_t> JsonValue::as_u64() const {
+  return kind_ == Kind::kNumber ? number<std::uint64_t>(text_) : std::nullopt;
+}
+std::optional<double> JsonValue::as_double() const {
+  return kind_ == Kind::kNumber ? number<double>(text_) : std::nullopt;
+}
 
 const JsonValue* JsonValue::find(std::string_view key) const {
   const auto at = std::ranges::find(members_, key, &Member::first);
@@ -106,7 +110,10 @@ void JsonValue::append(std::string& out, int indent) const {
     case Kind::kNumber: out += text_; break;
     case Kind::kText: out += json_text(text_); break;
     case Kind::kList:
-      if (items_.empty()) { out += "[]"; break; }
+      if (items_.empty()) {
+        out += "[]";
+        break;
+      }
       for (std::size_t i = 0; i < items_.size(); ++i) {
         out += (i == 0 ? "[\n" : ",\n") + inner;
         items_[i].append(out, indent + 2);
@@ -114,7 +121,10 @@ void JsonValue::append(std::string& out, int indent) const {
       close(']');
       break;
     case Kind::kObject:
-      if (members_.empty()) { out += "{}"; break; }
+      if (members_.empty()) {
+        out += "{}";
+        break;
+      }
       for (std::size_t i = 0; i < members_.size(); ++i) {
         out += (i == 0 ? "{\n" : ",\n") + inner + json_text(members_[i].first) + ": ";
         members_[i].second.append(out, indent + 2);

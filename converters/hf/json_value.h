@@ -1,6 +1,6 @@
 #pragma once
-// A small JSON document as a value, for config.json: keeps the order of keys and the spelling of numbers, so that what is
-// written back differs only where it was changed. Not for large texts.
+// A small JSON document as a value, for config.json: keeps the order of keys and the spelling of numbers, so that what
+// is written back differs only where it was changed. Not for large texts.
 #include <cstdint>
 #include <optional>
 #include <string>

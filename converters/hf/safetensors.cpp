@@ -25,28 +25,45 @@ struct Element {
 };
 // All that the format knows, in its own ascending order.
 constexpr Element kElements[] = {
-    {"BOOL", 8, {}},        {"F4", 4, {}},          {"F6_E2M3", 6, {}},     {"F6_E3M2", 6, {}},       {"U8", 8, DType::kU8},
-    {"I8", 8, {}},          {"F8_E5M2", 8, {}},     {"F8_E4M3", 8, {}},     {"F8_E8M0", 8, {}},       {"F8_E4M3FNUZ", 8, {}},
-    {"F8_E5M2FNUZ", 8, {}}, {"I16", 16, {}},        {"U16", 16, {}},        {"F16", 16, DType::kF16}, {"BF16", 16, DType::kBF16},
-    {"I32", 32, DType::kI32}, {"U32", 32, {}},      {"F32", 32, DType::kF32}, {"C64", 64, {}},        {"F64", 64, DType::kF64},
-    {"I64", 64, DType::kI64}, {"U64", 64, {}},
+    {"BOOL", 8, {}},
+    {"F4", 4, {}},
+    {"F6_E2M3", 6, {}},
+    {"F6_E3M2", 6, {}},
+    {"U8", 8, DType::kU8},
+    {"I8", 8, {}},
+    {"F8_E5M2", 8, {}},
+    {"F8_E4M3", 8, {}},
+    {"F8_E8M0", 8, {}},
+    {"F8_E4M3FNUZ", 8, {}},
+    {"F8_E5M2FNUZ", 8, {}},
+    {"I16", 16, {}},
+    {"U16", 16, {}},
+    {"F16", 16, DType::kF16},
+    {"BF16", 16, DType::kBF16},
+    {"I32", 32, DType::kI32},
+    {"U32", 32, {}},
+    {"F32", 32, DType::kF32},
+    {"C64", 64, {}},
+    {"F64", 64, DType::kF64},
+    {"I64", 64, DType::kI64},
+    {"U64", 64, {}},
 };
 
 const Element* find_element(std::string_view name) {
-  const auto at = std::ranges::find(kElements, name, [](const Element& element) { return std::string_view(element.name); });
+  const auto at =
+      std::ranges::find(kElements, name, [](const Element& element) { return std::string_view(element.name); });
   return at == std::end(kElements) ? nullptr : &*at;
 }
 
-const Element& element_of(DType dtype) {
-  return *std::ranges::find(kElements, std::optional(dtype), &Element::ours);
-}
+const Element& element_of(DType dtype) { return *std::ranges::find(kElements, std::optional(dtype), &Element::ours); }
 
 std::string quoted(std::string_view name) { return "tensor '" + std::string(name) + "'"; }
 
 // Decodes the entries in the file's order, each checked for itself.
 class Decoder {
  public:
-  Decoder(const std::string& what, std::string_view json, std::uint64_t buffer_bytes) : what_(what), json_(what, json), buffer_bytes_(buffer_bytes) {}
+  Decoder(const std::string& what, std::string_view json, std::uint64_t buffer_bytes)
+      : what_(what), json_(what, json), buffer_bytes_(buffer_bytes) {}
 
   Result<SafetensorsHeader> run() {
     std::unordered_set<std::string_view> names;
@@ -98,7 +115,8 @@ class Decoder {
     seen.require(1, "shape");
     seen.require(2, "data_offsets");
     if (!json_.ok()) return;
-    if (const std::string wrong = check(entry, dtype, offsets); !wrong.empty()) return json_.fail(quoted(name) + ": " + wrong);
+    if (const std::string wrong = check(entry, dtype, offsets); !wrong.empty())
+      return json_.fail(quoted(name) + ": " + wrong);
     header_.entries.push_back(std::move(entry));
   }
 
@@ -106,23 +124,27 @@ class Decoder {
   std::string check(SafetensorsEntry& entry, std::string_view dtype, std::size_t offsets) {
     if (offsets != 2) return "data_offsets has " + std::to_string(offsets) + " numbers, expected 2";
     if (entry.begin > entry.end || entry.end > buffer_bytes_) {
-      return "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "] do not lie in the buffer of " +
-             std::to_string(buffer_bytes_) + " bytes";
+      return "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
+             "] do not lie in the buffer of " + std::to_string(buffer_bytes_) + " bytes";
     }
     const Element* element = find_element(dtype);
     if (element == nullptr) return "dtype '" + std::string(dtype) + "' is not known";
     std::uint64_t count = 0;
-    if (entry.shape.size() > 32) return "it has " + std::to_string(entry.shape.size()) + " dimensions, expected at most 32";
-    if (!ckpt::checked_elements(entry.shape, &count) || count > (std::uint64_t{1} << 63) / element->bits) return "its shape overflows";
+    if (entry.shape.size() > 32)
+      return "it has " + std::to_string(entry.shape.size()) + " dimensions, expected at most 32";
+    if (!ckpt::checked_elements(entry.shape, &count) || count > (std::uint64_t{1} << 63) / element->bits)
+      return "its shape overflows";
     if (count * element->bits % 8 != 0) return "its elements do not end on a byte";
     if (count * element->bits / 8 != entry.end - entry.begin) {
-      return "its shape has " + std::to_string(count * element->bits / 8) + " bytes, its data_offsets " + std::to_string(entry.end - entry.begin);
+      return "its shape has " + std::to_string(count * element->bits / 8) + " bytes, its data_offsets " +
+             std::to_string(entry.end - entry.begin);
     }
     if (element->ours) {
       entry.dtype = *element->ours;
     } else if (unsupported_.ok()) {
-      unsupported_ = ckpt::unsupported(what_ + ": " + quoted(entry.name) + " has elements of type " + std::string(dtype) +
-                                       "; a checkpoint can hold F32, BF16, F16, F64, I64, I32, U8");
+      unsupported_ =
+          ckpt::unsupported(what_ + ": " + quoted(entry.name) + " has elements of type " + std::string(dtype) +
+                            "; a checkpoint can hold F32, BF16, F16, F64, I64, I32, U8");
     }
     return "";
   }
@@ -134,13 +156,15 @@ class Decoder {
     std::uint64_t next = 0;
     for (const SafetensorsEntry& entry : header_.entries) {
       if (entry.begin != next) {
-        return corrupt(what_ + ": " + quoted(entry.name) + " begins at " + std::to_string(entry.begin) + " of the buffer, expected " + std::to_string(next) +
+        return corrupt(what_ + ": " + quoted(entry.name) + " begins at " + std::to_string(entry.begin) +
+                       " of the buffer, expected " + std::to_string(next) +
                        (entry.begin > next ? ": a hole" : ": tensors overlap"));
       }
       next = entry.end;
     }
     if (next != buffer_bytes_)
-      return corrupt(what_ + ": " + std::to_string(buffer_bytes_ - next) + " bytes after the last tensor belong to none");
+      return corrupt(what_ + ": " + std::to_string(buffer_bytes_ - next) +
+                     " bytes after the last tensor belong to none");
     return ckpt::ok_status();
   }
 
@@ -153,25 +177,30 @@ class Decoder {
 
 }  // namespace
 
-Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json, std::uint64_t buffer_bytes) {
+Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
+                                                    std::uint64_t buffer_bytes) {
   if (!json.starts_with('{')) return corrupt(what + ": the header does not begin with '{'");
   return Decoder(what, json, buffer_bytes).run();
 }
 
 Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what) {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
-  if (size < kSafetensorsPrefix) return corrupt(what + " has " + std::to_string(size) + " bytes, too few for a safetensors file");
+  if (size < kSafetensorsPrefix)
+    return corrupt(what + " has " + std::to_string(size) + " bytes, too few for a safetensors file");
   std::byte prefix[kSafetensorsPrefix];
   TITAN_RETURN_IF_ERROR(file.pread(0, prefix));
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kSafetensorsPrefix; ++i) length |= std::to_integer<std::uint64_t>(prefix[i]) << (8 * i);
   if (length > kMaxSafetensorsHeader)
-    return corrupt(what + ": the header has " + std::to_string(length) + " bytes, expected at most " + std::to_string(kMaxSafetensorsHeader));
+    return corrupt(what + ": the header has " + std::to_string(length) + " bytes, expected at most " +
+                   std::to_string(kMaxSafetensorsHeader));
   if (length > size - kSafetensorsPrefix)
-    return corrupt(what + ": the header has " + std::to_string(length) + " bytes, but the file only " + std::to_string(size));
+    return corrupt(what + ": the header has " + std::to_string(length) + " bytes, but the file only " +
+                   std::to_string(size));
   std::string json(length, '\0');
   TITAN_RETURN_IF_ERROR(file.pread(kSafetensorsPrefix, std::as_writable_bytes(std::span(json))));
-  TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, decode_safetensors_header(what, json, size - kSafetensorsPrefix - length));
+  TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header,
+                         decode_safetensors_header(what, json, size - kSafetensorsPrefix - length));
   header.buffer_offset = kSafetensorsPrefix + length;
   return header;
 }
@@ -201,7 +230,8 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   text.pop_back();  // JsonWriter ends with a newline; the format pads with spaces
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string prefix;
-  for (std::size_t i = 0; i < kSafetensorsPrefix; ++i) prefix += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < kSafetensorsPrefix; ++i)
+    prefix += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xff);
   return prefix + text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// One safetensors file: u64 little-endian length n, n bytes of JSON, then the buffer that the entries tile without holes.
+// One safetensors file: u64 little-endian length n, n bytes of JSON, then the buffer that the entries tile without
+// holes.
 // \source https://github.com/huggingface/safetensors, "Format"
 #include <cstdint>
 #include <memory>
@@ -26,21 +27,22 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::uint64_t buffer_offset = 0;              ///< in the file; need not be a multiple of anything
-  std::vector<SafetensorsEntry> entries;        ///< by offset
+  std::uint64_t buffer_offset = 0;                            ///< in the file; need not be a multiple of anything
+  std::vector<SafetensorsEntry> entries;                      ///< by offset
   std::vector<std::pair<std::string, std::string>> metadata;  ///< `__metadata__`, in the file's order
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
-/// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken rule),
-/// kUnsupported (an element type that no checkpoint of ours can hold)
-ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json, std::uint64_t buffer_bytes);
+/// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken
+/// rule), kUnsupported (an element type that no checkpoint of ours can hold)
+ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
+                                                          std::uint64_t buffer_bytes);
 
 /// Reads the header of `file`, called `what`. \error as above, kFailed
 ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what);
 
-/// Lays `entries` out in the canonical order (larger alignment first, then by name), sets their offsets, and returns the bytes
-/// before the buffer: length and JSON, padded with spaces to a multiple of 8.
+/// Lays `entries` out in the canonical order (larger alignment first, then by name), sets their offsets, and returns
+/// the bytes before the buffer: length and JSON, padded with spaces to a multiple of 8.
 std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
                                       const std::vector<std::pair<std::string, std::string>>& metadata);
 

@@ -44,7 +44,7 @@ struct Config {
 
   struct Training {
     std::string dataset = "text";
-    std::string corpus;                       ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
+    std::string corpus;  ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
     std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
     bool shuffle = true;
@@ -62,7 +62,8 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
-    std::int64_t ranks_of_a_batch = 1;  ///< torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
+    /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
+    std::int64_t ranks_of_a_batch = 1;
   } parallelism;
 
   struct Checkpoint {
@@ -80,7 +81,7 @@ struct Config {
     std::int64_t load_step = -1;
     std::optional<std::string> initial_load_path;  ///< a checkpoint of another run
     bool initial_load_model_only = true;
-    std::optional<std::string> initial_load_map;   ///< file with rename and skip rules
+    std::optional<std::string> initial_load_map;  ///< file with rename and skip rules
     std::vector<std::string> exclude_from_loading;
     double io_timeout_seconds = 1800;  ///< deadline of a collective during a save or a load
   } checkpoint;
@@ -90,7 +91,7 @@ struct Config {
     std::optional<std::string> dataset_path;  ///< none: the tail held back from training data
     double holdout = 0.05;                    ///< share of the token stream, at its end, that training never sees
     std::int64_t local_batch_size = 8, freq = 10, steps = -1;
-    std::optional<std::int64_t> seq_len;      ///< none: training.seq_len
+    std::optional<std::int64_t> seq_len;  ///< none: training.seq_len
   } validation;
 
   struct Metrics {

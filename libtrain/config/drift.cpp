@@ -84,7 +84,8 @@ std::string default_text(const std::string& key) {
 
 }  // namespace
 
-ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed, const ckpt::DataPosition& data) {
+ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
+                                 const ckpt::DataPosition& data) {
   const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
   ckpt::Settings settings;
   for (const Key& key : key_table()) {
@@ -104,7 +105,8 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   std::vector<Drift> drift;
   for (const auto& [key, row] : rows) {
     const bool unknown = row.stored == kNotSet && !ckpt::has_setting(stored, key);
-    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key)))) continue;
+    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key))))
+      continue;
     drift.push_back(row);
   }
   return drift;

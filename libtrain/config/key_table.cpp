@@ -22,7 +22,8 @@ struct Unwrapped<std::optional<T>> {
   static constexpr bool optional = true;
 };
 
-/// Calls `visit` with a null pointer of the key's plain type (bool*, int64*, double*, string*, list*) and whether it is optional.
+/// Calls `visit` with a null pointer of the key's plain type (bool*, int64*, double*, string*, list*) and whether it is
+/// optional.
 template <typename Visitor>
 auto with_type(const Key& key, Visitor visit) {
   Config config;
@@ -65,7 +66,8 @@ bool generally_harmless(const Value& value) {
 }
 
 Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
-  Status status = ckpt::unsupported("not supported yet: " + (name.empty() ? key.name : std::string(name)) + " = " + to_toml(value));
+  Status status =
+      ckpt::unsupported("not supported yet: " + (name.empty() ? key.name : std::string(name)) + " = " + to_toml(value));
   if (!key.hint.empty()) return status.with_hint(key.hint);
   return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
@@ -117,8 +119,10 @@ std::optional<T> convert(const Value& value) {
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
   // A name with NUL in it would be cut there by every system call.
-  if (text.find('\0') != std::string::npos) return ckpt::invalid(key.name + ": expected text without NUL, found " + describe(value));
-  if (text.empty() && key.name == "job.dump_folder") return ckpt::invalid(key.name + ": expected the name of a folder, found " + describe(value));
+  if (text.find('\0') != std::string::npos)
+    return ckpt::invalid(key.name + ": expected text without NUL, found " + describe(value));
+  if (text.empty() && key.name == "job.dump_folder")
+    return ckpt::invalid(key.name + ": expected the name of a folder, found " + describe(value));
   if (key.choices.empty() || std::ranges::find(key.choices, text) != key.choices.end()) return ckpt::ok_status();
   if (comes_later(key, text)) return not_yet(key, value);
   return wrong(key, value);
@@ -168,10 +172,12 @@ const Key* find_key(std::string_view name) {
 }
 
 bool same_on_all_ranks(const std::string& name) {
-  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" || name == "validation.dataset_path") return false;
+  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" ||
+      name == "validation.dataset_path")
+    return false;
   const Key* key = find_key(name);
-  return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout || key->cls == KeyClass::kSaving || name.starts_with("validation.") ||
-         name.starts_with("lr_scheduler.");
+  return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
+         key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("lr_scheduler.");
 }
 
 std::string canonical_name(std::string_view name) {
@@ -238,7 +244,11 @@ bool is_optional(const Key& key) {
 
 std::string type_name(const Key& key) {
   if (!key.slot) return "any";
-  return holds<bool>(key) ? "boolean" : holds<std::int64_t>(key) ? "integer" : holds<double>(key) ? "float" : holds<Words>(key) ? "list" : "string";
+  return holds<bool>(key)           ? "boolean"
+         : holds<std::int64_t>(key) ? "integer"
+         : holds<double>(key)       ? "float"
+         : holds<Words>(key)        ? "list"
+                                    : "string";
 }
 
 std::string expectation(const Key& key) {
@@ -277,7 +287,8 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
 
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name) {
   if (!key.slot) {
-    const bool fine = key.any_harmless || generally_harmless(value) || std::ranges::find(key.harmless, value) != key.harmless.end();
+    const bool fine =
+        key.any_harmless || generally_harmless(value) || std::ranges::find(key.harmless, value) != key.harmless.end();
     return fine ? ckpt::ok_status() : not_yet(key, value, name);
   }
   return std::visit(
@@ -309,7 +320,8 @@ Status check_values(const Config& config) {
   Config scratch;
   for (const Key& key : key_table()) {
     if (!key.slot) continue;
-    if (const std::optional<Value> value = get_value(key, config)) TITAN_RETURN_IF_ERROR(set_value(key, *value, scratch));
+    if (const std::optional<Value> value = get_value(key, config))
+      TITAN_RETURN_IF_ERROR(set_value(key, *value, scratch));
   }
   return ckpt::ok_status();
 }

@@ -20,14 +20,16 @@ constexpr std::size_t kMostProblems = 20;  // shown of one configuration
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   const auto unreadable = [&] {
-    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno)).with_hint(ckpt::denied_hint(errno, path, "open"));
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno))
+        .with_hint(ckpt::denied_hint(errno, path, "open"));
   };
   if (!file) return unreadable();
   std::string text;
   char buffer[65536];
   while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get())) {
     text.append(buffer, got);
-    if (text.size() > kMaxFileBytes) return ckpt::invalid(path + ": larger than 16 MiB; this is not a configuration file");
+    if (text.size() > kMaxFileBytes)
+      return ckpt::invalid(path + ": larger than 16 MiB; this is not a configuration file");
   }
   if (std::ferror(file.get())) return unreadable();
   return text;
@@ -46,10 +48,12 @@ class Loader {
     const auto [earlier, first] = names_.try_emplace(name, typed_name);
     const bool same_source = !first && last_origin_[name].kind == value_at.kind;
     if (same_source && value_at.kind == Origin::Kind::kFile)
-      return fail(ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
+      return fail(
+          ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
     last_origin_[name] = value_at;
     // Another program's file may ask for what is not here, as long as the command line asks for something else.
-    if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag) drop(wrong.mapped().message);
+    if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag)
+      drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
     Status status = set_value(*key, value, loaded_.config, name);
@@ -80,7 +84,8 @@ class Loader {
     loaded_.warnings.push_back(path + ": " + plain + (plain.empty() || replaced.empty() ? "" : "; ") + replaced);
   }
 
-  /// Takes out what is refused only because it is torchtitan's and not supported here: the rest of the configuration stands without it.
+  /// Takes out what is refused only because it is torchtitan's and not supported here: the rest of the configuration
+  /// stands without it.
   Status take_refused() {
     Loader refused;
     for (const auto& [name, wrong] : wrong_values_)
@@ -114,16 +119,17 @@ class Loader {
     Status all = invalid ? ckpt::invalid(message) : ckpt::unsupported(message);
     for (std::size_t i = 0; i < std::min(problems_.size(), kMostProblems); ++i)
       all.causes.push_back(problems_[i].message + (problems_[i].hint.empty() ? "" : "; " + problems_[i].hint));
-    if (problems_.size() > kMostProblems) all.causes.push_back("and " + std::to_string(problems_.size() - kMostProblems) + " more");
+    if (problems_.size() > kMostProblems)
+      all.causes.push_back("and " + std::to_string(problems_.size() - kMostProblems) + " more");
     return all;
   }
 
   /// A value that is not taken.
   struct Wrong {
-    std::string message;       ///< among problems_
+    std::string message;  ///< among problems_
     const Key* key = nullptr;
     Value value;
-    bool from_file = false;    ///< and not supported
+    bool from_file = false;  ///< and not supported
   };
 
   void drop(const std::string& message) {
@@ -136,16 +142,19 @@ class Loader {
 
   void unknown(const std::string& name, const Origin& at) {
     if (section_exists(name))
-      return fail(ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
+      return fail(
+          ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
     const std::string near = suggest_key(name);
-    if (near.empty()) return fail(ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
+    if (near.empty())
+      return fail(
+          ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
     fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'?)"));
   }
 
   LoadedConfig loaded_;
-  std::map<std::string, std::string> names_;         ///< canonical name -> name first used
+  std::map<std::string, std::string> names_;  ///< canonical name -> name first used
   std::map<std::string, Origin> last_origin_;
-  std::map<std::string, Wrong> wrong_values_;        ///< by canonical name
+  std::map<std::string, Wrong> wrong_values_;  ///< by canonical name
   std::vector<Status> problems_;
 };
 

@@ -28,14 +28,18 @@ struct LoadedConfig {
 };
 
 /// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
-/// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...;
+/// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value,
+/// --set=...;
 /// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
-/// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them (model_source.h).
+/// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them
+/// (model_source.h).
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
 /// only values that are not built yet. Several problems become causes of one Status.
-/// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one warning (Key::pass_over).
-/// `refused`, where given, takes what is refused of torchtitan's keys alone: the configuration is what it would be without them.
-Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {}, Status* refused = nullptr);
+/// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one
+/// warning (Key::pass_over). `refused`, where given, takes what is refused of torchtitan's keys alone: the
+/// configuration is what it would be without them.
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                                 Status* refused = nullptr);
 
 /// As load_config, on the text of a file named `path`.
 Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,

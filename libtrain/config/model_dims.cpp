@@ -32,8 +32,8 @@ std::int64_t ffn_width(std::int64_t dim, const ckpt::Flavor& flavor) {
   return static_cast<std::int64_t>(width);
 }
 
-/// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into RUN/config.toml; the
-/// scaling of RoPE was not part of that.
+/// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into
+/// RUN/config.toml; the scaling of RoPE was not part of that.
 bool gives_every_dimension(const Config::Model& model) {
   return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim &&
          model.vocab_size && model.norm_eps && model.rope_theta;
@@ -52,7 +52,9 @@ Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
 Result<RopeScaling> parse_rope_scaling(const std::string& text) {
   const std::string kind = text.substr(0, text.find(':'));
   for (const char* later : {"linear", "dynamic", "yarn", "longrope"}) {
-    if (kind == later) return ckpt::unsupported("model.rope_scaling '" + text + "': '" + kind + "' is not supported yet; only llama3 is");
+    if (kind == later)
+      return ckpt::unsupported("model.rope_scaling '" + text + "': '" + kind +
+                               "' is not supported yet; only llama3 is");
   }
   std::vector<double> numbers;
   bool readable = kind == "llama3";
@@ -64,18 +66,21 @@ Result<RopeScaling> parse_rope_scaling(const std::string& text) {
     at = end;
   }
   constexpr double kMaxLength = 1e12;
-  readable = readable && numbers.size() == 4 && numbers[3] >= 1 && numbers[3] <= kMaxLength && numbers[3] == std::floor(numbers[3]);
+  readable = readable && numbers.size() == 4 && numbers[3] >= 1 && numbers[3] <= kMaxLength &&
+             numbers[3] == std::floor(numbers[3]);
   if (!readable)
-    return ckpt::invalid("model.rope_scaling '" + text + "': expected llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS")
+    return ckpt::invalid("model.rope_scaling '" + text +
+                         "': expected llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS")
         .with_hint("Llama 3.1 has \"llama3:8:1:4:8192\", Llama 3.2 \"llama3:32:1:4:8192\"");
   if (!(numbers[0] >= 1 && numbers[1] > 0 && numbers[2] > numbers[1]))
-    return ckpt::invalid("model.rope_scaling '" + text + "': the factor is at least 1, and 0 < low < high frequency factor");
+    return ckpt::invalid("model.rope_scaling '" + text +
+                         "': the factor is at least 1, and 0 < low < high frequency factor");
   return RopeScaling{numbers[0], numbers[1], numbers[2], static_cast<std::int64_t>(numbers[3])};
 }
 
 std::string rope_scaling_text(const RopeScaling& scaling) {
-  return "llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" + digits(scaling.high_freq_factor) + ":" +
-         std::to_string(scaling.original_max_position_embeddings);
+  return "llama3:" + digits(scaling.factor) + ":" + digits(scaling.low_freq_factor) + ":" +
+         digits(scaling.high_freq_factor) + ":" + std::to_string(scaling.original_max_position_embeddings);
 }
 
 Result<ModelDims> model_dims(const Config& config) {

@@ -23,7 +23,8 @@ std::vector<const char*> model_keys() {
 
 bool given(const LoadedConfig& loaded, const char* key) {
   const auto origin = loaded.origins.find(key);
-  return origin != loaded.origins.end() && (origin->second.kind == Origin::Kind::kFile || origin->second.kind == Origin::Kind::kFlag);
+  return origin != loaded.origins.end() &&
+         (origin->second.kind == Origin::Kind::kFile || origin->second.kind == Origin::Kind::kFlag);
 }
 
 bool says_all(const ckpt::Settings& rows) {
@@ -45,8 +46,8 @@ std::string shown(const char* key, const std::optional<Value>& value) {
   return value ? to_toml(*value) : std::string_view(key) == kScaling ? "\"none\"" : "false";
 }
 
-/// What RoPE's scaling was for a model that says all else, whatever its flavour is called: checkpoints keep it. Earlier versions'
-/// flavours scaled nothing.
+/// What RoPE's scaling was for a model that says all else, whatever its flavour is called: checkpoints keep it. Earlier
+/// versions' flavours scaled nothing.
 Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
   if (given(alone, kScaling) || !says_all(rows)) return alone;
   const std::string row = ckpt::setting(rows, kScaling);
@@ -68,7 +69,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors, std::optional<std::int64_t> n_heads) {
+ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
+                           std::optional<std::int64_t> n_heads) {
   std::map<std::string, std::vector<std::uint64_t>> shapes;
   for (const ckpt::WeightInfo& tensor : tensors) shapes[tensor.name] = tensor.shape;
   const auto extent = [&](const char* name, std::size_t dim) -> std::uint64_t {
@@ -128,13 +130,15 @@ bool asks_for_model(const LoadedConfig& loaded) {
 
 Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir) {
   if (asks_for_model(loaded)) return ckpt::ok_status();
-  return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir + " that would bring one")
-      .with_hint("name it by model.flavor or its size, or say where it is (--init-from, --resume, job.dump_folder):"
-                 "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
-                 "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
-                 "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
-                 "\n    --resume PATH                              a checkpoint to go on with"
-                 "\n    --job.dump_folder=RUN                      the folder of a run that has checkpoints");
+  return ckpt::invalid("no model was asked for, and there is no checkpoint in " + checkpoint_dir +
+                       " that would bring one")
+      .with_hint(
+          "name it by model.flavor or its size, or say where it is (--init-from, --resume, job.dump_folder):"
+          "\n    --model.flavor=debugmodel                  a model by its name (in a TOML file: flavor under [model])"
+          "\n    --model.dim=256 --model.n_layers=6         a model by its size, and what else it has of its own"
+          "\n    --init-from PATH                           the weights of a checkpoint or of a Hugging Face folder"
+          "\n    --resume PATH                              a checkpoint to go on with"
+          "\n    --job.dump_folder=RUN                      the folder of a run that has checkpoints");
 }
 
 std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows) {
@@ -143,7 +147,8 @@ std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ck
   for (const char* key : kModelDimensions)
     if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
   // Who says neither eps nor theta does not say either that RoPE is as it is.
-  if (!given(loaded, kScaling) && !ckpt::has_setting(rows, kScaling)) missing.emplace_back(std::string(kScaling) + " (\"none\" without scaling)");
+  if (!given(loaded, kScaling) && !ckpt::has_setting(rows, kScaling))
+    missing.emplace_back(std::string(kScaling) + " (\"none\" without scaling)");
   // Both follow from the number of heads and the shapes.
   if (std::ranges::find(missing, "model.n_heads") != missing.end() && ckpt::has_setting(rows, "model.dim"))
     std::erase_if(missing, [](const std::string& key) { return key == "model.n_kv_heads" || key == "model.head_dim"; });
@@ -153,9 +158,11 @@ std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ck
 Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path) {
   const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
-  return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
-      .with_hint("set these keys under [model], or a model.flavor that is this model; "
-                 "a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
+  return ckpt::incompatible(
+             path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
+      .with_hint(
+          "set these keys under [model], or a model.flavor that is this model; "
+          "a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
 }
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
@@ -173,7 +180,8 @@ std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings
   return differences;
 }
 
-std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows, const ckpt::TrainState& state) {
+std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows,
+                            const ckpt::TrainState& state) {
   // What a run has that began at step 1 and from no weights, its configuration gave.
   const bool began_here = state.origin.empty() && !state.attempts.empty() && state.attempts.front().first_step == 1;
   if (!began_here || model_source(loaded).empty()) return "";
@@ -181,13 +189,15 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
   std::vector<std::string> keys;
   if (alone.config.model.flavor) {
     const std::string scaling = loaded.config.model.rope_scaling.value_or(kPlainRope);
-    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + ckpt::kFlavorRopeScaling +
+    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" +
+           ckpt::kFlavorRopeScaling +
            "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
   }
   if (dims.ok()) {
     for (const Drift& row : model_differences(*dims, rows)) {
       const auto origin = loaded.origins.find(row.key);
-      if (origin != loaded.origins.end() && origin->second.kind == Origin::Kind::kCheckpoint) keys.push_back(row.key + " = " + row.stored + " (else " + row.config + ")");
+      if (origin != loaded.origins.end() && origin->second.kind == Origin::Kind::kCheckpoint)
+        keys.push_back(row.key + " = " + row.stored + " (else " + row.config + ")");
     }
   }
   const std::string which = dims.ok() ? joined(keys) : model_source_line(loaded);

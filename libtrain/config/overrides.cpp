@@ -48,7 +48,8 @@ class Reader {
 
  private:
   void read_one(const std::string& argument) {
-    if (!is_utf8(argument)) return fail("an argument is not valid UTF-8: " + to_toml({argument.substr(0, argument.find('='))}));
+    if (!is_utf8(argument))
+      return fail("an argument is not valid UTF-8: " + to_toml({argument.substr(0, argument.find('='))}));
     if (argument == "--set") {
       if (at_ == arguments_.size()) return fail("--set needs section.key=value");
       if (is_utf8(arguments_[at_])) return add_set(arguments_[at_++]);
@@ -79,7 +80,8 @@ class Reader {
     const bool next_is_value = next && !next->starts_with("--");
     // A boolean stands alone; only a plain true or false after it is taken as its value.
     const bool boolean = key && is_bool(*key);
-    if (boolean && !(next && (*next == "true" || *next == "false"))) return found_.push_back({flag, name, {true}, false});
+    if (boolean && !(next && (*next == "true" || *next == "false")))
+      return found_.push_back({flag, name, {true}, false});
     if (!next_is_value) {
       if (key && !key->slot) return found_.push_back({flag, name, {true}, false});
       // An unknown key is reported as such, not as a missing value.

@@ -9,10 +9,10 @@
 namespace titan::train {
 
 struct Override {
-  std::string flag;    ///< as typed, without the value: "--training.steps", "--set training.steps"
-  std::string name;    ///< "training.steps": '-' read as '_', aliases not yet followed
+  std::string flag;  ///< as typed, without the value: "--training.steps", "--set training.steps"
+  std::string name;  ///< "training.steps": '-' read as '_', aliases not yet followed
   Value value;
-  bool set = false;    ///< came by --set (weaker than a flag)
+  bool set = false;  ///< came by --set (weaker than a flag)
 };
 
 /// Takes arguments apart; what the key table knows decides whether a flag needs a value. Every problem is appended to

@@ -36,14 +36,16 @@ std::vector<std::string> opened_rows(const std::string& key, const Config& confi
     return {"training.dataset", "training.dataset_path", "training.token_dtype", "model.tokenizer"};
   if (key == "training.seq_len" && !config.training.sample_stride) return {key, "training.sample_stride"};
   if (key == "lr_scheduler.*")
-    return {"lr_scheduler.decay_ratio", "lr_scheduler.decay_type", "lr_scheduler.min_lr_factor", "lr_scheduler.total_steps", "lr_scheduler.warmup_steps"};
+    return {"lr_scheduler.decay_ratio", "lr_scheduler.decay_type", "lr_scheduler.min_lr_factor",
+            "lr_scheduler.total_steps", "lr_scheduler.warmup_steps"};
   return {key};
 }
 
 const std::vector<std::string> kPermittedAtTransfer = {"model.norm_eps", "model.rope_scaling", "model.rope_theta"};
 
 std::vector<std::string> allowed_names() {
-  std::vector<std::string> names = {"training.steps", "parallelism.pipeline_parallel_microbatch_size", "lr_scheduler.*"};
+  std::vector<std::string> names = {"training.steps", "parallelism.pipeline_parallel_microbatch_size",
+                                    "lr_scheduler.*"};
   for (const auto& [key, effect] : kEffects) names.push_back(key);
   for (const auto& [key, value] : ckpt::lr_rows({})) names.push_back(key);
   std::ranges::sort(names);
@@ -56,10 +58,13 @@ Status refuse(const std::string& name) {
   const Key* key = find_key(name);
   if (key == nullptr) {
     const std::string near = suggest_key(name);
-    return ckpt::invalid("--allow " + name + ": unknown key").with_hint(near.empty() ? "keys that can be allowed: " + listed : "did you mean `" + near + "`?");
+    return ckpt::invalid("--allow " + name + ": unknown key")
+        .with_hint(near.empty() ? "keys that can be allowed: " + listed : "did you mean `" + near + "`?");
   }
   if (key->cls != KeyClass::kCurve || key->slot == nullptr)
-    return ckpt::invalid("--allow " + name + ": this key (class " + class_name(key->cls) + ") needs no permission to change").with_hint("leave it out of --allow");
+    return ckpt::invalid("--allow " + name + ": this key (class " + class_name(key->cls) +
+                         ") needs no permission to change")
+        .with_hint("leave it out of --allow");
   return ckpt::invalid("--allow " + name + ": this key can never change within a run")
       .with_hint("start a new run from the weights with --init-from PATH; keys that can be allowed: " + listed);
 }
@@ -82,7 +87,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   Permission permission;
   std::vector<std::string> names = allowed_names();
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
-  // Always, so that a job script may keep the words when --init-from is dropped: a run that goes on looks at none of them.
+  // Always, so that a job script may keep the words when --init-from is dropped: a run that goes on looks at none of
+  // them.
   names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
   std::ranges::sort(names);
   const auto open = [&](const std::string& key) {
@@ -100,7 +106,9 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
       if (name.empty()) return ckpt::invalid("--allow " + words + ": expected KEY[,KEY...]");
       if (!std::ranges::binary_search(names, name)) {
         if (with_weights && name.starts_with("model.") && find_key(name) != nullptr)
-          return ckpt::invalid("--allow " + name + ": with --init-from only model.norm_eps, model.rope_scaling and model.rope_theta may differ from the weights'")
+          return ckpt::invalid("--allow " + name +
+                               ": with --init-from only model.norm_eps, model.rope_scaling and model.rope_theta may "
+                               "differ from the weights'")
               .with_hint("leave the key out of the configuration: then it is the checkpoint's");
         return refuse(name);
       }
@@ -121,7 +129,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
 
 std::string allow_name(const std::string& key, const Config& config) {
   if (key == "lr_scheduler.total_steps" && !config.lr_scheduler.total_steps) return "training.steps";
-  if (key == "training.dataset_path" || key == "training.token_dtype" || key == "model.tokenizer") return "training.dataset";
+  if (key == "training.dataset_path" || key == "training.token_dtype" || key == "model.tokenizer")
+    return "training.dataset";
   if (key == "training.sample_stride" && !config.training.sample_stride) return "training.seq_len";
   return key;
 }

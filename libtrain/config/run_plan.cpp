@@ -36,13 +36,15 @@ Result<ckpt::Mesh> make_mesh(const Config::Parallelism& parallelism, std::int64_
       return ckpt::invalid("world size " + text(world) + " does not fit the mesh: it is not a multiple of " + names +
                            "pipeline_parallel_degree " + text(pp) + " = " + text(fixed))
           .with_hint("start " + text(nearest_multiple(world, fixed)) + " ranks (--nproc " +
-                     text(nearest_multiple(world, fixed)) + "), or set --parallelism.pipeline_parallel_degree=" +
-                     text(std::gcd(world, pp)) + (replicate > 1 ? " --parallelism.data_parallel_replicate_degree=1" : ""));
+                     text(nearest_multiple(world, fixed)) +
+                     "), or set --parallelism.pipeline_parallel_degree=" + text(std::gcd(world, pp)) +
+                     (replicate > 1 ? " --parallelism.data_parallel_replicate_degree=1" : ""));
   } else if (world != fixed * shard) {
     std::string hint = "start " + text(fixed * shard) + " ranks (--nproc " + text(fixed * shard) + ")";
     if (world % fixed == 0) hint += ", or set --parallelism.data_parallel_shard_degree=" + text(world / fixed);
-    return ckpt::invalid("world size " + text(world) + " does not fit the mesh: " + names + "data_parallel_shard_degree " +
-                         text(shard) + " x pipeline_parallel_degree " + text(pp) + " = " + text(fixed * shard))
+    return ckpt::invalid("world size " + text(world) + " does not fit the mesh: " + names +
+                         "data_parallel_shard_degree " + text(shard) + " x pipeline_parallel_degree " + text(pp) +
+                         " = " + text(fixed * shard))
         .with_hint(hint);
   }
   return ckpt::Mesh{static_cast<std::uint32_t>(pp), static_cast<std::uint32_t>(world / pp), 1};
@@ -61,26 +63,33 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
     global_from = "the checkpoint's global batch size";
   } else if (batch.global == -1) {
     // torchtitan gives a batch to each rank but for those of tensor and context parallelism, which share one.
-    const std::int64_t shared = config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
+    const std::int64_t shared =
+        config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
     const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
     batch.global = training.local_batch_size * batches;
-    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) + " x DP degree " + text(batches) +
-                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) + " ranks of tensor and context parallelism share a batch" : "") + " =)";
+    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) +
+                  " x DP degree " + text(batches) +
+                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) +
+                                              " ranks of tensor and context parallelism share a batch"
+                                        : "") +
+                  " =)";
   }
-  std::string micro_from =
-      given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
+  std::string micro_from = given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (batch.global % batch.micro != 0)
     return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
                          text(batch.micro) + " (" + micro_from + ")")
         .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
   if (batch.global / batch.micro < dp && batch.global >= dp)
-    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) + " makes the same batch of smaller parts)";
+    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) +
+                  " makes the same batch of smaller parts)";
   batch.count = batch.global / batch.micro;
   if (batch.count < dp)
-    return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" + global_from + " " + text(batch.global) +
-                         " / micro-batch size " + text(batch.micro) + (batch.count == 1 ? ") is fewer" : ") are fewer") + " than the " + text(dp) +
+    return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" +
+                         global_from + " " + text(batch.global) + " / micro-batch size " + text(batch.micro) +
+                         (batch.count == 1 ? ") is fewer" : ") are fewer") + " than the " + text(dp) +
                          " data-parallel ranks; each rank needs at least one")
-        .with_hint("use at most " + text(batch.count) + (batch.count == 1 ? " data-parallel rank" : " data-parallel ranks") + ", a smaller " + micro_from +
+        .with_hint("use at most " + text(batch.count) +
+                   (batch.count == 1 ? " data-parallel rank" : " data-parallel ranks") + ", a smaller " + micro_from +
                    ", or --training.global_batch_size=" + text(batch.micro * dp));
   return batch;
 }
@@ -88,8 +97,10 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
 Status cut_stages(std::uint32_t stages, RunPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::ModelGroups groups, ckpt::group_parameters(plan.parameters));
   if (groups.costs.size() < stages)
-    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(stages) + " asks for more stages than the model has parts: "
-                         "embedding + " + text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
+    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(stages) +
+                         " asks for more stages than the model has parts: "
+                         "embedding + " +
+                         text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
                          "; the largest feasible degree is " + text(std::ssize(groups.costs)))
         .with_hint("set --parallelism.pipeline_parallel_degree=" + text(std::ssize(groups.costs)) + " or less");
   TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, ckpt::partition_stages(groups.costs, stages));
@@ -129,11 +140,13 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
                        ": steps " + text(total + 1) + " and later train at the floor of the curve, " +
                        toml_float(plan.lr.peak * plan.lr.min_lr_factor));
   if (config.lr_scheduler.warmup_steps > total)
-    warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from + text(total) +
-                       ": the warm-up is cut to " + text(total) + " steps and nothing decays");
+    warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from +
+                       text(total) + ": the warm-up is cut to " + text(total) + " steps and nothing decays");
   const std::int64_t shared = config.parallelism.ranks_of_a_batch;
-  if (shared > 1 && plan.mesh.dp > 1 && config.training.global_batch_size == -1 && config.parallelism.data_parallel_shard_degree == -1)
-    warnings.push_back("in torchtitan " + text(shared) + " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
+  if (shared > 1 && plan.mesh.dp > 1 && config.training.global_batch_size == -1 &&
+      config.parallelism.data_parallel_shard_degree == -1)
+    warnings.push_back("in torchtitan " + text(shared) +
+                       " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
                        text(plan.batch.global) + " sequences, as there on as many ranks");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
@@ -149,8 +162,11 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
 Status check_folder(const std::string& folder) {
   const std::string inside = "/" + folder + "/";
   if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
-  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found " + toml_string(folder))
-      .with_hint("checkpoints stand in job.dump_folder/checkpoint.folder, as torchtitan's do; job.dump_folder may be any path");
+  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found " +
+                       toml_string(folder))
+      .with_hint(
+          "checkpoints stand in job.dump_folder/checkpoint.folder, as torchtitan's do; job.dump_folder may be any "
+          "path");
 }
 
 }  // namespace
@@ -192,8 +208,10 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
   // The flavour's name alone would scale again.
-  if (dims.rope_scaling) model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
-  else if (model.flavor) model.rope_scaling = kPlainRope;
+  if (dims.rope_scaling)
+    model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
+  else if (model.flavor)
+    model.rope_scaling = kPlainRope;
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);

@@ -28,8 +28,10 @@ Result<ModelDims> stored_dims(const ckpt::Settings& model_config, const std::str
     std::string names;
     for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
     return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + names)
-        .with_hint("convert the original with a configuration that says it: titan-ckpt convert ORIGINAL NEW --to titan --config FILE.toml, "
-                   "with these keys under [model] or a model.flavor");
+        .with_hint(
+            "convert the original with a configuration that says it: titan-ckpt convert ORIGINAL NEW --to titan "
+            "--config FILE.toml, "
+            "with these keys under [model] or a model.flavor");
   }
   auto dims = model_dims(config);
   if (!dims.ok()) return ckpt::incompatible(path + ": the stored model is impossible: " + dims.status().message);

@@ -7,7 +7,8 @@
 
 namespace titan::train {
 
-/// Returns `text` as a number of type T; nothing where it is not one from its first to its last character, or does not fit.
+/// Returns `text` as a number of type T; nothing where it is not one from its first to its last character, or does not
+/// fit.
 template <typename T>
 std::optional<T> stored_number(std::string_view text) {
   T value{};

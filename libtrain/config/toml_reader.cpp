@@ -65,7 +65,8 @@ ckpt::Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std
     const TomlPosition at = position(error.source());
     std::string what(error.description());
     if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
-    return ckpt::invalid(path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": not valid TOML: " + what);
+    return ckpt::invalid(path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
+                         ": not valid TOML: " + what);
   }
 }
 

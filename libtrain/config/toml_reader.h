@@ -16,8 +16,8 @@ struct TomlPosition {
 };
 
 struct TomlEntry {
-  std::string key;         ///< "section.key"
-  Value value;             ///< an empty table is an entry too, of kind "an empty table"
+  std::string key;  ///< "section.key"
+  Value value;      ///< an empty table is an entry too, of kind "an empty table"
   TomlPosition key_at, value_at;
 };
 

@@ -27,12 +27,15 @@ Key idle(const char* name, KeyClass cls, const char* doc) {
 
 bool always(Config&, const Value&) { return true; }
 bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
-bool without_validation_of_its_own(Config& config, const Value&) { return !config.validation.enable || config.validation.dataset_path; }
+bool without_validation_of_its_own(Config& config, const Value&) {
+  return !config.validation.enable || config.validation.dataset_path;
+}
 
 bool shares_a_batch(Config& config, const Value& value) {
   const auto* degree = value.as<std::int64_t>();
   if (!degree || *degree < 1 || *degree > 1'000'000) return false;
-  config.parallelism.ranks_of_a_batch = std::min<std::int64_t>(config.parallelism.ranks_of_a_batch * *degree, 1'000'000);
+  config.parallelism.ranks_of_a_batch =
+      std::min<std::int64_t>(config.parallelism.ranks_of_a_batch * *degree, 1'000'000);
   return true;
 }
 
@@ -49,20 +52,25 @@ std::vector<Key> torchtitan_keys() {
   using enum KeyClass;
   const char* batch_hint = "set training.local_batch_size and training.global_batch_size, in sequences";
   return {
-      only("job.config_file", kStart, {}, "the CONFIG argument", "name the file on the command line: titan-train run CONFIG.toml"),
+      only("job.config_file", kStart, {}, "the CONFIG argument",
+           "name the file on the command line: titan-train run CONFIG.toml"),
       ignored(only("job.save_config_file", kLogging, {}, "the run folder always has config.toml")),
       only("job.custom_config_module", kLogging, {word("torchtitan.config")}, "Python configuration module"),
       idle("job.use_for_integration_test", kLogging, "torchtitan's own tests"),
 
-      only("model.rope_scaling.*", kCurve, {}, "scaling of RoPE frequencies", "model.rope_scaling is one string: \"llama3:8:1:4:8192\""),
+      only("model.rope_scaling.*", kCurve, {}, "scaling of RoPE frequencies",
+           "model.rope_scaling is one string: \"llama3:8:1:4:8192\""),
       ignored(only("model.hf_assets_path", kCurve, {}, "folder of a Hugging Face tokenizer",
-                   "remove it: model.tokenizer = \"byte\" is the only tokenizer"), always, "no tokenizer of theirs is used: text is read as bytes"),
+                   "remove it: model.tokenizer = \"byte\" is the only tokenizer"),
+              always, "no tokenizer of theirs is used: text is read as bytes"),
       only("model.converters", kCurve, {}, "model converters (float8, mx)",
            "without it the model computes in training.mixed_precision_param, another curve: --model.converters=none"),
       ignored(only("model.print_after_conversion", kLogging, {}, "print the converted model")),
-      only("optimizer.implementation", kCurve, {word("fused"), word("foreach"), word("for-loop")}, "kernel of the optimizer"),
+      only("optimizer.implementation", kCurve, {word("fused"), word("foreach"), word("for-loop")},
+           "kernel of the optimizer"),
       only("optimizer.early_step_in_backward", kCurve, {}, "update inside the backward pass"),
-      only("optimizer.param_groups", kCurve, {}, "parameter groups", "set optimizer.lr, .beta1, .beta2, .eps, .weight_decay"),
+      only("optimizer.param_groups", kCurve, {}, "parameter groups",
+           "set optimizer.lr, .beta1, .beta2, .eps, .weight_decay"),
 
       only("training.num_tokens_per_microbatch_per_dp_rank", kCurve, {}, "tokens per forward", batch_hint),
       only("training.num_tokens_per_train_step", kCurve, {integer(-1)}, "tokens per step", batch_hint),
@@ -82,22 +90,34 @@ std::vector<Key> torchtitan_keys() {
       idle("debug.enable_structured_logging", kLogging, "metrics.jsonl is always written"),
 
       ignored(only("parallelism.tensor_parallel_degree", kLayout, {integer(1)}, "tensor parallelism"), shares_a_batch),
-      ignored(only("parallelism.context_parallel_degree", kLayout, {integer(1)}, "context parallelism"), shares_a_batch),
+      ignored(only("parallelism.context_parallel_degree", kLayout, {integer(1)}, "context parallelism"),
+              shares_a_batch),
       only("parallelism.expert_parallel_degree", kLayout, {integer(1)}, "expert parallelism"),
       only("parallelism.expert_tensor_parallel_degree", kLayout, {integer(1)}, "tensor parallelism of experts"),
       idle("parallelism.disable_loss_parallel", kLayout, "tensor parallelism is off"),
       ignored(only("parallelism.enable_async_tensor_parallel", kLayout, {}, "asynchronous tensor parallelism")),
       idle("parallelism.enable_sequence_parallel", kLayout, "tensor parallelism is off"),
       ignored(only("parallelism.enable_compiled_autograd", kLayout, {}, "compiled autograd")),
-      ignored(only("parallelism.fsdp_reshard_after_forward", kLayout, {word("default")}, "fully sharded data parallelism")),
+      ignored(
+          only("parallelism.fsdp_reshard_after_forward", kLayout, {word("default")}, "fully sharded data parallelism")),
       ignored(only("parallelism.pipeline_parallel_schedule_csv", kLayout, {}, "schedule from a file"), without_stages),
-      ignored(only("parallelism.pipeline_parallel_split_points", kLayout, {}, "stages by hand", "stages are cut by cost"), without_stages),
-      ignored(only("parallelism.module_fqns_per_model_part", kLayout, {}, "stages by hand", "stages are cut by cost"), without_stages),
-      ignored(only("parallelism.pipeline_parallel_layers_per_stage", kLayout, {}, "stages by hand", "stages are cut by cost"), without_stages),
-      ignored(only("parallelism.pipeline_parallel_first_stage_less_layers", kLayout, {integer(1)}, "stages by hand", "stages are cut by cost"), without_stages),
-      ignored(only("parallelism.pipeline_parallel_last_stage_less_layers", kLayout, {integer(1)}, "stages by hand", "stages are cut by cost"), without_stages),
+      ignored(
+          only("parallelism.pipeline_parallel_split_points", kLayout, {}, "stages by hand", "stages are cut by cost"),
+          without_stages),
+      ignored(only("parallelism.module_fqns_per_model_part", kLayout, {}, "stages by hand", "stages are cut by cost"),
+              without_stages),
+      ignored(only("parallelism.pipeline_parallel_layers_per_stage", kLayout, {}, "stages by hand",
+                   "stages are cut by cost"),
+              without_stages),
+      ignored(only("parallelism.pipeline_parallel_first_stage_less_layers", kLayout, {integer(1)}, "stages by hand",
+                   "stages are cut by cost"),
+              without_stages),
+      ignored(only("parallelism.pipeline_parallel_last_stage_less_layers", kLayout, {integer(1)}, "stages by hand",
+                   "stages are cut by cost"),
+              without_stages),
       ignored(only("parallelism.num_pp_microbatches", kCurve, {integer(1)}, "count of micro-batches (not their size)",
-                   "set parallelism.pipeline_parallel_microbatch_size, in sequences"), without_stages),
+                   "set parallelism.pipeline_parallel_microbatch_size, in sequences"),
+              without_stages),
       idle("parallelism.context_parallel_load_balancer", kLayout, "context parallelism is off"),
       idle("parallelism.context_parallel_rotate_method", kLayout, "context parallelism is off"),
 
@@ -129,7 +149,8 @@ std::vector<Key> torchtitan_keys() {
       idle("comm.save_traces_folder", kEnvironment, "NCCL's flight recorder"),
       idle("comm.save_traces_file_prefix", kEnvironment, "NCCL's flight recorder"),
       ignored(only("validation.dataset", kLogging, {}, "validation data are of training.dataset's kind",
-                   "set validation.dataset_path, or neither for a held-back tail"), without_validation_of_its_own),
+                   "set validation.dataset_path, or neither for a held-back tail"),
+              without_validation_of_its_own),
       only("memory_estimation.enable", kEnvironment, {}, "memory estimation"),
       idle("memory_estimation.*", kEnvironment, "memory estimation is off"),
       only("fault_tolerance.enable", kEnvironment, {}, "torchft"),

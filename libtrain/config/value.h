@@ -21,7 +21,9 @@ struct Value {
   bool operator==(const Value&) const = default;
 
   template <typename T>
-  const T* as() const { return std::get_if<T>(&data); }
+  const T* as() const {
+    return std::get_if<T>(&data);
+  }
 };
 
 /// Returns "true", "12", "\"text\"", "[1, 2]": what a person would write in a file.

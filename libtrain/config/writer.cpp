@@ -76,7 +76,8 @@ std::string tolerated(const Key& key) {
 /// What a changed value of a key means for a resume.
 std::string change_text(const Key& key) {
   if (!key.slot && key.pass_over) return "no effect here; a flag that asks for something is refused";
-  if (!key.slot) return key.any_harmless ? "no effect here" : "not built: only values that ask for nothing are accepted";
+  if (!key.slot)
+    return key.any_harmless ? "no effect here" : "not built: only values that ask for nothing are accepted";
   switch (key.cls) {
     case KeyClass::kCurve: break;
     case KeyClass::kLayout: return "free: the same bits";
@@ -86,7 +87,8 @@ std::string change_text(const Key& key) {
     case KeyClass::kStart: return "never compared";
   }
   if (key.name == "model.flavor") return "compared by its dimensions";
-  if (key.name == "training.steps") return "--allow with lr_scheduler.on_change; free while lr_scheduler.total_steps is set";
+  if (key.name == "training.steps")
+    return "--allow with lr_scheduler.on_change; free while lr_scheduler.total_steps is set";
   if (key.name == "parallelism.pipeline_parallel_microbatch_size") return "--allow: from the next step on";
   switch (change_effect(key.name)) {
     case ChangeEffect::kSchedule: return "--allow with lr_scheduler.on_change";
@@ -102,7 +104,8 @@ std::string change_text(const Key& key) {
 std::vector<std::array<std::string, 3>> class_rows() {
   std::vector<std::array<std::string, 3>> rows;
   for (const Key& key : key_table()) rows.push_back({key.name, class_name(key.cls), change_text(key)});
-  for (const char* flag : {"--resume", "--init-from", "--init-map", "--allow"}) rows.push_back({flag, class_name(KeyClass::kStart), "never compared"});
+  for (const char* flag : {"--resume", "--init-from", "--init-map", "--allow"})
+    rows.push_back({flag, class_name(KeyClass::kStart), "never compared"});
   return rows;
 }
 
@@ -133,15 +136,17 @@ std::string describe_config(const LoadedConfig& loaded) {
 }
 
 std::string describe_config_json(const LoadedConfig& loaded) {
-  std::string out = "{\"schema\":\"titan.config/1\",\"config_file\":" + json_string(loaded.config.job.config_file) + ",\"keys\":[";
+  std::string out =
+      "{\"schema\":\"titan.config/1\",\"config_file\":" + json_string(loaded.config.job.config_file) + ",\"keys\":[";
   bool first = true;
   for (const Key& key : key_table()) {
     if (!key.slot) continue;
     const std::optional<Value> value = get_value(key, loaded.config);
     const auto found = loaded.origins.find(key.name);
     const Origin origin = found == loaded.origins.end() ? Origin{} : found->second;
-    out += std::string(first ? "" : ",") + "\n{\"key\":" + json_string(key.name) + ",\"value\":" + (value ? json_value(*value) : "null") +
-           ",\"class\":\"" + class_name(key.cls) + "\",\"origin\":\"" + origin_kind(origin.kind) + "\"";
+    out += std::string(first ? "" : ",") + "\n{\"key\":" + json_string(key.name) +
+           ",\"value\":" + (value ? json_value(*value) : "null") + ",\"class\":\"" + class_name(key.cls) +
+           "\",\"origin\":\"" + origin_kind(origin.kind) + "\"";
     if (origin.kind != Origin::Kind::kDefault) out += ",\"source\":" + json_string(origin.source);
     if (origin.kind == Origin::Kind::kFile)
       out += ",\"line\":" + std::to_string(origin.line) + ",\"column\":" + std::to_string(origin.column);
@@ -159,7 +164,8 @@ std::string key_classes() {
   std::size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row[0].size());
   for (const auto& [key, cls, change] : rows)
-    out += key + std::string(width - key.size(), ' ') + "  " + cls + std::string(11 - cls.size(), ' ') + "  " + change + "\n";
+    out += key + std::string(width - key.size(), ' ') + "  " + cls + std::string(11 - cls.size(), ' ') + "  " + change +
+           "\n";
   return out;
 }
 
@@ -167,7 +173,8 @@ std::string key_classes_json() {
   std::string out = "{\"schema\":\"titan.classes/1\",\"keys\":[";
   bool first = true;
   for (const auto& [key, cls, change] : class_rows()) {
-    out += std::string(first ? "" : ",") + "\n{\"key\":" + json_string(key) + ",\"class\":" + json_string(cls) + ",\"change\":" + json_string(change) + "}";
+    out += std::string(first ? "" : ",") + "\n{\"key\":" + json_string(key) + ",\"class\":" + json_string(cls) +
+           ",\"change\":" + json_string(change) + "}";
     first = false;
   }
   return out + "]}\n";
@@ -176,10 +183,13 @@ std::string key_classes_json() {
 std::string full_toml() {
   std::string out =
       "# Every key of titan-train with its default: generated from the key table, do not edit.\n"
-      "# In brackets, what a changed value means for a run that resumes: curve (refused: it would bend the loss curve),\n"
-      "# layout, saving, logging, environment, start (free to change). A key that is commented out is unset by default.\n\n";
+      "# In brackets, what a changed value means for a run that resumes: curve (refused: it would bend the loss "
+      "curve),\n"
+      "# layout, saving, logging, environment, start (free to change). A key that is commented out is unset by "
+      "default.\n\n";
   const Config defaults;
-  out += by_section([&](const Key& key) { return assignment(key, get_value(key, defaults)) + comment(full_comment(key)); });
+  out += by_section(
+      [&](const Key& key) { return assignment(key, get_value(key, defaults)) + comment(full_comment(key)); });
   out += "\n# torchtitan's keys without an effect here; other values are refused by name:\n";
   for (const Key& key : key_table())
     if (!key.slot) out += "#   " + key.name + "  " + tolerated(key) + "\n";

@@ -21,8 +21,8 @@ std::string describe_config(const LoadedConfig& loaded);
 /// "origin", "source", "line", "column"}], "warnings"}; an unset key has the value null.
 std::string describe_config_json(const LoadedConfig& loaded);
 
-/// Every key and flag with its class, what a changed value means for a run that resumes, and for keys of class "curve" what
-/// permission for it does. One line each.
+/// Every key and flag with its class, what a changed value means for a run that resumes, and for keys of class "curve"
+/// what permission for it does. One line each.
 std::string key_classes();
 /// The same as one JSON document, schema "titan.classes/1": {"schema", "keys": [{"key", "class", "change"}]}.
 std::string key_classes_json();

@@ -18,7 +18,9 @@ std::string lower(std::string text) {
   return text;
 }
 
-std::string with_extension(const std::string& path, const char* extension) { return fs::path(path).replace_extension(extension).string(); }
+std::string with_extension(const std::string& path, const char* extension) {
+  return fs::path(path).replace_extension(extension).string();
+}
 
 /// Lines to paste stand below the hint.
 std::string lines(std::initializer_list<std::string> list) {
@@ -27,29 +29,39 @@ std::string lines(std::initializer_list<std::string> list) {
   return text;
 }
 
-constexpr const char* kMakeText = "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run goes on with a renamed file):";
+constexpr const char* kMakeText =
+    "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run goes on with a "
+    "renamed file):";
 
-/// Three lines of Python that write the column "text" of `path` to a text file: an import, what is opened beside it, its rows.
-std::string text_lines(const std::string& path, const std::string& import, const std::string& beside, const std::string& rows) {
-  return kMakeText + lines({import, "with open(" + toml_string(with_extension(path, ".txt")) + ", \"w\") as text" + beside + ":",
-                            "    text.writelines(" + rows + ")"});
+/// Three lines of Python that write the column "text" of `path` to a text file: an import, what is opened beside it,
+/// its rows.
+std::string text_lines(const std::string& path, const std::string& import, const std::string& beside,
+                       const std::string& rows) {
+  return kMakeText +
+         lines({import, "with open(" + toml_string(with_extension(path, ".txt")) + ", \"w\") as text" + beside + ":",
+                "    text.writelines(" + rows + ")"});
 }
 
 std::string json_lines(const std::string& path) {
-  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as rows", "json.loads(row)[\"text\"] + \"\\n\" for row in rows");
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as rows",
+                    "json.loads(row)[\"text\"] + \"\\n\" for row in rows");
 }
 std::string json_rows(const std::string& path) {
-  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as file", "row[\"text\"] + \"\\n\" for row in json.load(file)");
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as file",
+                    "row[\"text\"] + \"\\n\" for row in json.load(file)");
 }
 std::string parquet_rows(const std::string& path) {
-  return text_lines(path, "import pandas", "", "row + \"\\n\" for row in pandas.read_parquet(" + toml_string(path) + ")[\"text\"]");
+  return text_lines(path, "import pandas", "",
+                    "row + \"\\n\" for row in pandas.read_parquet(" + toml_string(path) + ")[\"text\"]");
 }
 std::string arrow_rows(const std::string& path) {
-  return text_lines(path, "from datasets import Dataset", "", "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
+  return text_lines(path, "from datasets import Dataset", "",
+                    "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
 }
 std::string numpy_tokens(const std::string& path) {
   return "make bare tokens of it, name these, and set training.dataset = \"tokens\":" +
-         lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")", "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, ".bin")) + ")"});
+         lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")",
+                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, ".bin")) + ")"});
 }
 
 struct Kind {
@@ -73,7 +85,10 @@ constexpr Kind kKinds[] = {
     {".tar", "", "a tar archive", nullptr, "tar -xf"},
     {".gz", "\x1f\x8b", "packed by gzip", nullptr, "gzip -dc <"},
     {".zst", "\x28\xb5\x2f\xfd", "packed by zstd", nullptr, "zstd -dc <"},
-    {".xz", "\xfd" "7zXZ", "packed by xz", nullptr, "xz -dc <"},
+    {".xz",
+     "\xfd"
+     "7zXZ",
+     "packed by xz", nullptr, "xz -dc <"},
     {".bz2", "BZh", "packed by bzip2", nullptr, "bzip2 -dc <"},
     {".zip", "PK\x03\x04", "a zip archive", nullptr, "unzip"},
 };
@@ -83,14 +98,16 @@ std::string unpacked(const std::string& path, const std::string& command) {
 }
 
 Status wrong_kind(const std::string& path, const Kind& kind, TokenKind wanted) {
-  return ckpt::invalid("'" + path + "' is " + kind.what + ", not " + (wanted == TokenKind::kUtf8Bytes ? "text" : "bare tokens"))
+  return ckpt::invalid("'" + path + "' is " + kind.what + ", not " +
+                       (wanted == TokenKind::kUtf8Bytes ? "text" : "bare tokens"))
       .with_hint(kind.hint ? kind.hint(path) : "unpack it, and name what was in it: " + unpacked(path, kind.unpack));
 }
 
 bool is_control(unsigned char c) { return (c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b) || c == 0x7f; }
 
 bool is_plain_text(std::string_view bytes) {
-  return std::ranges::all_of(bytes, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+  return std::ranges::all_of(bytes,
+                             [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
 }
 
 bool there(const std::string& folder, const char* name) {
@@ -111,7 +128,8 @@ bool any_entry(const std::string& folder, Predicate is) {
 bool holds_steps(const std::string& folder) {
   return any_entry(folder, [](const fs::directory_entry& entry) {
     const std::string path = entry.path().string();
-    return entry.path().filename().string().starts_with("step-") && (there(path, "manifest.json") || there(path, ".metadata"));
+    return entry.path().filename().string().starts_with("step-") &&
+           (there(path, "manifest.json") || there(path, ".metadata"));
   });
 }
 
@@ -127,9 +145,11 @@ Status no_data(const std::string& key, const std::string& folder, const std::str
 
 Status check_data_folder(const std::string& folder, const std::string& key) {
   const std::string give = "give the file or the folder that the text is in";
-  if (holds_steps(folder + "/checkpoint") || there(folder, "checkpoint/run.lock") || (there(folder, "metrics.jsonl") && there(folder, "config.toml")))
+  if (holds_steps(folder + "/checkpoint") || there(folder, "checkpoint/run.lock") ||
+      (there(folder, "metrics.jsonl") && there(folder, "config.toml")))
     return no_data(key, folder, "a run folder", give + "; to go on with that run: --job.dump_folder=" + folder);
-  if (there(folder, "manifest.json") && there(folder, "model")) return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + folder);
+  if (there(folder, "manifest.json") && there(folder, "model"))
+    return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + folder);
   if (holds_steps(folder)) return no_data(key, folder, "a folder of checkpoints", give);
   if (there(folder, "config.json") && holds_weights(folder))
     return no_data(key, folder, "a model of Hugging Face", give + "; to start from its weights: --init-from " + folder);
@@ -148,7 +168,8 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
   for (const Kind& known : kKinds)
     if (*known.magic != '\0' && beginning.starts_with(known.magic)) return wrong_kind(path, known, kind);
   if (beginning.starts_with("\xff\xfe") || beginning.starts_with("\xfe\xff"))
-    return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8").with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + path);
+    return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8")
+        .with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + path);
   return {};
 }
 
@@ -161,9 +182,10 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
   }
   const auto controls = static_cast<std::size_t>(std::ranges::count_if(beginning, is_control));
   if (controls * 8 <= beginning.size()) return {};
-  return ckpt::invalid("'" + path + "' is binary, not text: " + std::to_string(controls) + " of its first " + std::to_string(beginning.size()) +
-                       " bytes are control characters")
-      .with_hint("token ids are read with --training.dataset=tokens; UTF-16 is converted with iconv -f UTF-16 -t UTF-8");
+  return ckpt::invalid("'" + path + "' is binary, not text: " + std::to_string(controls) + " of its first " +
+                       std::to_string(beginning.size()) + " bytes are control characters")
+      .with_hint(
+          "token ids are read with --training.dataset=tokens; UTF-16 is converted with iconv -f UTF-16 -t UTF-8");
 }
 
 std::string odd_look(const std::string& path, std::string_view beginning, TokenKind kind) {
@@ -171,7 +193,8 @@ std::string odd_look(const std::string& path, std::string_view beginning, TokenK
   if (lower(path).ends_with(".log")) return "looks like a log";
   if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
-  if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r"))) return "looks like JSON lines: braces and escapes are trained on";
+  if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))
+    return "looks like JSON lines: braces and escapes are trained on";
   return "";
 }
 

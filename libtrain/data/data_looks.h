@@ -1,5 +1,6 @@
 #pragma once
-// What a dataset looks like before anything trains on it: what cannot be meant is refused, with a way to make it readable.
+// What a dataset looks like before anything trains on it: what cannot be meant is refused, with a way to make it
+// readable.
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,8 @@ namespace titan::train {
 /// Bytes at the beginning of a file that are looked at.
 inline constexpr std::size_t kLookBytes = 65536;
 
-/// Refuses a folder that holds no data: a run folder, a checkpoint or a folder of them, a model of Hugging Face. \error kInvalid
+/// Refuses a folder that holds no data: a run folder, a checkpoint or a folder of them, a model of Hugging Face. \error
+/// kInvalid
 ckpt::Status check_data_folder(const std::string& folder, const std::string& key);
 
 /// Refuses a file that is neither text nor bare tokens, by its name: JSON, Parquet, an archive. \error kInvalid
@@ -20,7 +22,8 @@ ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 /// Refuses what cannot be text, by how it begins: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// Not ok for what can be read as this kind and is hardly meant: binary as text, text as tokens. A run that has trained on it goes on.
+/// Not ok for what can be read as this kind and is hardly meant: binary as text, text as tokens. A run that has trained
+/// on it goes on.
 ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
 
 /// What else is odd about a file: "looks like a log"; "" for nothing.

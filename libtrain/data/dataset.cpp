@@ -24,10 +24,12 @@ Result<TokenKind> token_kind(const Config& config) {
   const std::string& dataset = config.training.dataset;
   if (dataset == "text") {
     if (config.model.tokenizer != "byte")
-      return ckpt::unsupported("model.tokenizer = '" + config.model.tokenizer + "' is not supported yet; only 'byte' is");
+      return ckpt::unsupported("model.tokenizer = '" + config.model.tokenizer +
+                               "' is not supported yet; only 'byte' is");
     return TokenKind::kUtf8Bytes;
   }
-  if (dataset != "tokens") return ckpt::invalid("training.dataset = '" + dataset + "' is unknown; known are text, tokens");
+  if (dataset != "tokens")
+    return ckpt::invalid("training.dataset = '" + dataset + "' is unknown; known are text, tokens");
   const std::string& dtype = config.training.token_dtype;
   if (dtype == "uint16") return TokenKind::kUint16;
   if (dtype == "uint32") return TokenKind::kUint32;
@@ -67,7 +69,8 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64
   TITAN_RETURN_IF_ERROR(check_positive("training.sample_stride", stride));
   if (!training.dataset_path)
     return ckpt::invalid(training.corpus.empty() ? "training.dataset_path is not set"
-                                                 : "training.dataset = \"" + training.corpus + "\": the data are not here, and nothing is downloaded")
+                                                 : "training.dataset = \"" + training.corpus +
+                                                       "\": the data are not here, and nothing is downloaded")
         .with_hint("add --training.dataset_path=FILE (a file, a folder, or a comma-separated list)");
   TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
   const std::string key = "training.dataset_path";
@@ -123,7 +126,8 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
     warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)
-      return too_short("the validation dataset", validation_->size(), seq_len, "give more data, or a smaller validation.seq_len");
+      return too_short("the validation dataset", validation_->size(), seq_len,
+                       "give more data, or a smaller validation.seq_len");
     return count_validation(options);
   }
   if (!(options.holdout > 0 && options.holdout <= 0.5))
@@ -131,8 +135,9 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
   const auto held_back = static_cast<std::uint64_t>(std::floor(static_cast<double>(*train_tokens) * options.holdout));
   validation_samples_ = sample_count(held_back, seq_len, seq_len);
   if (validation_samples_ == 0)
-    return too_short("the held-back tail (validation.holdout = " + std::to_string(options.holdout) + ")", held_back, seq_len,
-                     "give more data, a larger validation.holdout, a smaller validation.seq_len, or validation.dataset_path");
+    return too_short(
+        "the held-back tail (validation.holdout = " + std::to_string(options.holdout) + ")", held_back, seq_len,
+        "give more data, a larger validation.holdout, a smaller validation.seq_len, or validation.dataset_path");
   *train_tokens -= held_back;
   validation_begin_ = *train_tokens;
   return count_validation(options);
@@ -145,11 +150,13 @@ Status Dataset::count_validation(const Config::Validation& options) {
   std::uint64_t batches = validation_samples_ / rows + (validation_samples_ % rows != 0 ? 1 : 0);
   if (options.steps >= 0) batches = std::min(batches, static_cast<std::uint64_t>(options.steps));
   if (batches > std::numeric_limits<std::uint32_t>::max())
-    return ckpt::invalid("one validation would take " + std::to_string(batches) + " micro-batches of " + std::to_string(rows) + " samples, at most " +
+    return ckpt::invalid("one validation would take " + std::to_string(batches) + " micro-batches of " +
+                         std::to_string(rows) + " samples, at most " +
                          std::to_string(std::numeric_limits<std::uint32_t>::max()) + " are possible")
         .with_hint("set validation.steps, or a larger validation.local_batch_size");
   validation_batches_ = static_cast<std::uint32_t>(batches);
-  validation_read_ = batches == 0 ? 0 : std::min(validation_samples_ - (batches - 1) * rows, rows) + (batches - 1) * rows;
+  validation_read_ =
+      batches == 0 ? 0 : std::min(validation_samples_ - (batches - 1) * rows, rows) + (batches - 1) * rows;
   return {};
 }
 
@@ -184,8 +191,8 @@ Status Dataset::read_checked(const TokenStream& stream, std::uint64_t begin, std
   const auto vocab = static_cast<std::int64_t>(vocab_size_);
   const auto bad = std::find_if(out.begin(), out.end(), [vocab](std::int64_t id) { return id >= vocab; });
   if (bad == out.end()) return {};
-  return ckpt::invalid(stream.describe(begin + static_cast<std::uint64_t>(bad - out.begin())) + ": id " + std::to_string(*bad) +
-                       " is outside the vocabulary of " + std::to_string(vocab_size_))
+  return ckpt::invalid(stream.describe(begin + static_cast<std::uint64_t>(bad - out.begin())) + ": id " +
+                       std::to_string(*bad) + " is outside the vocabulary of " + std::to_string(vocab_size_))
       .with_hint("is training.token_dtype right, and model.vocab_size at least the tokenizer's?");
 }
 

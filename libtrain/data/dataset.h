@@ -16,7 +16,7 @@ namespace titan::train {
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
-  virtual std::uint64_t size() const = 0;   ///< tokens
+  virtual std::uint64_t size() const = 0;  ///< tokens
   /// Puts its files that are not empty into another order: `order` has the place of each as they are now.
   virtual void arrange(std::span<const std::size_t> order) = 0;
   /// Copies tokens [begin, begin + out.size()) into `out`.
@@ -37,17 +37,21 @@ std::uint64_t last_epoch(const ckpt::DataPosition& position);
 /// Samples of seq_len + 1 tokens each.
 class Dataset {
  public:
-  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list) and, with
-  /// validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working directory.
-  /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a multiple
-  /// of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not built yet.
-  static ckpt::Result<std::unique_ptr<Dataset>> open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size);
+  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list) and,
+  /// with validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working
+  /// directory.
+  /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
+  /// multiple
+  /// of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not built
+  /// yet.
+  static ckpt::Result<std::unique_ptr<Dataset>> open(const Config& config, std::uint64_t seed,
+                                                     std::uint64_t vocab_size);
 
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
-  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch), and reads files with the
-  /// contents of its files in their order; origin() follows, names included.
+  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch), and reads
+  /// files with the contents of its files in their order; origin() follows, names included.
   void continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
@@ -62,7 +66,8 @@ class Dataset {
   /// What of the data looks like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is off.
+  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is
+  /// off.
   std::uint64_t validation_samples() const { return validation_samples_; }
   /// Those that one validation reads; validation_batches() has their micro-batches.
   std::uint64_t validation_read() const { return validation_read_; }

@@ -17,7 +17,8 @@ namespace {
 
 ckpt::Status open_error(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return ckpt::invalid("data file '" + path + "' does not exist");
-  return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error)).with_hint(ckpt::denied_hint(error, path, "open"));
+  return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error))
+      .with_hint(ckpt::denied_hint(error, path, "open"));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 
 namespace titan::train {
 
-/// Owns one mapping; an empty file maps to an empty span. A file that shrinks while mapped ends the process (mapping_guard.h).
+/// Owns one mapping; an empty file maps to an empty span. A file that shrinks while mapped ends the process
+/// (mapping_guard.h).
 class MappedFile {
  public:
   /// Maps `path` (symbolic links are followed). \error kInvalid: missing, unreadable, or not a regular file.

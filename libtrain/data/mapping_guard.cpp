@@ -1,7 +1,7 @@
 #include "libtrain/data/mapping_guard.h"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kFailed = 3;
 
-// Read by the handler, which may interrupt anything: entries are never freed, and one with `begin` 0 is free for another mapping.
+// Read by the handler, which may interrupt anything: entries are never freed, and one with `begin` 0 is free for
+// another mapping.
 struct Watched {
   std::atomic<std::uintptr_t> begin = 0;
   std::size_t size = 0;
@@ -24,7 +25,8 @@ struct Watched {
   Watched* next = nullptr;
 };
 
-/// Which entry is whose, for those who add and remove; datasets have thousands of files. Never destroyed, as the entries.
+/// Which entry is whose, for those who add and remove; datasets have thousands of files. Never destroyed, as the
+/// entries.
 struct Places {
   std::mutex mutex;
   std::unordered_map<std::uintptr_t, Watched*> used;
@@ -71,7 +73,8 @@ void watch_mapping(const void* data, std::size_t size, const std::string& path) 
   Watched* const entry = fresh ? new Watched : all.free.back();
   if (!fresh) all.free.pop_back();
   entry->size = size;
-  entry->text = "error: data file '" + ckpt::printable(path) + "' cannot be read any more: it was cut short, or its disk failed, while it was in use\n" +
+  entry->text = "error: data file '" + ckpt::printable(path) +
+                "' cannot be read any more: it was cut short, or its disk failed, while it was in use\n" +
                 "  hint: put the whole file back and start again; data files must not change under a run\n";
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   all.used[begin] = entry;

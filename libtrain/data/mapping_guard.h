@@ -1,13 +1,13 @@
 #pragma once
-// What happens when a mapped file is cut short, or its disk fails, while it is read: the kernel sends SIGBUS. The process then ends with a
-// line that names the file and exit code 3, instead of dying without a reason.
+// What happens when a mapped file is cut short, or its disk fails, while it is read: the kernel sends SIGBUS. The
+// process then ends with a line that names the file and exit code 3, instead of dying without a reason.
 #include <cstddef>
 #include <string>
 
 namespace titan::train {
 
-/// Watches the mapping of `size` bytes at `data` of the file `path`. The first call of a process installs the handler; SIGBUS at any
-/// other address does what it did before.
+/// Watches the mapping of `size` bytes at `data` of the file `path`. The first call of a process installs the handler;
+/// SIGBUS at any other address does what it did before.
 void watch_mapping(const void* data, std::size_t size, const std::string& path);
 /// Ends the watch; call it before the mapping goes. An address that is not watched is ignored.
 void unwatch_mapping(const void* data);

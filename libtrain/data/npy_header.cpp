@@ -95,7 +95,8 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kLongestHeader));
   if (!text.starts_with("\x93NUMPY") || text.size() < 12) return ckpt::invalid("not a NumPy file");
   const int major = text[6];
-  if (major < 1 || major > 3) return ckpt::invalid("a NumPy file of version " + std::to_string(major) + "; 1 to 3 are known");
+  if (major < 1 || major > 3)
+    return ckpt::invalid("a NumPy file of version " + std::to_string(major) + "; 1 to 3 are known");
   const std::size_t width = major == 1 ? 2 : 4;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < width; ++i) length |= std::uint64_t{static_cast<unsigned char>(text[8 + i])} << (8 * i);

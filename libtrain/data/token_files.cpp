@@ -143,7 +143,8 @@ Status check_token_file(const MappedFile& file, std::size_t width) {
   if (file.bytes().size() % width != 0)
     return ckpt::invalid("'" + file.path() + "' has " + std::to_string(file.bytes().size()) +
                          " bytes, which is not a multiple of the token size of " + std::to_string(width))
-        .with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") + ") the type of this file?");
+        .with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
+                   ") the type of this file?");
   return {};
 }
 
@@ -189,7 +190,8 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   for (const std::string& path : paths) {
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
-    const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()), std::min(file.bytes().size(), kLookBytes));
+    const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()),
+                                     std::min(file.bytes().size(), kLookBytes));
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(path, beginning, kind); !look.empty()) odd[look].push_back(path);

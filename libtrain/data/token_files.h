@@ -13,12 +13,13 @@
 namespace titan::train {
 
 /// Turns a dataset path (a file, a folder, or a comma-separated list of these; an existing path wins over a list) into
-/// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without subfolders.
-/// `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder without files or of something else.
+/// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without
+/// subfolders. `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder
+/// without files or of something else.
 ckpt::Result<std::vector<std::string>> find_data_files(const std::string& dataset_path, const std::string& key);
 
-/// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole content
-/// when it is smaller than 64 blocks. Part of the checkpoint format's contract.
+/// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole
+/// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
 enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
@@ -29,9 +30,12 @@ struct OpenedFiles {
   std::vector<std::string> warnings;  ///< what looks like something else than data
   ckpt::Status doubt;                 ///< not ok: a new run does not start on them (data_looks.h)
 };
-/// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by file.
-/// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h); kUnsupported:
+/// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
+/// file.
+/// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
+/// kUnsupported:
 /// an index file among them.
-ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key);
+ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
+                                           const std::string& key);
 
 }  // namespace titan::train

@@ -35,12 +35,14 @@ std::int64_t element(const std::byte* at, std::uint32_t bytes, bool is_signed) {
 
 Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
   if (!options.row_length)
-    return ckpt::invalid(path() + " is one stream of " + std::to_string(tokens) + " tokens").with_hint("add --seq-len T to cut it into rows of T tokens");
+    return ckpt::invalid(path() + " is one stream of " + std::to_string(tokens) + " tokens")
+        .with_hint("add --seq-len T to cut it into rows of T tokens");
   length_ = *options.row_length;
   rows_ = tokens / length_;
   left_over_ = tokens % length_;
   if (rows_ == 0)
-    return ckpt::invalid(path() + " has " + std::to_string(tokens) + " tokens, fewer than one row of " + std::to_string(length_));
+    return ckpt::invalid(path() + " has " + std::to_string(tokens) + " tokens, fewer than one row of " +
+                         std::to_string(length_));
   return ckpt::ok_status();
 }
 
@@ -53,7 +55,8 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   if (bytes.size() < 6 || std::memcmp(bytes.data(), kMagic, 6) != 0) {
     rows.bytes_ = options.raw_bytes;
     if (bytes.size() % rows.bytes_ != 0)
-      return ckpt::invalid(path + " has " + std::to_string(bytes.size()) + " bytes, not a multiple of the " + std::to_string(rows.bytes_) + " of a token");
+      return ckpt::invalid(path + " has " + std::to_string(bytes.size()) + " bytes, not a multiple of the " +
+                           std::to_string(rows.bytes_) + " of a token");
     TITAN_RETURN_IF_ERROR(rows.cut(bytes.size() / rows.bytes_, options));
     return rows;
   }
@@ -61,17 +64,22 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   const auto header = parse_npy_header(bytes);
   if (!header.ok()) return ckpt::invalid(path + " is " + header.status().message);
   const auto found = kElements.find(header->descr);
-  if (found == kElements.end()) return ckpt::invalid(path + " holds elements of type '" + header->descr + "'; expected are little-endian integers");
+  if (found == kElements.end())
+    return ckpt::invalid(path + " holds elements of type '" + header->descr + "'; expected are little-endian integers");
   rows.bytes_ = found->second.bytes;
   rows.is_signed_ = found->second.is_signed;
   rows.offset_ = header->data_offset;
   const std::vector<std::uint64_t>& shape = header->shape;
   const bool plain = (shape.size() == 1 || shape.size() == 2) && (!header->fortran_order || shape.size() == 1);
-  if (!plain) return ckpt::invalid(path + " is an array " + ckpt::shape_text(shape) + (header->fortran_order ? " in Fortran order" : "") + "; expected is [B, T] in C order");
+  if (!plain)
+    return ckpt::invalid(path + " is an array " + ckpt::shape_text(shape) +
+                         (header->fortran_order ? " in Fortran order" : "") + "; expected is [B, T] in C order");
   unsigned __int128 size = rows.bytes_;
-  for (const std::uint64_t extent : shape) size *= std::min<std::uint64_t>(extent, bytes.size() + 1);  // more is too much anyway
+  for (const std::uint64_t extent : shape)
+    size *= std::min<std::uint64_t>(extent, bytes.size() + 1);  // more is too much anyway
   if (size != bytes.size() - rows.offset_)
-    return ckpt::invalid(path + " has " + std::to_string(bytes.size() - rows.offset_) + " bytes of data, not those of an array " + ckpt::shape_text(shape));
+    return ckpt::invalid(path + " has " + std::to_string(bytes.size() - rows.offset_) +
+                         " bytes of data, not those of an array " + ckpt::shape_text(shape));
   if (shape.size() == 1) {
     TITAN_RETURN_IF_ERROR(rows.cut(shape[0], options));
     return rows;
@@ -79,8 +87,11 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   rows.rows_ = shape[0];
   rows.length_ = shape[1];
   if (options.row_length && *options.row_length != rows.length_)
-    return ckpt::invalid(path + " has rows of " + std::to_string(rows.length_) + " tokens, not of " + std::to_string(*options.row_length)).with_hint("leave out --seq-len");
-  if (rows.rows_ == 0 || rows.length_ == 0) return ckpt::invalid(path + " is an empty array " + ckpt::shape_text(shape));
+    return ckpt::invalid(path + " has rows of " + std::to_string(rows.length_) + " tokens, not of " +
+                         std::to_string(*options.row_length))
+        .with_hint("leave out --seq-len");
+  if (rows.rows_ == 0 || rows.length_ == 0)
+    return ckpt::invalid(path + " is an empty array " + ckpt::shape_text(shape));
   return rows;
 }
 
@@ -90,8 +101,8 @@ Status TokenRows::read(std::uint64_t row, std::uint64_t vocab_size, std::span<st
   for (std::uint64_t i = 0; i < length_; ++i, at += bytes_) {
     out[i] = element(at, bytes_, is_signed_);
     if (out[i] < 0 || static_cast<std::uint64_t>(out[i]) >= vocab_size)
-      return ckpt::invalid(path() + ", row " + std::to_string(row) + ", column " + std::to_string(i) + ": id " + std::to_string(out[i]) + " is outside the vocabulary of " +
-                           std::to_string(vocab_size));
+      return ckpt::invalid(path() + ", row " + std::to_string(row) + ", column " + std::to_string(i) + ": id " +
+                           std::to_string(out[i]) + " is outside the vocabulary of " + std::to_string(vocab_size));
   }
   return ckpt::ok_status();
 }

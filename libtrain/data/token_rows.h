@@ -17,12 +17,13 @@ class TokenRows {
     std::optional<std::uint64_t> row_length;  ///< tokens of a row; needed for raw ids and for an array of one dimension
     std::uint32_t raw_bytes = 2;              ///< of a raw id: 2 or 4, unsigned
   };
-  /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T] or
-  /// one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole row
+  /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
+  /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
+  /// row
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
   std::uint64_t rows() const { return rows_; }
-  std::uint64_t length() const { return length_; }      ///< tokens of a row
+  std::uint64_t length() const { return length_; }        ///< tokens of a row
   std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream behind its last whole row
   const std::string& path() const { return file_.path(); }
   /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
@@ -40,7 +41,7 @@ class TokenRows {
 
 /// What the header of a NumPy file says. \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 struct NpyHeader {
-  std::string descr;                     ///< "<i4"
+  std::string descr;  ///< "<i4"
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
   std::uint64_t data_offset = 0;

@@ -12,7 +12,10 @@ using ckpt::Status;
 
 std::string pack(const Status& status) {
   MessageWriter out;
-  out.number(static_cast<std::uint64_t>(status.code)).text(status.message).text(status.hint).number(static_cast<std::uint64_t>(status.error));
+  out.number(static_cast<std::uint64_t>(status.code))
+      .text(status.message)
+      .text(status.hint)
+      .number(static_cast<std::uint64_t>(status.error));
   for (const std::string& cause : status.causes) out.text(cause);
   return out.take();
 }

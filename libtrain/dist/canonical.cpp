@@ -130,9 +130,12 @@ void reduce_bucket(World& world, const RunPlan& plan, const StageSpans& ownershi
   }
 }
 
-bool is_64_byte_aligned(const at::Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 64 == 0; }
+bool is_64_byte_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 64 == 0;
+}
 
-// Sends the head's slot of a tied embedding from the last stage to stage 0. \return the transfer to wait for, on the last stage.
+// Sends the head's slot of a tied embedding from the last stage to stage 0. \return the transfer to wait for, on the
+// last stage.
 struct TiedSend {
   at::Tensor buffer;
   std::unique_ptr<Transfer> transfer;
@@ -160,7 +163,8 @@ TiedSend move_tied_slot(World& world, const RunPlan& plan, const Stage& stage, s
 
 void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
   Node node{micro_batch, micro_batch + 1};
-  if (!block_.contains(node)) throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " is not of this rank's block");
+  if (!block_.contains(node))
+    throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " is not of this rank's block");
   if (!nodes_.empty()) {
     const auto next = nodes_.upper_bound({micro_batch, count_ + 1});
     if (next != nodes_.begin() && std::prev(next)->first.contains(node))
@@ -183,16 +187,18 @@ std::vector<at::Tensor> TreeSum::finish() {
   for (const Node node : maximal_nodes(count_, block_)) {
     const auto found = nodes_.find(node);
     if (found == nodes_.end())
-      throw std::logic_error("no sum for micro-batches [" + std::to_string(node.lo) + ", " + std::to_string(node.hi) + "): one is missing");
+      throw std::logic_error("no sum for micro-batches [" + std::to_string(node.lo) + ", " + std::to_string(node.hi) +
+                             "): one is missing");
     partials.push_back(std::move(found->second));
   }
   nodes_.clear();
   return partials;
 }
 
-std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
-                                            std::vector<TreeSum>& sums) {
-  if (sums.size() != stage.parameters().size()) throw std::logic_error("reduce_gradients needs one sum per parameter of the stage");
+std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners,
+                                            Stage& stage, std::vector<TreeSum>& sums) {
+  if (sums.size() != stage.parameters().size())
+    throw std::logic_error("reduce_gradients needs one sum per parameter of the stage");
   std::vector<Slot> slots;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     Slot& slot = slots.emplace_back(Slot{.parameter = stage.parameters()[i].index});
@@ -211,7 +217,9 @@ std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, c
     // Ranks may have different numbers of nodes; the groups must be the same everywhere.
     std::size_t most_nodes = 0;
     for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) most_nodes = std::max(most_nodes, rank_nodes(plan, r).size());
-    const auto size = [&](std::size_t i) { return elements_of(plan, slots[i].parameter) * static_cast<std::int64_t>(most_nodes); };
+    const auto size = [&](std::size_t i) {
+      return elements_of(plan, slots[i].parameter) * static_cast<std::int64_t>(most_nodes);
+    };
     for_buckets(slots.size(), size, [&](std::size_t first, std::size_t end) {
       reduce_bucket(world, plan, ownership, std::span(slots).subspan(first, end - first));
     });
@@ -239,32 +247,34 @@ void share_weights(World& world, const RunPlan& plan, const ckpt::Ownership& own
 
   if (plan.mesh.dp > 1) {
     const StageSpans ownership(world, plan, owners);
-    for_buckets(owned.size(), [&](std::size_t i) { return owned[i]->master.numel(); }, [&](std::size_t first, std::size_t end) {
-      std::vector<at::Tensor> mine;
-      std::vector<std::int64_t> out_splits(plan.mesh.dp);
-      std::int64_t out_total = 0;
-      const auto piece = [&](std::uint32_t rank, std::size_t i) {
-        const Span span = ownership.span(rank, owned[i]->index);
-        return owned[i]->master.view(-1).narrow(0, span.begin, span.length);
-      };
-      for (std::size_t i = first; i < end; ++i) mine.push_back(piece(world.dp_rank, i));
-      for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) {
-        for (std::size_t i = first; i < end; ++i) out_splits[r] += ownership.span(r, owned[i]->index).length;
-        out_total += out_splits[r];
-      }
-      const std::vector<std::int64_t> in_splits(plan.mesh.dp, out_splits[world.dp_rank]);
-      const at::Tensor in = at::cat(mine).repeat({static_cast<std::int64_t>(plan.mesh.dp)});
-      at::Tensor out = at::empty({out_total}, at::kFloat);
-      world.dp->all_to_all(out, out_splits, in, in_splits);
-      std::int64_t at = 0;
-      for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) {
-        for (std::size_t i = first; i < end; ++i) {
-          at::Tensor target = piece(r, i);
-          target.copy_(out.narrow(0, at, target.numel()));
-          at += target.numel();
-        }
-      }
-    });
+    for_buckets(
+        owned.size(), [&](std::size_t i) { return owned[i]->master.numel(); },
+        [&](std::size_t first, std::size_t end) {
+          std::vector<at::Tensor> mine;
+          std::vector<std::int64_t> out_splits(plan.mesh.dp);
+          std::int64_t out_total = 0;
+          const auto piece = [&](std::uint32_t rank, std::size_t i) {
+            const Span span = ownership.span(rank, owned[i]->index);
+            return owned[i]->master.view(-1).narrow(0, span.begin, span.length);
+          };
+          for (std::size_t i = first; i < end; ++i) mine.push_back(piece(world.dp_rank, i));
+          for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) {
+            for (std::size_t i = first; i < end; ++i) out_splits[r] += ownership.span(r, owned[i]->index).length;
+            out_total += out_splits[r];
+          }
+          const std::vector<std::int64_t> in_splits(plan.mesh.dp, out_splits[world.dp_rank]);
+          const at::Tensor in = at::cat(mine).repeat({static_cast<std::int64_t>(plan.mesh.dp)});
+          at::Tensor out = at::empty({out_total}, at::kFloat);
+          world.dp->all_to_all(out, out_splits, in, in_splits);
+          std::int64_t at = 0;
+          for (std::uint32_t r = 0; r < plan.mesh.dp; ++r) {
+            for (std::size_t i = first; i < end; ++i) {
+              at::Tensor target = piece(r, i);
+              target.copy_(out.narrow(0, at, target.numel()));
+              at += target.numel();
+            }
+          }
+        });
   }
 
   if (plan.dims.tied && plan.mesh.pp > 1 && stage.spec().embedding)

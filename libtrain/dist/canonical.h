@@ -22,8 +22,8 @@ inline constexpr std::uint64_t kTiedWeightTag = 0x7ffffff1;
 class TreeSum {
  public:
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed (its storage may be reused for sums). A micro-batch that is outside of the block or was inserted
-  /// before is an std::logic_error.
+  /// `grad` is consumed (its storage may be reused for sums). A micro-batch that is outside of the block or was
+  /// inserted before is an std::logic_error.
   void insert(std::uint32_t micro_batch, at::Tensor grad);
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.
@@ -49,11 +49,11 @@ struct OwnedGradient {
 /// `sums` has one TreeSum per entry of stage.parameters(), all complete; with a tied head on the same stage its slot is
 /// among them. With the head on another stage, that stage's ranks first send its partial nodes to stage 0's rank of the
 /// same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
-std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
-                                            std::vector<TreeSum>& sums);
+std::vector<OwnedGradient> reduce_gradients(World& world, const RunPlan& plan, const ckpt::Ownership& owners,
+                                            Stage& stage, std::vector<TreeSum>& sums);
 
-/// Sends every rank's updated pieces of the stage's masters to all DP ranks of the stage, then the tied embedding to the
-/// last stage, then renews the compute copies.
+/// Sends every rank's updated pieces of the stage's masters to all DP ranks of the stage, then the tied embedding to
+/// the last stage, then renews the compute copies.
 void share_weights(World& world, const RunPlan& plan, const ckpt::Ownership& owners, Stage& stage);
 
 }  // namespace titan::train

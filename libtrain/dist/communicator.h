@@ -16,7 +16,9 @@
 
 #include "ckpt/base/status.h"
 
-namespace at { class Tensor; }
+namespace at {
+class Tensor;
+}
 
 namespace titan::train {
 
@@ -37,7 +39,7 @@ class Transfer {
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual int rank() const = 0;   ///< in the group
+  virtual int rank() const = 0;  ///< in the group
   virtual int size() const = 0;
 
   /// Sends `in` cut along dim 0 by `in_splits` (elements; in is 1-D) and receives rows in rank order into `out`.
@@ -46,12 +48,13 @@ class Communicator {
   /// Element-wise sum over ranks in an unspecified order: use only where at most one rank's element is not zero,
   /// or for integers.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
-  /// Point to point between two different ranks; tag < 2^31. A (src, dst, tag) triple is used by one transfer at a time.
-  /// Both sides agree on the number of bytes. Tensors must stay alive until wait().
+  /// Point to point between two different ranks; tag < 2^31. A (src, dst, tag) triple is used by one transfer at a
+  /// time. Both sides agree on the number of bytes. Tensors must stay alive until wait().
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
   virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
 
-  /// Sends `bytes` to another rank, which knows their number; returns when they have left. Heartbeats are watched meanwhile.
+  /// Sends `bytes` to another rank, which knows their number; returns when they have left. Heartbeats are watched
+  /// meanwhile.
   virtual void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) = 0;
   /// Receives as many bytes from another rank as `bytes` holds; in the same way.
   virtual void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) = 0;
@@ -68,11 +71,11 @@ class Communicator {
 struct World {
   int rank = 0, size = 1;
   int stage = 0, dp_rank = 0;
-  std::unique_ptr<Communicator> all;    ///< every rank; training deadline
-  std::unique_ptr<Communicator> dp;     ///< ranks of this stage, by dp_rank
-  std::unique_ptr<Communicator> pp;     ///< ranks of this dp_rank, by stage
-  std::unique_ptr<Communicator> io;     ///< every rank; checkpoint I/O deadline
-  std::function<void()> shutdown;       ///< barrier, then groups and store in the right order; call before leaving main
+  std::unique_ptr<Communicator> all;  ///< every rank; training deadline
+  std::unique_ptr<Communicator> dp;   ///< ranks of this stage, by dp_rank
+  std::unique_ptr<Communicator> pp;   ///< ranks of this dp_rank, by stage
+  std::unique_ptr<Communicator> io;   ///< every rank; checkpoint I/O deadline
+  std::function<void()> shutdown;     ///< barrier, then groups and store in the right order; call before leaving main
 };
 
 }  // namespace titan::train

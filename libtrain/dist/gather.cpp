@@ -9,14 +9,18 @@ namespace {
 
 constexpr std::uint64_t kTag = 0x7fffffe0;
 
-std::span<char> as_bytes(std::span<std::uint64_t> values) { return {reinterpret_cast<char*>(values.data()), values.size_bytes()}; }
+std::span<char> as_bytes(std::span<std::uint64_t> values) {
+  return {reinterpret_cast<char*>(values.data()), values.size_bytes()};
+}
 
 void send(Communicator& all, std::string_view bytes, int dst) {
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestMessage))) all.send_bytes(bytes.substr(0, kLargestMessage), dst, kTag);
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestMessage)))
+    all.send_bytes(bytes.substr(0, kLargestMessage), dst, kTag);
 }
 
 void receive(Communicator& all, std::span<char> bytes, int src) {
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kLargestMessage))) all.recv_bytes(bytes.first(std::min(bytes.size(), kLargestMessage)), src, kTag);
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kLargestMessage)))
+    all.recv_bytes(bytes.first(std::min(bytes.size(), kLargestMessage)), src, kTag);
 }
 
 /// Sizes first, then the bytes one behind the other.

@@ -20,7 +20,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
-// Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers on.
+// Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers
+// on.
 struct GlooDevice::Impl {
   std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
   std::string addresses;
@@ -94,8 +95,9 @@ struct GlooCommunicator::Group {
       const std::string verdict = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
       text = verdict.starts_with("rank") ? verdict : verdict + ": " + first_line(reason);
     }
-    throw CommError(ckpt::failed(text).with_hint("this rank told its peers to connect to " + addresses +
-                                                 ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"));
+    throw CommError(ckpt::failed(text).with_hint(
+        "this rank told its peers to connect to " + addresses +
+        ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"));
   }
 
   /// Runs a collective to its end, watching the heartbeats meanwhile.
@@ -131,8 +133,9 @@ struct GlooCommunicator::Group {
     return work.wait();
   }
 
-  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile. The wait has a thread of its own, for at the end of
-  /// a wait Gloo closes the connections: it cannot be cut into slices. Given up, the thread keeps the tensor until the process ends.
+  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile. The wait has a thread of its own, for
+  /// at the end of a wait Gloo closes the connections: it cannot be cut into slices. Given up, the thread keeps the
+  /// tensor until the process ends.
   template <typename Start>
   void run_transfer(const char* operation, at::Tensor tensor, Start start) {
     std::vector<at::Tensor> tensors{std::move(tensor)};
@@ -144,7 +147,8 @@ struct GlooCommunicator::Group {
     } catch (const std::exception& error) {
       fail(operation, error.what(), options.timeout);
     }
-    const auto wait = std::make_shared<std::packaged_task<void()>>([work, tensors, timeout = options.timeout] { work->wait(timeout); });
+    const auto wait = std::make_shared<std::packaged_task<void()>>(
+        [work, tensors, timeout = options.timeout] { work->wait(timeout); });
     std::future<void> done = wait->get_future();
     try {
       std::thread([wait] { (*wait)(); }).detach();
@@ -170,8 +174,8 @@ struct GlooCommunicator::Group {
 
   void check_peer(const char* operation, int peer, std::uint64_t tag) const {
     if (peer < 0 || peer >= options.size || peer == options.rank || tag > std::numeric_limits<std::int32_t>::max()) {
-      throw std::invalid_argument(where(operation) + ": no transfer between rank " + std::to_string(options.rank) + " and rank " +
-                                  std::to_string(peer) + " with tag " + std::to_string(tag));
+      throw std::invalid_argument(where(operation) + ": no transfer between rank " + std::to_string(options.rank) +
+                                  " and rank " + std::to_string(peer) + " with tag " + std::to_string(tag));
     }
   }
 };
@@ -210,7 +214,8 @@ class GlooTransfer : public Transfer {
 }  // namespace
 
 std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_ptr<c10d::Store>& store,
-                                                           const std::shared_ptr<GlooDevice>& device, GlooGroupOptions options) {
+                                                           const std::shared_ptr<GlooDevice>& device,
+                                                           GlooGroupOptions options) {
   auto group = std::make_shared<Group>();
   group->options = std::move(options);
   try {
@@ -234,8 +239,10 @@ int GlooCommunicator::size() const { return group_->options.size; }
 void GlooCommunicator::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                                   const std::vector<std::int64_t>& in_splits) {
   at::Tensor in_bytes = bytes_of(in), out_bytes = bytes_of(out);
-  std::vector<std::int64_t> in_counts = scaled(in_splits, in.element_size()), out_counts = scaled(out_splits, out.element_size());
-  group_->run("all_to_all", [&](c10d::Backend& group) { return group.alltoall_base(out_bytes, in_bytes, out_counts, in_counts); });
+  std::vector<std::int64_t> in_counts = scaled(in_splits, in.element_size()),
+                            out_counts = scaled(out_splits, out.element_size());
+  group_->run("all_to_all",
+              [&](c10d::Backend& group) { return group.alltoall_base(out_bytes, in_bytes, out_counts, in_counts); });
 }
 
 void GlooCommunicator::all_reduce_sum(at::Tensor& tensor) {
@@ -277,14 +284,18 @@ void GlooCommunicator::send_bytes(std::string_view bytes, int dst, std::uint64_t
   if (bytes.empty()) return;
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
   std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
-  group_->run_transfer("send", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) { return group.send(tensors, dst, static_cast<int>(tag)); });
+  group_->run_transfer("send", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.send(tensors, dst, static_cast<int>(tag));
+  });
 }
 
 void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) {
   group_->check_peer("recv", src, tag);
   if (bytes.empty()) return;
   const at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  group_->run_transfer("recv", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) { return group.recv(tensors, src, static_cast<int>(tag)); });
+  group_->run_transfer("recv", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.recv(tensors, src, static_cast<int>(tag));
+  });
   std::memcpy(bytes.data(), tensor.const_data_ptr(), bytes.size());
 }
 

@@ -27,10 +27,10 @@ class GlooDevice {
 };
 
 struct GlooGroupOptions {
-  std::string name;                            ///< for messages
-  int rank = 0, size = 1;                      ///< in the group
+  std::string name;        ///< for messages
+  int rank = 0, size = 1;  ///< in the group
   std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};
-  std::shared_ptr<Heartbeat> heartbeat;        ///< may be null: errors then name nobody
+  std::shared_ptr<Heartbeat> heartbeat;  ///< may be null: errors then name nobody
 };
 
 class GlooCommunicator : public Communicator {

@@ -42,7 +42,7 @@ struct Heartbeat::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::vector<Peer> peers;
-  Clock::time_point refreshed;   // when the store last answered
+  Clock::time_point refreshed;  // when the store last answered
   bool stop = false, ended = false, leaving = false, store_lost = false;
 
   void loop() {

@@ -12,16 +12,17 @@ namespace titan::train {
 struct SilentRank {
   int rank = 0;
   std::chrono::milliseconds since{0};
-  bool gone = false;   ///< its connection is closed: it is dead, not stopped
+  bool gone = false;  ///< its connection is closed: it is dead, not stopped
 };
 
 struct HeartbeatOptions {
   int rank = 0, world = 1;
-  bool store_on_rank_0 = true;                  ///< then a store that does not answer means that rank 0 does not
-  std::chrono::milliseconds beat{500};          ///< time between two beats
-  std::chrono::milliseconds quiet{2'500};       ///< a rank without beat for so long is taken for gone by diagnose()
-  std::chrono::milliseconds patience{1'000};    ///< added to `quiet` by diagnose(): the last beat may be seen after the error
-  std::chrono::milliseconds linger{1'000};      ///< how much longer the store's host stays when it has found silent ranks
+  bool store_on_rank_0 = true;             ///< then a store that does not answer means that rank 0 does not
+  std::chrono::milliseconds beat{500};     ///< time between two beats
+  std::chrono::milliseconds quiet{2'500};  ///< a rank without beat for so long is taken for gone by diagnose()
+  std::chrono::milliseconds patience{
+      1'000};  ///< added to `quiet` by diagnose(): the last beat may be seen after the error
+  std::chrono::milliseconds linger{1'000};  ///< how much longer the store's host stays when it has found silent ranks
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
 };
 

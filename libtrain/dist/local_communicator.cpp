@@ -17,7 +17,9 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Transfer> LocalCommunicator::send(const at::Tensor&, int dst, std::uint64_t) { no_peer("send to", dst); }
+std::unique_ptr<Transfer> LocalCommunicator::send(const at::Tensor&, int dst, std::uint64_t) {
+  no_peer("send to", dst);
+}
 std::unique_ptr<Transfer> LocalCommunicator::recv(at::Tensor&, int src, std::uint64_t) { no_peer("receive from", src); }
 void LocalCommunicator::send_bytes(std::string_view, int dst, std::uint64_t) { no_peer("send to", dst); }
 void LocalCommunicator::recv_bytes(std::span<char>, int src, std::uint64_t) { no_peer("receive from", src); }

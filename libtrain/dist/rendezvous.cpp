@@ -1,12 +1,12 @@
 #include "libtrain/dist/rendezvous.h"
 
+#include <unistd.h>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <future>
 #include <stdexcept>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include <c10/util/Logging.h>
@@ -31,8 +31,9 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 // A store that answers does so within milliseconds; what is left of a deadline is never given as less than this.
 constexpr milliseconds kLeast{1'000};
 constexpr milliseconds kGoodbye{5'000};
-// How often the thread that waits for the one that connects looks around, when it says that it waits, and after how long a rank without
-// heartbeat is taken for gone although nobody met an error: machines are full while hundreds of ranks start.
+// How often the thread that waits for the one that connects looks around, when it says that it waits, and after how
+// long a rank without heartbeat is taken for gone although nobody met an error: machines are full while hundreds of
+// ranks start.
 constexpr milliseconds kLook{100}, kSayAfter{10'000}, kGone{20'000};
 
 std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
@@ -68,13 +69,15 @@ StorePtr open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meet
     reach.note = [&](const std::string& why) { meeting.now(connecting, why); };
     if (const ckpt::Status reached = reach_master(env, reach); !reached.ok()) throw CommError(reached);
   }
-  meeting.now("waiting for the answer of " + host_of_store(env) + " at " + master_text(env) + ", which accepts connections (is that port another program's?)");
+  meeting.now("waiting for the answer of " + host_of_store(env) + " at " + master_text(env) +
+              ", which accepts connections (is that port another program's?)");
   try {
     return c10::make_intrusive<c10d::TCPStore>(env.master_addr, options);
   } catch (const std::exception& error) {
-    if (serve) throw CommError("rank 0 cannot serve the rendezvous on " + master_text(env) + ": " + first_line(error.what()));
-    throw CommError(rank_name(env) + " found no rendezvous at " + master_text(env) + " (" + host_of_store(env) + ") within " + seconds_text(timeout) +
-                    ": " + first_line(error.what()));
+    if (serve)
+      throw CommError("rank 0 cannot serve the rendezvous on " + master_text(env) + ": " + first_line(error.what()));
+    throw CommError(rank_name(env) + " found no rendezvous at " + master_text(env) + " (" + host_of_store(env) +
+                    ") within " + seconds_text(timeout) + ": " + first_line(error.what()));
   }
 }
 
@@ -104,7 +107,9 @@ void claim_number(c10d::Store& store, const LaunchEnv& env) {
   const std::string there = store.compareSet(key("process", env.rank), std::string(), own);
   if (there == own) return;
   ckpt::Status status = ckpt::failed(rank_name(env) + " is already at " + master_text(env) + ": " + there);
-  throw CommError(status.with_hint("give every process a RANK of its own; where that process belongs to another run, give each run a MASTER_PORT of its own"));
+  throw CommError(
+      status.with_hint("give every process a RANK of its own; where that process belongs to another run, give each run "
+                       "a MASTER_PORT of its own"));
 }
 
 /// Waits until every rank has registered.
@@ -122,14 +127,15 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       if (!first) missing = missing_ranks(store, world);
     } catch (const std::exception& error) {
       const std::string absent = missing.empty() ? "" : "; " + name_ranks(missing) + " had not arrived";
-      throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" + absent + ": " +
-                      first_line(error.what()));
+      throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" +
+                      absent + ": " + first_line(error.what()));
     }
     // Near the end every rank gives up by itself: then all name those that did not come.
     if (!word.empty() && Clock::now() + 2 * kLeast < deadline) throw CommError(left_the_start(word));
     if (!first) {
       if (missing.empty()) return;
-      const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " + std::to_string(world) + " ranks are there";
+      const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
+                                std::to_string(world) + " ranks are there";
       meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
       if (Clock::now() >= deadline) {
         throw CommError(name_ranks(missing) + " did not arrive at " + master_text(options.env) + " within " +
@@ -215,10 +221,12 @@ class Connector {
     world.all = group("all", env.rank, env.world, options_.train_timeout);
     world.io = group("io", env.rank, env.world, options_.io_timeout);
     world.dp = group("dp/" + std::to_string(world.stage), world.dp_rank, dp, options_.train_timeout);
-    world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp), options_.train_timeout);
+    world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp),
+                     options_.train_timeout);
     world.shutdown = [session = session_, io = world.io.get()] {
       if (!session) return;
-      // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its heartbeat.
+      // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its
+      // heartbeat.
       if (session->store) io->barrier();
       session->close();
     };
@@ -235,7 +243,8 @@ class Connector {
     claim_number(*store_, env);
     may_speak_ = true;
     device_ = own_device(env);
-    const StorePtr own_line = c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
+    const StorePtr own_line =
+        c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
     store_->set(key("beat", env.rank), std::string("0"));
     store_->set(key("arrived", env.rank), std::string("1"));
     await_all(*store_, options_, deadline_, *meeting_);
@@ -268,7 +277,8 @@ class Connector {
     options.init_timeout = left_until(deadline_);
     options.timeout = timeout;
     options.heartbeat = session_->heartbeat;
-    auto communicator = GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
+    auto communicator =
+        GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
     session_->closers.push_back(communicator->closer());
     return communicator;
   }
@@ -282,7 +292,8 @@ class Connector {
   std::shared_ptr<Session> session_;
 };
 
-/// A line of its own to the store, for the others' word or with a last one of this rank's; what goes wrong is passed over.
+/// A line of its own to the store, for the others' word or with a last one of this rank's; what goes wrong is passed
+/// over.
 std::string exchange_words(const LaunchEnv& env, const std::string& own) {
   std::promise<std::string> promise;
   std::future<std::string> word = promise.get_future();
@@ -311,12 +322,14 @@ void look_for_lost_ranks(const LaunchEnv& env, const Meeting& meeting) {
   if (!heartbeat) return;
   if (const std::vector<int> leaving = heartbeat->leaving(); !leaving.empty()) {
     const std::string word = exchange_words(env, "");
-    throw CommError(word.empty() ? name_ranks(leaving) + " met an error and left before all had met" : left_the_start(word));
+    throw CommError(word.empty() ? name_ranks(leaving) + " met an error and left before all had met"
+                                 : left_the_start(word));
   }
   if (const auto silent = heartbeat->silent_for(kGone); !silent.empty()) {
     std::vector<int> ranks;
     for (const SilentRank& rank : silent) ranks.push_back(rank.rank);
-    throw CommError(name_ranks(ranks) + " gave no sign of life for " + seconds_text(silent[0].since) + " after all had arrived, noticed by " + rank_name(env));
+    throw CommError(name_ranks(ranks) + " gave no sign of life for " + seconds_text(silent[0].since) +
+                    " after all had arrived, noticed by " + rank_name(env));
   }
 }
 
@@ -329,9 +342,11 @@ World await_world(std::future<World>& world, const ConnectOptions& options, cons
     look_for_lost_ranks(options.env, meeting);
     const auto spent = Clock::now() - began;
     if (spent >= bound)
-      throw CommError(rank_name(options.env) + " did not meet its peers within " + seconds_text(bound) + ": it was still " + meeting.text());
+      throw CommError(rank_name(options.env) + " did not meet its peers within " + seconds_text(bound) +
+                      ": it was still " + meeting.text());
     if (spent >= kSayAfter && !std::exchange(said, true) && options.say)
-      options.say(rank_name(options.env) + " is " + meeting.text() + ", and gives up after " + seconds_text(options.init_timeout) + " (comm.init_timeout_seconds)");
+      options.say(rank_name(options.env) + " is " + meeting.text() + ", and gives up after " +
+                  seconds_text(options.init_timeout) + " (comm.init_timeout_seconds)");
   }
   return world.get();
 }
@@ -340,9 +355,11 @@ World await_world(std::future<World>& world, const ConnectOptions& options, cons
 
 World connect(const ConnectOptions& options) {
   const LaunchEnv& env = options.env;
-  if (options.mesh.world() != static_cast<std::uint32_t>(env.world) || options.mesh.tp != 1 || env.rank < 0 || env.rank >= env.world) {
-    throw std::invalid_argument("rank " + std::to_string(env.rank) + " of " + std::to_string(env.world) + " does not fit a mesh of dp " +
-                                std::to_string(options.mesh.dp) + " x pp " + std::to_string(options.mesh.pp));
+  if (options.mesh.world() != static_cast<std::uint32_t>(env.world) || options.mesh.tp != 1 || env.rank < 0 ||
+      env.rank >= env.world) {
+    throw std::invalid_argument("rank " + std::to_string(env.rank) + " of " + std::to_string(env.world) +
+                                " does not fit a mesh of dp " + std::to_string(options.mesh.dp) + " x pp " +
+                                std::to_string(options.mesh.pp));
   }
   const auto meeting = std::make_shared<Meeting>();
   if (env.world == 1) return Connector(options, meeting).connect();
@@ -373,8 +390,10 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
     try {
       Meeting nobody;
       c10d::PrefixStore store(prefix_of(env), open_store(env, false, timeout, nobody));
-      if (env.rank == 0) store.set("word", mine);
-      else store.wait({"word"}, timeout);
+      if (env.rank == 0)
+        store.set("word", mine);
+      else
+        store.wait({"word"}, timeout);
       const auto bytes = store.get("word");
       promise.set_value({bytes.begin(), bytes.end()});
     } catch (...) {

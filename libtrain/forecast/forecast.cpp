@@ -9,7 +9,7 @@
 namespace titan::train {
 namespace {
 
-constexpr double kBackward = 2;           // forwards that a backward costs
+constexpr double kBackward = 2;                  // forwards that a backward costs
 constexpr std::uint64_t kSimulated = 1'000'000;  // actions; longer steps are extrapolated
 
 std::string decimals(double value, int digits) {
@@ -55,9 +55,11 @@ void warn_about_balance(Forecast& forecast) {
   if (*worst * stages <= 1.25) return;
   const auto stage = static_cast<std::size_t>(worst - share.begin());
   const StageParts& parts = forecast.stages[stage].parts;
-  std::string text = "stage " + std::to_string(stage) + " costs " + decimals(*worst * stages, 2) + " times the average: at most " +
-                     decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
-  if (parts.head && parts.first_layer == parts.end_layer) text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
+  std::string text = "stage " + std::to_string(stage) + " costs " + decimals(*worst * stages, 2) +
+                     " times the average: at most " + decimals(100 / (*worst * stages), 0) +
+                     "% of the ranks' time is used";
+  if (parts.head && parts.first_layer == parts.end_layer)
+    text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
   forecast.warnings.push_back(text);
 }
 
@@ -68,7 +70,8 @@ std::uint64_t last_step_of(const Config& config) {
   return config.debug.stop_at_step ? std::min(steps, static_cast<std::uint64_t>(*config.debug.stop_at_step)) : steps;
 }
 
-SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step, std::uint64_t steps_there) {
+SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step,
+                            std::uint64_t steps_there) {
   const Config::Checkpoint& checkpoint = config.checkpoint;
   SaveForecast saves;
   saves.enabled = checkpoint.enable;
@@ -86,7 +89,8 @@ SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std:
   return saves;
 }
 
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before, std::uint64_t steps_there) {
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step,
+                               std::uint64_t tokens_before, std::uint64_t steps_there) {
   Forecast forecast;
   forecast.plan = plan;
   forecast.warnings = plan.warnings;
@@ -102,7 +106,8 @@ Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::u
     const Node block = dp_block(count, plan.mesh.dp, rank);
     forecast.rank_micro_batches.push_back(block.hi - block.lo);
   }
-  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline, forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
+  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
+                         forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
@@ -116,7 +121,8 @@ Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::u
   }
   forecast.saves = forecast_saves(config, forecast.parameters, start_step, steps_there);
   warn_about_balance(forecast);
-  if (!config.checkpoint.enable) forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
+  if (!config.checkpoint.enable)
+    forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
   return forecast;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a run would do, from its plan alone: stages with cost and memory, the pipeline's bubble, batches, data, saves. Pure;
-// `titan-train plan` prints it.
+// What a run would do, from its plan alone: stages with cost and memory, the pipeline's bubble, batches, data, saves.
+// Pure; `titan-train plan` prints it.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,31 +15,32 @@ namespace titan::train {
 
 struct StageForecast {
   StageParts parts;
-  std::uint64_t parameters = 0;      ///< elements; a tied head counts where the embedding is
-  double cost_share = 0;             ///< of a step's matrix products
-  std::uint32_t in_flight = 0;       ///< micro-batches between forward and backward, at most
-  StageMemory memory;                ///< per rank
+  std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
+  double cost_share = 0;         ///< of a step's matrix products
+  std::uint32_t in_flight = 0;   ///< micro-batches between forward and backward, at most
+  StageMemory memory;            ///< per rank
 };
 
 /// Idle time of the pipeline over that of all its ranks, with a backward of two forwards and no time between ranks.
 struct Bubble {
-  double equal = 0;                  ///< if all stages cost the same: the schedule's own
-  double with_costs = 0;             ///< with the costs of these stages
+  double equal = 0;       ///< if all stages cost the same: the schedule's own
+  double with_costs = 0;  ///< with the costs of these stages
 };
 
 struct SaveForecast {
   bool enabled = true;
-  std::uint64_t model_bytes = 0, optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
-  std::uint64_t count = 0;           ///< until the last step
-  std::uint64_t interval = 0, kept = 0;                ///< kept 0: all
-  std::uint64_t peak_count = 0;      ///< there at once besides those that are there already, the one being written included
+  std::uint64_t model_bytes = 0,
+                optimizer_bytes = 0;     ///< of one checkpoint without compression; tables and JSON come on top
+  std::uint64_t count = 0;               ///< until the last step
+  std::uint64_t interval = 0, kept = 0;  ///< kept 0: all
+  std::uint64_t peak_count = 0;  ///< there at once besides those that are there already, the one being written included
 };
 
 struct DataForecast {
-  std::string kind;                  ///< "text", "tokens"
+  std::string kind;  ///< "text", "tokens"
   std::uint64_t files = 0, bytes = 0, samples_per_epoch = 0, held_back = 0;
-  std::uint64_t first_sample = 0, end_sample = 0;      ///< positions before the first and after the last step
-  double first_epoch = 0, end_epoch = 0;               ///< the same in epochs
+  std::uint64_t first_sample = 0, end_sample = 0;  ///< positions before the first and after the last step
+  double first_epoch = 0, end_epoch = 0;           ///< the same in epochs
 };
 
 struct Forecast {
@@ -48,22 +49,23 @@ struct Forecast {
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
   Bubble bubble;
-  std::vector<std::uint32_t> rank_micro_batches;       ///< per data-parallel rank
+  std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
   std::uint64_t tokens_per_step = 0, tokens_before = 0, tokens_after = 0;
   SaveForecast saves;
-  std::vector<std::string> warnings;                   ///< the plan's and those of the forecast
+  std::vector<std::string> warnings;  ///< the plan's and those of the forecast
 };
 
-/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints that retention
-/// counts. \error kInvalid: a schedule that does not fit.
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step, std::uint64_t tokens_before,
-                               std::uint64_t steps_there = 0);
+/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints
+/// that retention counts. \error kInvalid: a schedule that does not fit.
+Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step,
+                               std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
 /// The last step that a start trains: training.steps or debug.stop_at_step.
 std::uint64_t last_step_of(const Config& config);
 
 /// Forecasts the saves of the steps after `start_step`.
-SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step, std::uint64_t steps_there);
+SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step,
+                            std::uint64_t steps_there);
 
 /// Forecasts the data: `position` at the start, `held_back` validation samples, `samples` to be consumed.
 DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t held_back, std::uint64_t samples);

@@ -31,10 +31,12 @@ std::uint64_t largest_share(const RunPlan& plan, std::uint32_t stage) {
 
 }  // namespace
 
-// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test compares
-// them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32 copies under bf16.
+// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test
+// compares them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32
+// copies under bf16.
 std::uint64_t layer_activation_bytes(const ModelDims& dims, bool bf16) {
-  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim), kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
+  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
+                      kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
   return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
 }
@@ -96,7 +98,8 @@ StageMemory stage_memory(const RunPlan& plan, std::uint32_t stage, std::uint32_t
 
   memory.optimizer = 8 * largest_share(plan, stage);
 
-  const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len), hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
+  const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
+                      hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
   std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
   per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
   per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;

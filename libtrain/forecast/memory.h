@@ -1,7 +1,7 @@
 #pragma once
-// The memory of a rank while it trains, term by term. Weights and optimizer state are exact; gradients and activations are
-// estimates of what this trainer's own functions hold at their peak. Buffers of communication, the allocator's slack and
-// the libraries themselves come on top.
+// The memory of a rank while it trains, term by term. Weights and optimizer state are exact; gradients and activations
+// are estimates of what this trainer's own functions hold at their peak. Buffers of communication, the allocator's
+// slack and the libraries themselves come on top.
 #include <cstdint>
 
 #include "libtrain/config/run_plan.h"
@@ -25,7 +25,8 @@ std::uint64_t head_activation_bytes(const ModelDims& dims, bool bf16);
 /// Bytes per token on top while the loss or its gradient is computed.
 std::uint64_t logits_bytes(const ModelDims& dims, bool bf16);
 
-/// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over 0..count-1.
+/// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over
+/// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
 /// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.

@@ -72,7 +72,8 @@ std::string too_many_threads(int local_ranks, int threads, CoreShare share) {
   const long long wanted = static_cast<long long>(share.each ? 1 : local_ranks) * threads;
   if (wanted <= share.cores) return "";
   const int best = std::max(1, share.each ? share.cores : share.cores / local_ranks);
-  const std::string ranks = share.each ? counted(threads, "thread") + " of each rank" : counted(local_ranks, "rank") + " x " + counted(threads, "thread");
+  const std::string ranks = share.each ? counted(threads, "thread") + " of each rank"
+                                       : counted(local_ranks, "rank") + " x " + counted(threads, "thread");
   return ranks + " on the " + counted(share.cores, "core") + " allowed here: they take turns; better " +
          (threads > best ? "job.threads_per_rank = " + std::to_string(best) : "fewer ranks (--nproc)");
 }

@@ -37,9 +37,7 @@ Status read(const GetEnv& get, const char* name, int lowest, int highest, int& o
   return ckpt::ok_status();
 }
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
-}
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
 
 Status half_set(const char* set, const char* missing) {
   return ckpt::invalid("the launch environment is half set: " + std::string(set) + " is set, " + missing + " is not")
@@ -66,7 +64,8 @@ Status check_foreign_tasks(const GetEnv& get) {
       return ckpt::invalid(std::string(contract.system) + " started " + std::to_string(tasks) + " tasks (" +
                            contract.count + "), but RANK and WORLD_SIZE are not set")
           .with_hint(std::string("in every task: export RANK=$") + contract.rank + " WORLD_SIZE=$" + contract.count +
-                     " MASTER_ADDR=<first host> MASTER_PORT=<port>; or start one task per node that runs torchrun --no-python");
+                     " MASTER_ADDR=<first host> MASTER_PORT=<port>; or start one task per node that runs torchrun "
+                     "--no-python");
     }
   }
   return ckpt::ok_status();

@@ -1,22 +1,22 @@
 #include "libtrain/launch/launcher.h"
 
-#include <algorithm>
 #include <arpa/inet.h>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <map>
 #include <netinet/in.h>
-#include <optional>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
 
 namespace titan::train {
 namespace {
@@ -26,7 +26,7 @@ constexpr int kFailed = 3, kKilled = 130, kTerminated = 143;
 
 struct Rank {
   pid_t pid = -1;
-  std::optional<int> status;   // of waitpid, once it is gone
+  std::optional<int> status;  // of waitpid, once it is gone
   bool ended_by_us = false;
 };
 
@@ -85,8 +85,11 @@ std::optional<unsigned long long> memory_kills() {
 std::string sigkill_hint(std::optional<unsigned long long> before) {
   const auto now = memory_kills();
   if (!before || !now) return "SIGKILL is often the kernel's out-of-memory killer: `dmesg | tail` would say so";
-  if (*now > *before) return "the kernel's out-of-memory killer has struck meanwhile (`dmesg | tail`): fewer ranks on this host, or smaller micro-batches, need less memory";
-  return "not the kernel's out-of-memory killer, which has killed nothing since this start: a batch system, a container's end or a person sends SIGKILL, too";
+  if (*now > *before)
+    return "the kernel's out-of-memory killer has struck meanwhile (`dmesg | tail`): fewer ranks on this host, or "
+           "smaller micro-batches, need less memory";
+  return "not the kernel's out-of-memory killer, which has killed nothing since this start: a batch system, a "
+         "container's end or a person sends SIGKILL, too";
 }
 
 bool is_stopped(pid_t pid) {
@@ -102,7 +105,8 @@ bool is_published(int code) {
   return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
 }
 
-/// What ranks have to say to the launcher (rank_process.h); closed in no rank, so that a rank writes whatever has become of the others.
+/// What ranks have to say to the launcher (rank_process.h); closed in no rank, so that a rank writes whatever has
+/// become of the others.
 class ReportPipe {
  public:
   ~ReportPipe() {
@@ -114,7 +118,8 @@ class ReportPipe {
   /// Takes in what was written so far.
   void read_all() {
     char bytes[4096];
-    for (ssize_t count; (count = ::read(ends_[0], bytes, sizeof bytes)) > 0;) text_.append(bytes, static_cast<std::size_t>(count));
+    for (ssize_t count; (count = ::read(ends_[0], bytes, sizeof bytes)) > 0;)
+      text_.append(bytes, static_cast<std::size_t>(count));
   }
   RankReports reports() const { return decode_reports(text_); }
 
@@ -125,7 +130,8 @@ class ReportPipe {
 
 class Job {
  public:
-  Job(const LaunchOptions& options, const LaunchEvents& events) : options_(options), events_(events), memory_kills_(memory_kills()) {
+  Job(const LaunchOptions& options, const LaunchEvents& events)
+      : options_(options), events_(events), memory_kills_(memory_kills()) {
     sigemptyset(&signals_);
     for (int signal : {SIGCHLD, SIGTERM, SIGUSR1, SIGINT}) sigaddset(&signals_, signal);
     std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap the ranks behind our back
@@ -136,7 +142,8 @@ class Job {
     for (Rank& rank : ranks_) {
       if (!rank.status) waitpid(rank.pid, nullptr, 0);
     }
-    // All ranks have ended: a stop signal that still waits, or comes late, would kill this process in place of their verdict.
+    // All ranks have ended: a stop signal that still waits, or comes late, would kill this process in place of their
+    // verdict.
     for (int signal : {SIGTERM, SIGUSR1, SIGINT}) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
   }
@@ -235,7 +242,8 @@ class Job {
   int next_signal() {
     if (!deadline_) return std::max(0, sigwaitinfo(&signals_, nullptr));
     const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*deadline_ - Clock::now()));
-    const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+    const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),
+                        static_cast<long>(left.count() % 1'000'000'000)};
     return std::max(0, sigtimedwait(&signals_, nullptr, &wait));
   }
 
@@ -289,7 +297,9 @@ class Job {
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
       const int signal = WTERMSIG(status);
-      if (signal != forwarded_) report(who(rank) + " was killed by " + signal_text(signal), signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(rank));
+      if (signal != forwarded_)
+        report(who(rank) + " was killed by " + signal_text(signal),
+               signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(rank));
     }
   }
 
@@ -300,17 +310,21 @@ class Job {
       first_failed_ = static_cast<int>(i);
       report(who(first_failed_.value()) + " did not end within " +
                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.success_grace).count()) +
-                 " s after the others had", log_hint(first_failed_.value()));
+                 " s after the others had",
+             log_hint(first_failed_.value()));
       return;
     }
   }
 
   /// After a second Ctrl-C. A rank 0 that left by itself has said what was lost.
   int verdict_of_abort() {
-    const auto is_well = [](const Rank& rank) { return WIFEXITED(*rank.status) && (WEXITSTATUS(*rank.status) == 0 || WEXITSTATUS(*rank.status) == 75); };
+    const auto is_well = [](const Rank& rank) {
+      return WIFEXITED(*rank.status) && (WEXITSTATUS(*rank.status) == 0 || WEXITSTATUS(*rank.status) == 75);
+    };
     if (std::ranges::all_of(ranks_, is_well)) return verdict();
     const int status = *ranks_[0].status;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != kKilled) report("stopped by a second Ctrl-C: the steps since the newest save are lost", "");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != kKilled)
+      report("stopped by a second Ctrl-C: the steps since the newest save are lost", "");
     return kKilled;
   }
 
@@ -346,7 +360,9 @@ class Job {
     reported_ = true;
   }
 
-  std::string who(int rank) const { return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].pid) + ")"; }
+  std::string who(int rank) const {
+    return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].pid) + ")";
+  }
 
   std::string log_hint(int rank) const {
     const std::string log = options_.run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
@@ -360,7 +376,8 @@ class Job {
 
   /// A stopped rank does nothing with the time it is given.
   bool only_stopped_left() const {
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
+    return std::all_of(ranks_.begin(), ranks_.end(),
+                       [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });
   }
 
   void kill_all() {

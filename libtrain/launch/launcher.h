@@ -11,10 +11,10 @@ namespace titan::train {
 
 struct LaunchOptions {
   int nproc = 1;
-  std::vector<std::string> argv;          ///< of every rank, as typed, program name included
-  int threads_per_rank = 1;               ///< OMP_NUM_THREADS and MKL_NUM_THREADS of the ranks
-  std::string run_dir;                    ///< for the hint to a rank's log, where that says something; may be empty
-  std::string program = "/proc/self/exe"; ///< what the ranks execute
+  std::vector<std::string> argv;           ///< of every rank, as typed, program name included
+  int threads_per_rank = 1;                ///< OMP_NUM_THREADS and MKL_NUM_THREADS of the ranks
+  std::string run_dir;                     ///< for the hint to a rank's log, where that says something; may be empty
+  std::string program = "/proc/self/exe";  ///< what the ranks execute
   /// How long the other ranks have to end by themselves, after one died and after one ended well.
   std::chrono::milliseconds failure_grace{5'000}, success_grace{60'000};
   /// The same after a second SIGINT.
@@ -31,11 +31,11 @@ struct LaunchEvents {
 };
 
 /// Runs `nproc` ranks of `program` on this host and returns the exit code of the job when all of them are gone:
-/// the code that all ranks agreed on; that of the first rank that failed on its own where it is a published one; 3 for a
-/// dead rank; 130 or 143 when a stop signal killed the ranks before they could save.
+/// the code that all ranks agreed on; that of the first rank that failed on its own where it is a published one; 3 for
+/// a dead rank; 130 or 143 when a stop signal killed the ranks before they could save.
 ///
-/// The calling process should have one thread: the ranks die with the thread that started them. Afterwards it ignores SIGTERM,
-/// SIGUSR1 and SIGINT, for all that is left to do is to end with this code.
+/// The calling process should have one thread: the ranks die with the thread that started them. Afterwards it ignores
+/// SIGTERM, SIGUSR1 and SIGINT, for all that is left to do is to end with this code.
 int launch_local(const LaunchOptions& options, const LaunchEvents& events);
 
 }  // namespace titan::train

@@ -1,14 +1,14 @@
 #include "libtrain/launch/master.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <thread>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
 
 namespace titan::train {
 namespace {
@@ -89,19 +89,21 @@ std::string seconds(milliseconds time) {
 }
 
 Status not_resolved(const LaunchEnv& env, const std::string& why) {
-  return ckpt::failed(rank_text(env) + ": MASTER_ADDR=" + env.master_addr + " does not resolve to an address on this host: " + why)
-      .with_hint("MASTER_ADDR is the host of rank 0 by a name or address that every host knows: `getent hosts " + env.master_addr + "` must answer");
+  return ckpt::failed(rank_text(env) + ": MASTER_ADDR=" + env.master_addr +
+                      " does not resolve to an address on this host: " + why)
+      .with_hint("MASTER_ADDR is the host of rank 0 by a name or address that every host knows: `getent hosts " +
+                 env.master_addr + "` must answer");
 }
 
 Status not_reached(const LaunchEnv& env, int error, bool loopback, milliseconds timeout) {
   const std::string why = error == ETIMEDOUT ? "no answer" : std::strerror(error);
   Status status;
   if (env.rank == 0 && !env.agent_store) {
-    status = ckpt::failed("rank 0 listens on port " + std::to_string(env.master_port) + " of this host, but MASTER_ADDR=" + env.master_addr +
-                          " does not lead to it: " + why);
+    status = ckpt::failed("rank 0 listens on port " + std::to_string(env.master_port) +
+                          " of this host, but MASTER_ADDR=" + env.master_addr + " does not lead to it: " + why);
   } else {
-    status = ckpt::failed(rank_text(env) + " could not connect to " + who_serves(env) + " at " + master_text(env) + " within " + seconds(timeout) +
-                          " (comm.init_timeout_seconds): " + why);
+    status = ckpt::failed(rank_text(env) + " could not connect to " + who_serves(env) + " at " + master_text(env) +
+                          " within " + seconds(timeout) + " (comm.init_timeout_seconds): " + why);
   }
   return status.with_hint(unreachable_hint(env, error, loopback));
 }
@@ -146,7 +148,8 @@ Result<int> listen_on_master_port(const LaunchEnv& env) {
   if (error == EAFNOSUPPORT || error == EADDRNOTAVAIL) error = try_listen(AF_INET, env.master_port, &fd);
   if (error == 0) return fd;
   const std::string port = std::to_string(env.master_port);
-  Status status = ckpt::failed("rank 0 cannot listen on port " + port + " of this host (MASTER_PORT): " + std::strerror(error));
+  Status status =
+      ckpt::failed("rank 0 cannot listen on port " + port + " of this host (MASTER_PORT): " + std::strerror(error));
   if (error == EADDRINUSE)
     return status.with_hint("another process has the port, perhaps another run: `ss -ltnp 'sport = :" + port +
                             "'` names it; give every rank another MASTER_PORT, or end that process");
@@ -156,13 +159,18 @@ Result<int> listen_on_master_port(const LaunchEnv& env) {
 
 std::string unreachable_hint(const LaunchEnv& env, int error, bool loopback) {
   const std::string port = std::to_string(env.master_port), who = who_serves(env);
-  if (env.rank == 0 && !env.agent_store) return "MASTER_ADDR is an address or name of the host of rank 0, the same on every rank";
+  if (env.rank == 0 && !env.agent_store)
+    return "MASTER_ADDR is an address or name of the host of rank 0, the same on every rank";
   if (loopback)
-    return env.master_addr + " is a loopback address on this host, so it can reach ranks on this host only: start " + who +
-           " here, or set MASTER_ADDR to a name or address that every host knows (`hostname -I` on the host of rank 0 shows some)";
+    return env.master_addr + " is a loopback address on this host, so it can reach ranks on this host only: start " +
+           who +
+           " here, or set MASTER_ADDR to a name or address that every host knows (`hostname -I` on the host of rank 0 "
+           "shows some)";
   if (error == ECONNREFUSED)
-    return "that host answers, but nothing listens on its port " + port + ": is " + who + " running there, with the same MASTER_PORT?";
-  return "is that host up, and does its firewall let port " + port + " through? `ip route get " + env.master_addr + "` shows the way there";
+    return "that host answers, but nothing listens on its port " + port + ": is " + who +
+           " running there, with the same MASTER_PORT?";
+  return "is that host up, and does its firewall let port " + port + " through? `ip route get " + env.master_addr +
+         "` shows the way there";
 }
 
 Status reach_master(const LaunchEnv& env, const ReachOptions& options) {
@@ -170,7 +178,8 @@ Status reach_master(const LaunchEnv& env, const ReachOptions& options) {
   while (true) {
     const ResolvedHost resolved = resolve_host(env.master_addr, env.master_port);
     const auto spent = Clock::now() - began;
-    if (resolved.addresses.empty() && (!resolved.may_pass || spent >= std::min(options.resolver_patience, options.timeout)))
+    if (resolved.addresses.empty() &&
+        (!resolved.may_pass || spent >= std::min(options.resolver_patience, options.timeout)))
       return not_resolved(env, resolved.error);
     int error = 0;
     for (const SocketAddress& address : resolved.addresses) {
@@ -180,8 +189,12 @@ Status reach_master(const LaunchEnv& env, const ReachOptions& options) {
     const bool loopback = std::ranges::all_of(resolved.addresses, &SocketAddress::loopback);
     // Rank 0 listens already: what does not lead to it now will not do so later.
     const bool own = env.rank == 0 && !env.agent_store;
-    if (!resolved.addresses.empty() && (own || Clock::now() - began >= options.timeout)) return not_reached(env, error, loopback, options.timeout);
-    if (options.note) options.note(resolved.addresses.empty() ? resolved.error : error == ETIMEDOUT ? "no answer" : std::strerror(error));
+    if (!resolved.addresses.empty() && (own || Clock::now() - began >= options.timeout))
+      return not_reached(env, error, loopback, options.timeout);
+    if (options.note)
+      options.note(resolved.addresses.empty() ? resolved.error
+                   : error == ETIMEDOUT       ? "no answer"
+                                              : std::strerror(error));
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -1,9 +1,9 @@
 #pragma once
 // The way to MASTER_ADDR:MASTER_PORT, tried before c10d tries it: c10d does not say why it fails.
+#include <sys/socket.h>
 #include <chrono>
 #include <functional>
 #include <string>
-#include <sys/socket.h>
 #include <vector>
 
 #include "ckpt/base/result.h"
@@ -21,8 +21,8 @@ struct SocketAddress {
 
 struct ResolvedHost {
   std::vector<SocketAddress> addresses;
-  std::string error;       ///< why there are none
-  bool may_pass = false;   ///< the resolver did not answer, this time
+  std::string error;      ///< why there are none
+  bool may_pass = false;  ///< the resolver did not answer, this time
 };
 ResolvedHost resolve_host(const std::string& host, int port);
 
@@ -38,12 +38,12 @@ struct ReachOptions {
   std::chrono::milliseconds resolver_patience{5'000};  ///< for a resolver that does not answer
   std::function<void(const std::string&)> note;        ///< hears why it does not work yet; may be empty
 };
-/// Connects to the master, and closes the connection. Refused connections are tried again until the time-out, for rank 0 may come later; a
-/// name that is not known is an error at once.
-/// \error kFailed: why, with what to look at
+/// Connects to the master, and closes the connection. Refused connections are tried again until the time-out, for rank
+/// 0 may come later; a name that is not known is an error at once. \error kFailed: why, with what to look at
 ckpt::Status reach_master(const LaunchEnv& env, const ReachOptions& options);
 
-/// What to look at after `error` (errno; 0: no answer) of a connection to the master. Pure; `loopback`: every address of the name is one.
+/// What to look at after `error` (errno; 0: no answer) of a connection to the master. Pure; `loopback`: every address
+/// of the name is one.
 std::string unreachable_hint(const LaunchEnv& env, int error, bool loopback);
 
 }  // namespace titan::train

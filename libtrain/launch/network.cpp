@@ -1,12 +1,12 @@
 #include "libtrain/launch/network.h"
 
-#include <algorithm>
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include "libtrain/launch/master.h"
 
@@ -17,16 +17,19 @@ using ckpt::Result;
 
 std::string list_of(const std::vector<LocalAddress>& addresses) {
   std::string text;
-  for (const LocalAddress& address : addresses) text += (text.empty() ? "" : ", ") + address.interface + " " + address.text;
+  for (const LocalAddress& address : addresses)
+    text += (text.empty() ? "" : ", ") + address.interface + " " + address.text;
   return text.empty() ? "none" : text;
 }
 
 std::string hosts_text(const LaunchEnv& env) {
-  return "WORLD_SIZE=" + std::to_string(env.world) + " is more than LOCAL_WORLD_SIZE=" + std::to_string(env.local_world);
+  return "WORLD_SIZE=" + std::to_string(env.world) +
+         " is more than LOCAL_WORLD_SIZE=" + std::to_string(env.local_world);
 }
 
 const LocalAddress* find_text(const NetworkView& view, const std::string& text) {
-  const auto found = std::ranges::find_if(view.addresses, [&](const LocalAddress& address) { return address.text == text; });
+  const auto found =
+      std::ranges::find_if(view.addresses, [&](const LocalAddress& address) { return address.text == text; });
   return text.empty() || found == view.addresses.end() ? nullptr : &*found;
 }
 
@@ -39,12 +42,15 @@ std::vector<LocalAddress> outside(const NetworkView& view) {
 }
 
 Result<std::string> address_of(const NetworkView& view, const LaunchEnv& env, const std::string& name) {
-  const auto found = std::ranges::find_if(view.addresses, [&](const LocalAddress& address) { return address.interface == name && !address.link_local; });
+  const auto found = std::ranges::find_if(
+      view.addresses, [&](const LocalAddress& address) { return address.interface == name && !address.link_local; });
   if (found == view.addresses.end())
-    return ckpt::invalid("GLOO_SOCKET_IFNAME names '" + name + "': this host has no such interface that is up and has an address")
+    return ckpt::invalid("GLOO_SOCKET_IFNAME names '" + name +
+                         "': this host has no such interface that is up and has an address")
         .with_hint("the addresses of this host: " + list_of(view.addresses));
   if (found->loopback && env.world > env.local_world)
-    return ckpt::invalid("GLOO_SOCKET_IFNAME names the loopback interface '" + name + "', but the ranks are on several hosts: " + hosts_text(env))
+    return ckpt::invalid("GLOO_SOCKET_IFNAME names the loopback interface '" + name +
+                         "', but the ranks are on several hosts: " + hosts_text(env))
         .with_hint("name the interface that leads to the other hosts: " + list_of(outside(view)));
   return found->text;
 }
@@ -56,12 +62,16 @@ Result<std::string> address_between_hosts(const NetworkView& view, const LaunchE
     if (found != nullptr && !found->loopback && !found->link_local) return text;
   }
   const std::vector<LocalAddress> possible = outside(view);
-  const bool one = !possible.empty() && std::ranges::all_of(possible, [&](const LocalAddress& address) { return address.interface == possible[0].interface; });
+  const bool one = !possible.empty() && std::ranges::all_of(possible, [&](const LocalAddress& address) {
+    return address.interface == possible[0].interface;
+  });
   if (one) return possible[0].text;
   if (possible.empty())
-    return ckpt::failed("this host has no address that another host could reach, but the ranks are on several hosts: " + hosts_text(env))
+    return ckpt::failed("this host has no address that another host could reach, but the ranks are on several hosts: " +
+                        hosts_text(env))
         .with_hint("is its network up? where all ranks are on this host, set LOCAL_WORLD_SIZE and LOCAL_RANK");
-  return ckpt::failed("which interface leads to the other ranks is not known: MASTER_ADDR=" + env.master_addr + " is this host itself, and there is no default route")
+  return ckpt::failed("which interface leads to the other ranks is not known: MASTER_ADDR=" + env.master_addr +
+                      " is this host itself, and there is no default route")
       .with_hint("set GLOO_SOCKET_IFNAME to one of: " + list_of(possible));
 }
 
@@ -113,7 +123,8 @@ std::string source_toward(const std::string& host) {
 
 }  // namespace
 
-Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const LaunchEnv& env, const std::string& wanted) {
+Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const LaunchEnv& env,
+                                                  const std::string& wanted) {
   std::vector<std::string> addresses;
   // As PyTorch reads it: names with commas between them.
   for (std::size_t begin = 0; begin < wanted.size();) {
@@ -123,7 +134,8 @@ Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const
     begin = end + 1;
   }
   if (!addresses.empty()) return addresses;
-  TITAN_ASSIGN_OR_RETURN(std::string address, env.world > env.local_world ? address_between_hosts(view, env) : address_on_this_host(view));
+  TITAN_ASSIGN_OR_RETURN(std::string address,
+                         env.world > env.local_world ? address_between_hosts(view, env) : address_on_this_host(view));
   addresses.push_back(std::move(address));
   return addresses;
 }
@@ -141,7 +153,8 @@ NetworkView look_at_network(const std::string& master_addr) {
     }
     freeifaddrs(list);
   }
-  std::ranges::stable_partition(view.addresses, [](const LocalAddress& address) { return address.text.find(':') == std::string::npos; });
+  std::ranges::stable_partition(
+      view.addresses, [](const LocalAddress& address) { return address.text.find(':') == std::string::npos; });
   view.toward_master = source_toward(master_addr);
   // Addresses that are kept for documentation: the default route, if there is one, leads to them.
   view.outward = source_toward("192.0.2.1");

@@ -8,7 +8,8 @@ namespace titan::train {
 
 ckpt::Status check_open_files(std::uint64_t limit) {
   if (limit >= kLeastOpenFiles) return ckpt::ok_status();
-  return ckpt::failed("a process may open " + std::to_string(limit) + " files here (ulimit -n), a rank needs at least " + std::to_string(kLeastOpenFiles))
+  return ckpt::failed("a process may open " + std::to_string(limit) +
+                      " files here (ulimit -n), a rank needs at least " + std::to_string(kLeastOpenFiles))
       .with_hint("ulimit -n 1024");
 }
 

@@ -1,5 +1,7 @@
 #include "libtrain/launch/rank_process.h"
 
+#include <sys/prctl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <climits>
 #include <csignal>
@@ -8,8 +10,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <sys/prctl.h>
-#include <unistd.h>
 #include <vector>
 
 namespace titan::train {
@@ -75,7 +75,8 @@ ckpt::Status bind_to_launcher() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The launcher may have died before the line above took effect; the rank then has another parent.
   if (std::to_string(getppid()) == launcher) return ckpt::ok_status();
-  return ckpt::failed("the launcher of this rank, process " + std::string(launcher) + ", is gone").with_hint("start the run again");
+  return ckpt::failed("the launcher of this rank, process " + std::string(launcher) + ", is gone")
+      .with_hint("start the run again");
 }
 
 std::map<std::string, std::string> thread_variables(int threads, const GetEnv& get) {
@@ -92,7 +93,8 @@ int threads_of_restart() {
 
 void ensure_thread_env(int threads) {
   const auto variables = thread_variables(threads, environment);
-  const bool right = std::ranges::all_of(variables, [](const auto& entry) { return environment(entry.first.c_str()) == entry.second; });
+  const bool right = std::ranges::all_of(
+      variables, [](const auto& entry) { return environment(entry.first.c_str()) == entry.second; });
   if (right || std::getenv(kGuard)) {
     unsetenv(kGuard);
     return;

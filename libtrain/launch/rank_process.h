@@ -8,31 +8,33 @@
 
 namespace titan::train {
 
-/// Call first in a rank's main, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank of ours dies with it;
-/// one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our launcher is already gone
+/// Call first in a rank's main, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank
+/// of ours dies with it; one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our
+/// launcher is already gone
 ckpt::Status bind_to_launcher();
 
 /// Tells the launcher, if there is one, that this rank has printed why it ends.
 void note_said_why();
-/// Leaves it to the launcher to print `message` where it knows no nearer cause: a rank that lost another is a consequence.
-/// False without one.
+/// Leaves it to the launcher to print `message` where it knows no nearer cause: a rank that lost another is a
+/// consequence. False without one.
 [[nodiscard]] bool leave_to_launcher(const std::string& message, const std::string& hint);
 
 /// What the ranks of a job have told their launcher.
 struct RankReports {
-  bool said = false;         ///< some rank has printed why it ends
-  std::string lost, hint;    ///< the first message that was left to it
+  bool said = false;       ///< some rank has printed why it ends
+  std::string lost, hint;  ///< the first message that was left to it
 };
 /// `bytes`: what was read from the pipe behind kReportFd; a record that was cut off counts as none.
 RankReports decode_reports(const std::string& bytes);
 inline constexpr const char* kReportFd = "TITAN_REPORT_FD";
 
-/// The variables that a rank's libraries must find when they are loaded: OMP_NUM_THREADS and MKL_NUM_THREADS, MKL_CBWR unless it is set.
+/// The variables that a rank's libraries must find when they are loaded: OMP_NUM_THREADS and MKL_NUM_THREADS, MKL_CBWR
+/// unless it is set.
 std::map<std::string, std::string> thread_variables(int threads, const GetEnv& get);
 
-/// Makes sure that thread_variables() were set before this process started (their libraries read them once, at load time):
-/// executes the program again, once, with the same arguments where they were not.
-/// Call it from main before any thread or socket exists; open files marked close-on-exec are lost.
+/// Makes sure that thread_variables() were set before this process started (their libraries read them once, at load
+/// time): executes the program again, once, with the same arguments where they were not. Call it from main before any
+/// thread or socket exists; open files marked close-on-exec are lost.
 void ensure_thread_env(int threads);
 /// The threads with which ensure_thread_env executed the program again; 0 in a process that has not come to that yet.
 int threads_of_restart();

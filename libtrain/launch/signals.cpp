@@ -18,7 +18,8 @@ std::atomic<int> first_signal{0};
 std::atomic<int> interrupts{0};
 std::atomic<StopPhase> phase{StopPhase::kStarting};
 std::atomic<std::uint64_t> finished{0}, saved{0};
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free, "used inside a signal handler");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
+              "used inside a signal handler");
 
 // Written before `speaks` is set, and never again.
 std::atomic<bool> speaks{false};
@@ -30,8 +31,10 @@ char go_on[2048];
 void add_steps(SignalLine& line, std::uint64_t count, std::uint64_t since) {
   line << (since == 0 ? "all " : "the ");
   line.number(count) << (count == 1 ? " step" : " steps");
-  if (since != 0) (line << " since step ").number(since);
-  else line << " so far";
+  if (since != 0)
+    (line << " since step ").number(since);
+  else
+    line << " so far";
 }
 
 void announce(int signal, bool already) {
@@ -41,13 +44,17 @@ void announce(int signal, bool already) {
   if (phase == StopPhase::kEnding) {
     line << "ending already";
   } else {
-    line << (already ? "stopping already, " : "stopping ") << (phase == StopPhase::kStarting ? "after the first step" : "after this step")
+    line << (already ? "stopping already, " : "stopping ")
+         << (phase == StopPhase::kStarting ? "after the first step" : "after this step")
          << (saves_at_all ? ", then saving it" : "; nothing is saved (checkpoint.enable = false)");
     if (signal == SIGINT) {
       line << "; Ctrl-C again stops at once and loses ";
-      if (phase == StopPhase::kStarting) line << "nothing";
-      else if (step <= kept) line << "this step";
-      else add_steps(line, step - kept, kept);
+      if (phase == StopPhase::kStarting)
+        line << "nothing";
+      else if (step <= kept)
+        line << "this step";
+      else
+        add_steps(line, step - kept, kept);
     }
   }
   line.write_out(log_file);

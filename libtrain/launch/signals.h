@@ -1,12 +1,14 @@
 #pragma once
-// The wish to stop: what SIGTERM, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for the run says to them.
+// The wish to stop: what SIGTERM, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for the run
+// says to them.
 #include <cstdint>
 #include <string>
 
 namespace titan::train {
 
 /// Installs handlers that take a note: the first SIGTERM, SIGUSR1 or SIGINT asks for a save and an early end at the
-/// step boundary, a second SIGINT ends the process at once with 130. Other repetitions change nothing. SIGPIPE is ignored.
+/// step boundary, a second SIGINT ends the process at once with 130. Other repetitions change nothing. SIGPIPE is
+/// ignored.
 void install_stop_handlers();
 /// True once a stop was asked for. Async-signal-safe and thread-safe, as is stop_signal().
 bool stop_requested();
@@ -20,8 +22,8 @@ struct StopSpeaker {
   bool saves = true;     ///< checkpoint.enable
   std::string go_on;     ///< how the job goes on after a second Ctrl-C; empty: the launcher says it
 };
-/// From now on this process answers a stop signal at once with a line of the log: what happens, what a second Ctrl-C would lose,
-/// or has lost. Call it in one process of a run.
+/// From now on this process answers a stop signal at once with a line of the log: what happens, what a second Ctrl-C
+/// would lose, or has lost. Call it in one process of a run.
 void speak_of_stops(const StopSpeaker& speaker);
 
 enum class StopPhase { kStarting, kTraining, kEnding };

@@ -10,12 +10,12 @@
 namespace titan::train {
 
 struct BannerFacts {
-  std::string start;             ///< the resume decision with its reason; empty: a new run from nothing
+  std::string start;  ///< the resume decision with its reason; empty: a new run from nothing
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
-  std::uint64_t seed = 0;        ///< of the run
-  std::string data;              ///< kind, files, samples per epoch
+  std::uint64_t seed = 0;  ///< of the run
+  std::string data;        ///< kind, files, samples per epoch
 };
 
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.

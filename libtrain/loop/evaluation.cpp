@@ -11,7 +11,8 @@
 
 namespace titan::train {
 
-ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const ModelDims& dims, const TokenRows& rows, int threads, const LogitsSink& sink) {
+ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const ModelDims& dims, const TokenRows& rows,
+                                        int threads, const LogitsSink& sink) {
   setup_determinism(threads);
   const at::NoGradGuard no_grad;
   const auto length = static_cast<std::int64_t>(rows.length());
@@ -29,10 +30,13 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   const at::Tensor tokens_BT = at::empty({1, length}, at::kLong);
   double sum = 0;
   for (std::uint64_t row = 0; row < report.rows; ++row) {
-    TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size), {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
+    TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size),
+                                    {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
     const at::Tensor logits_BTV = stage.forward(tokens_BT).contiguous();
-    if (length > 1) sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
-    if (sink) TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
+    if (length > 1)
+      sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
+    if (sink)
+      TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
   }
   report.loss = sum / static_cast<double>(report.predictions);
   return report;

@@ -19,8 +19,10 @@ struct EvaluationReport {
 /// Takes the logits of one row, fp32 [T, vocabulary], in row order.
 using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
 
-/// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be empty.
+/// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be
+/// empty.
 /// \error kIncompatible (weights that are not those of `dims`), kInvalid (token ids), kCorrupt, kFailed, or the sink's
-ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const ModelDims& dims, const TokenRows& rows, int threads, const LogitsSink& sink);
+ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const ModelDims& dims, const TokenRows& rows,
+                                        int threads, const LogitsSink& sink);
 
 }  // namespace titan::train

@@ -10,12 +10,15 @@ namespace titan::train {
 namespace {
 
 // One tag per (direction, micro-batch), so that transfers under way at once never share one.
-std::uint64_t transfer_tag(bool backward, std::uint32_t micro_batch) { return std::uint64_t{micro_batch} * 2 + (backward ? 1 : 0); }
+std::uint64_t transfer_tag(bool backward, std::uint32_t micro_batch) {
+  return std::uint64_t{micro_batch} * 2 + (backward ? 1 : 0);
+}
 
 }  // namespace
 
 Executor::Executor(World& world, const RunPlan& plan, Stage& stage) : world_(world), plan_(plan), stage_(stage) {
-  block_ = dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, static_cast<std::uint32_t>(world.dp_rank));
+  block_ =
+      dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, static_cast<std::uint32_t>(world.dp_rank));
   auto compute = make_schedule(plan.schedule, plan.mesh.pp, block_.hi - block_.lo);
   if (!compute.ok()) throw std::runtime_error(compute.status().to_string());
   auto lowered = lower_schedule(*compute);
@@ -31,7 +34,8 @@ void Executor::post_receive(const Action& action) {
   const bool backward = action.kind == ActionKind::kRecvBackward;
   Incoming incoming;
   incoming.tensor = hidden_buffer(plan_.batch.micro, plan_.batch.seq_len);
-  incoming.transfer = world_.pp->recv(incoming.tensor, world_.stage + (backward ? 1 : -1), transfer_tag(backward, action.micro_batch));
+  incoming.transfer =
+      world_.pp->recv(incoming.tensor, world_.stage + (backward ? 1 : -1), transfer_tag(backward, action.micro_batch));
   incoming_.emplace(std::pair{action.kind, action.micro_batch}, std::move(incoming));
 }
 
@@ -86,7 +90,8 @@ void Executor::backward(std::uint32_t local, std::uint64_t tokens, StepOutput& o
   for (const StageParameter& parameter : stage_.parameters()) inputs.push_back(parameter.compute);
   if (flight.input.defined()) inputs.push_back(flight.input);
   std::vector<at::Tensor> grads = torch::autograd::grad({flight.output}, inputs, {seed});
-  for (std::size_t i = 0; i < stage_.parameters().size(); ++i) out.sums[i].insert(block_.lo + local, std::move(grads[i]));
+  for (std::size_t i = 0; i < stage_.parameters().size(); ++i)
+    out.sums[i].insert(block_.lo + local, std::move(grads[i]));
   if (flight.input.defined()) grad_to_send_[local] = std::move(grads.back());
 }
 
@@ -99,15 +104,9 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   for (const Action& action : actions_) {
     switch (action.kind) {
       case ActionKind::kRecvForward:
-      case ActionKind::kRecvBackward:
-        post_receive(action);
-        break;
-      case ActionKind::kForward:
-        forward(action.micro_batch, batches, out);
-        break;
-      case ActionKind::kBackward:
-        backward(action.micro_batch, tokens, out);
-        break;
+      case ActionKind::kRecvBackward: post_receive(action); break;
+      case ActionKind::kForward: forward(action.micro_batch, batches, out); break;
+      case ActionKind::kBackward: backward(action.micro_batch, tokens, out); break;
       case ActionKind::kSendForward:
         send(in_flight_.at(action.micro_batch).output, world_.stage + 1, transfer_tag(false, action.micro_batch));
         break;
@@ -121,7 +120,8 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   return out;
 }
 
-std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows, std::int64_t seq_len,
+std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
+                                          std::int64_t seq_len,
                                           const std::function<std::int64_t(std::uint32_t)>& valid_rows) {
   const at::NoGradGuard no_grad;
   std::vector<double> losses(count, 0.0);

@@ -28,22 +28,23 @@ class Executor {
   Executor(World& world, const RunPlan& plan, Stage& stage);
 
   struct StepOutput {
-    std::vector<TreeSum> sums;      ///< one per stage parameter, complete for this rank's block
-    std::vector<double> losses;     ///< [M], sums over tokens; zero where another rank computes the micro-batch
+    std::vector<TreeSum> sums;   ///< one per stage parameter, complete for this rank's block
+    std::vector<double> losses;  ///< [M], sums over tokens; zero where another rank computes the micro-batch
   };
   /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
   /// \error CommError when a peer is lost.
   StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
 
-  /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is the
-  /// sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the loss.
-  std::vector<double> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows, std::int64_t seq_len,
-                                  const std::function<std::int64_t(std::uint32_t)>& valid_rows);
+  /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
+  /// the sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the
+  /// loss.
+  std::vector<double> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
+                                  std::int64_t seq_len, const std::function<std::int64_t(std::uint32_t)>& valid_rows);
 
  private:
   struct InFlight {
-    at::Tensor input;    ///< leaf that requires grad, undefined on the first stage
-    at::Tensor output;   ///< hidden, or per-token losses on the last stage
+    at::Tensor input;   ///< leaf that requires grad, undefined on the first stage
+    at::Tensor output;  ///< hidden, or per-token losses on the last stage
   };
   struct Incoming {
     at::Tensor tensor;
@@ -65,7 +66,7 @@ class Executor {
   World& world_;
   const RunPlan& plan_;
   Stage& stage_;
-  Node block_;                              ///< global micro-batches of this rank
+  Node block_;  ///< global micro-batches of this rank
   std::vector<Action> actions_;
   std::map<std::uint32_t, InFlight> in_flight_;
   std::map<std::pair<ActionKind, std::uint32_t>, Incoming> incoming_;

@@ -18,24 +18,32 @@ Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& nam
 }
 }  // namespace
 
-Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir) {
+Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const Config& config,
+                                                 const std::string& checkpoint_dir) {
   std::unique_ptr<RunFiles> files(new RunFiles(fs));
   files->run_dir_ = config.job.dump_folder;
   // A run that saves nothing makes no folder for it.
   const bool without = !config.checkpoint.enable && fs.stat(checkpoint_dir).status().code == ckpt::Code::kNotFound;
-  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run, ckpt::open_run(fs, files->run_dir_, without ? files->run_dir_ : checkpoint_dir));
-  for (const std::string& path : run.restored) log_warn("put back " + path + ", which an interrupted tool had moved aside");
+  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run,
+                         ckpt::open_run(fs, files->run_dir_, without ? files->run_dir_ : checkpoint_dir));
+  for (const std::string& path : run.restored)
+    log_warn("put back " + path + ", which an interrupted tool had moved aside");
   for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
   files->locks_ = std::move(run.locks);
   return files;
 }
 
-Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from) {
+Status RunFiles::start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
+                       const std::string& resumed_from) {
   Config lasting = config;
   lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", config_toml(lasting)));
-  TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
-  EventFields fields{{"dp", std::uint64_t{attempt.dp}}, {"pp", std::uint64_t{attempt.pp}}, {"schedule", attempt.schedule}, {"version", attempt.version}};
+  TITAN_ASSIGN_OR_RETURN(metrics,
+                         MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
+  EventFields fields{{"dp", std::uint64_t{attempt.dp}},
+                     {"pp", std::uint64_t{attempt.pp}},
+                     {"schedule", attempt.schedule},
+                     {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
   return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
 }

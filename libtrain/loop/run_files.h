@@ -14,11 +14,14 @@ namespace titan::train {
 class RunFiles {
  public:
   /// ckpt::open_run; its warnings are logged.
-  static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const Config& config, const std::string& checkpoint_dir);
+  static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const Config& config,
+                                                      const std::string& checkpoint_dir);
 
   /// Writes config.toml and opens metrics.jsonl behind `step`.
-  ckpt::Status start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt, const std::string& resumed_from);
-  /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing more may be written into it
+  ckpt::Status start(const Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
+                     const std::string& resumed_from);
+  /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
+  /// more may be written into it
   ckpt::Status still_ours() const { return locks_.still_ours(); }
   /// kLocked once a heartbeat has found that; reads nothing.
   ckpt::Status lost() const { return locks_.lost(); }

@@ -18,35 +18,40 @@
 #include "libtrain/loop/status_error.h"
 #include "libtrain/loop/trainer.h"
 #include "libtrain/optim/adamw.h"
-#include "libtrain/state/checkpointer.h"
 #include "libtrain/start/preview.h"
+#include "libtrain/state/checkpointer.h"
 
 namespace titan::train {
 
 struct RunState {
   explicit RunState(const TrainOptions& o)
-      : options(o), loaded(o.loaded), fs(ckpt::posix_fs()), checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
+      : options(o),
+        loaded(o.loaded),
+        fs(ckpt::posix_fs()),
+        checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
 
   bool root() const { return world.rank == 0; }
   /// Runs `body` on rank 0; every rank throws when it failed there.
-  void on_root(const std::function<ckpt::Status()>& body) { check(agree(*world.io, root() ? body() : ckpt::ok_status())); }
+  void on_root(const std::function<ckpt::Status()>& body) {
+    check(agree(*world.io, root() ? body() : ckpt::ok_status()));
+  }
 
   const TrainOptions& options;
-  LoadedConfig loaded;                             ///< with the model of the checkpoint that is loaded, where keys of it were left open
+  LoadedConfig loaded;  ///< with the model of the checkpoint that is loaded, where keys of it were left open
   const Config& config = loaded.config;
   ckpt::Fs& fs;
-  ckpt::MediaWatch watch{fs};                      ///< reads what is resumed
+  ckpt::MediaWatch watch{fs};  ///< reads what is resumed
   std::string checkpoint_dir;
-  std::string no_log_file;                         ///< why this rank has none, where it has none
+  std::string no_log_file;  ///< why this rank has none, where it has none
   RunPlan plan;
-  std::shared_ptr<const ckpt::Ownership> owners;   ///< of the parameters in `plan`, worked out once
-  Config resolved;                                 ///< the configuration with everything filled in, for people and checkpoints
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters in `plan`, worked out once
+  Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
   World world;
-  std::unique_ptr<RunFiles> files;                 ///< rank 0 only
-  std::unique_ptr<ckpt::Retention> retention;      ///< rank 0 only; ends before `files`, which hold the lock
-  std::set<std::uint64_t> damaged;                 ///< steps found corrupt while loading
-  bool met_damage = false;                         ///< this rank has, in what it loaded last
-  std::set<std::uint64_t> unreadable;              ///< steps passed over, since no two readers could read a place of theirs
+  std::unique_ptr<RunFiles> files;             ///< rank 0 only
+  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `files`, which hold the lock
+  std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
+  bool met_damage = false;                     ///< this rank has, in what it loaded last
+  std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
   StartDecision start;
   Permission permission;
   Continuation continuation;                       ///< of a resume: what was changed
@@ -60,14 +65,14 @@ struct RunState {
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Checkpointer> checkpointer;
-  StoredRun stored;                                ///< what `source` says of the run so far
+  StoredRun stored;  ///< what `source` says of the run so far
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
-  std::uint64_t next_epoch = 1;                    ///< the log has named those before it
+  std::uint64_t next_epoch = 1;  ///< the log has named those before it
   ckpt::TrainState state;
-  std::uint64_t optimizer_step = 0;                ///< Adam's t of the last update
+  std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
-  double earlier_wall_time = 0;                    ///< of attempts before this one, seconds
+  double earlier_wall_time = 0;  ///< of attempts before this one, seconds
 };
 
 }  // namespace titan::train

@@ -46,9 +46,11 @@ ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine) {
   ckpt::Status status = ckpt::incompatible(who + " has other settings than rank 0")
                             .with_hint("give every rank the same configuration, command line, and copy of the weights");
   for (const auto& [key, value] : first)
-    if (ckpt::setting(second, key) != value) status.causes.push_back(key + ": " + value + " on rank 0, " + ckpt::setting(second, key) + " on " + who);
+    if (ckpt::setting(second, key) != value)
+      status.causes.push_back(key + ": " + value + " on rank 0, " + ckpt::setting(second, key) + " on " + who);
   for (const auto& [key, value] : second)
-    if (!ckpt::has_setting(first, key)) status.causes.push_back(key + ": " + ckpt::kNotSet + " on rank 0, " + value + " on " + who);
+    if (!ckpt::has_setting(first, key))
+      status.causes.push_back(key + ": " + ckpt::kNotSet + " on rank 0, " + value + " on " + who);
   return status;
 }
 

@@ -1,17 +1,18 @@
 #pragma once
-// Each rank reads configuration and weights on its own, perhaps from copies on its own machine: do all of them mean the same run?
+// Each rank reads configuration and weights on its own, perhaps from copies on its own machine: do all of them mean the
+// same run?
 #include "ckpt/base/result.h"
 #include "libtrain/config/drift.h"
 #include "libtrain/dist/communicator.h"
 
 namespace titan::train {
 
-/// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what and when.
-/// Places on disk, threads and deadlines are a machine's own.
+/// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what
+/// and when. Places on disk, threads and deadlines are a machine's own.
 ckpt::Settings shared_settings(const ckpt::Settings& accepted, const Config& resolved);
 
-/// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that differs, and
-/// each of its rows with both values
+/// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that
+/// differs, and each of its rows with both values
 ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine);
 
 }  // namespace titan::train

@@ -16,11 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Nanoseconds that the threads of this process were ready to run and had no core; 0 where the kernel does not count them.
+/// Nanoseconds that the threads of this process were ready to run and had no core; 0 where the kernel does not count
+/// them.
 std::uint64_t waited_for_cores() {
   std::uint64_t sum = 0;
   std::error_code error;
-  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error)) {
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error)) {
     std::ifstream file(task->path() / "schedstat");
     std::uint64_t ran = 0, waited = 0;
     if (file >> ran >> waited) sum += waited;
@@ -33,7 +35,8 @@ std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Idle threads that make more OpenMP threads than cores, with those that compute; at most 1: there are as many already.
+/// Idle threads that make more OpenMP threads than cores, with those that compute; at most 1: there are as many
+/// already.
 int idle_threads() { return omp_get_num_procs() - omp_get_max_threads() + 2; }
 
 /// libgomp ends the process when it gets no thread: it is asked for none where the system has none.
@@ -42,8 +45,7 @@ bool can_start(int threads) {
   std::atomic<bool> enough{false};
   try {
     while (static_cast<int>(tried.size()) < threads) tried.emplace_back([&enough] { enough.wait(false); });
-  } catch (const std::system_error&) {
-  }
+  } catch (const std::system_error&) {}
   enough = true;
   enough.notify_all();
   for (std::thread& thread : tried) thread.join();
@@ -71,7 +73,8 @@ void SpinGuard::look() {
   waited_ns_ = waited;
   const bool sleeps = holder_.joinable();
   if (should_sleep(share, sleeps) == sleeps) return;
-  log_debug(sleeps ? "the cores are free: waiting threads spin" : "other work is on these cores: waiting threads sleep at once");
+  log_debug(sleeps ? "the cores are free: waiting threads spin"
+                   : "other work is on these cores: waiting threads sleep at once");
   hold(!sleeps);
 }
 

@@ -13,16 +13,16 @@
 #include "libtrain/dist/agree.h"
 #include "libtrain/dist/rendezvous.h"
 #include "libtrain/launch/cores.h"
-#include "libtrain/start/read_errors.h"
-#include "libtrain/start/shared_folder.h"
-#include "libtrain/start/space.h"
-#include "libtrain/start/start_word.h"
-#include "libtrain/state/transfer.h"
 #include "libtrain/loop/banner.h"
 #include "libtrain/loop/same_settings.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/metrics/metrics.h"
 #include "libtrain/model/runtime.h"
+#include "libtrain/start/read_errors.h"
+#include "libtrain/start/shared_folder.h"
+#include "libtrain/start/space.h"
+#include "libtrain/start/start_word.h"
+#include "libtrain/state/transfer.h"
 
 namespace titan::train {
 namespace {
@@ -30,11 +30,16 @@ namespace {
 using ckpt::Status;
 
 ckpt::Settings runtime_environment(int threads) {
-  return {{"blas", blas_name()}, {"device", "cpu"}, {"isa", cpu_isa()}, {"threads_per_rank", std::to_string(threads)}, {"torch", torch_version()}};
+  return {{"blas", blas_name()},
+          {"device", "cpu"},
+          {"isa", cpu_isa()},
+          {"threads_per_rank", std::to_string(threads)},
+          {"torch", torch_version()}};
 }
 
 void connect_ranks(RunState& run) {
-  run.plan.mesh = take(make_run_mesh(run.config, static_cast<std::uint32_t>(run.options.env.world)));  // the model is not known yet
+  // the model is not known yet
+  run.plan.mesh = take(make_run_mesh(run.config, static_cast<std::uint32_t>(run.options.env.world)));
   ConnectOptions connect_options;
   connect_options.env = run.options.env;
   connect_options.mesh = run.plan.mesh;
@@ -55,7 +60,8 @@ void open_run_folder(RunState& run) {
   });
   // Without checkpoints nothing but rank 0's own files is written.
   if (!run.config.checkpoint.enable) return;
-  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "", ckpt::lock_wait()));
+  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "",
+                            ckpt::lock_wait()));
 }
 
 // Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
@@ -81,13 +87,16 @@ Status open_start(RunState& run, StartWord& word) {
   const std::string& path = run.start.path;
   if (run.start.mode == StartMode::kTransfer) {
     if (run.start.manifest) {
-      TITAN_ASSIGN_OR_RETURN(run.weights, ckpt::weights_of(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest))));
+      TITAN_ASSIGN_OR_RETURN(
+          run.weights, ckpt::weights_of(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest))));
     } else {
-      TITAN_ASSIGN_OR_RETURN(run.weights, run.options.open_weights ? run.options.open_weights(path) : ckpt::open_weights(run.fs, path));
+      TITAN_ASSIGN_OR_RETURN(
+          run.weights, run.options.open_weights ? run.options.open_weights(path) : ckpt::open_weights(run.fs, path));
     }
     TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
   } else if (run.start.mode == StartMode::kResume) {
-    run.source = std::make_unique<ckpt::CheckpointReader>(ckpt::CheckpointReader::known(run.watch, path, std::move(*run.start.manifest), std::move(word.json)));
+    run.source = std::make_unique<ckpt::CheckpointReader>(
+        ckpt::CheckpointReader::known(run.watch, path, std::move(*run.start.manifest), std::move(word.json)));
     TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
     TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
     run.stored.elsewhere = !run.start.origin.empty();
@@ -95,14 +104,16 @@ Status open_start(RunState& run, StartWord& word) {
     run.start.step = run.state.step;
   }
   run.start.manifest.reset();
-  return run.start.mode == StartMode::kFresh ? check_model_asked(run.options.loaded, run.checkpoint_dir) : ckpt::ok_status();
+  return run.start.mode == StartMode::kFresh ? check_model_asked(run.options.loaded, run.checkpoint_dir)
+                                             : ckpt::ok_status();
 }
 
 // Rank 0 decides, and looks at files; the others take its word, the manifest included.
 void choose_start(RunState& run) {
   run.loaded = run.options.loaded;
   run.on_root([&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(StartRequest request,
+                           start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
     request.unreadable = run.unreadable;
     TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.watch, request, run.damaged));
     for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
@@ -139,16 +150,18 @@ void choose_start(RunState& run) {
   run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
 }
 
-// Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first reader meets a second one
-// confirms, as after a load.
+// Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
+// reader meets a second one confirms, as after a load.
 void prove_last_step(RunState& run) {
   const Status first = agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.path) : ckpt::ok_status());
   if (first.code == ckpt::Code::kCorrupt) {
     Status second;
     if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.path);
-    if (second.code == ckpt::Code::kCorrupt) second = ckpt::ok_status();
+    if (second.code == ckpt::Code::kCorrupt)
+      second = ckpt::ok_status();
     else if (run.world.rank == 1 % run.world.size && second.ok())
-      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again").with_hint("start again; if it comes back, look at the memory of rank 0's host");
+      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again")
+                   .with_hint("start again; if it comes back, look at the memory of rank 0's host");
     check(agree(*run.world.io, second));
   }
   check(first);
@@ -168,7 +181,8 @@ void prepare_state(RunState& run) {
   run.dataset = std::move(*opened);
 
   // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
-  const std::uint64_t seed = run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
+  const std::uint64_t seed =
+      run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
   if (resumed) {
     run.continuation = continue_run(run.stored, run.config, run.plan, run.dataset->origin(), seed, run.permission);
     check(agree(*run.world.io, run.continuation.verdict));
@@ -199,7 +213,8 @@ void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan.batch.seq_len, run.dataset->validation_seq_len());
   run.stage = std::make_unique<Stage>(run.plan, static_cast<std::uint32_t>(run.world.stage), max_seq);
   run.owners = std::make_shared<const ckpt::Ownership>(run.plan.parameters, ckpt::kDefaultLeafElements, run.plan.mesh);
-  AdamWOptions adamw{run.config.optimizer.beta1, run.config.optimizer.beta2, run.config.optimizer.eps, run.config.optimizer.weight_decay};
+  AdamWOptions adamw{run.config.optimizer.beta1, run.config.optimizer.beta2, run.config.optimizer.eps,
+                     run.config.optimizer.weight_decay};
   run.optimizer = std::make_unique<ShardedAdamW>(run.plan, *run.owners, run.world, *run.stage, adamw);
   run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir, ckpt::kDefaultLeafElements);
 
@@ -227,7 +242,8 @@ void check_store(RunState& run) {
 
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
-  // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved again.
+  // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
+  // again.
   std::set<std::uint64_t> lost = run.damaged;
   lost.insert(run.unreadable.begin(), run.unreadable.end());
   run.checkpointer->mark_damaged(lost);
@@ -235,9 +251,10 @@ void keep_house(RunState& run) {
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.checkpointer->guard_commits(still_ours);
   run.retention = std::make_unique<ckpt::Retention>(
-      run.fs, ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config.checkpoint.keep_latest_k), still_ours,
-                                     [](const std::string& name) { log_info("retention removed " + name); },
-                                     [](const std::string& problem) { log_warn("retention: " + problem); }});
+      run.fs,
+      ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config.checkpoint.keep_latest_k),
+                             still_ours, [](const std::string& name) { log_info("retention removed " + name); },
+                             [](const std::string& problem) { log_warn("retention: " + problem); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.source != nullptr && run.start.origin.empty();
@@ -279,31 +296,39 @@ void announce(RunState& run) {
   for (const std::string& warning : run.dataset->warnings()) log_warn(warning);
   const LaunchEnv& env = run.options.env;
   if (env.source != "titan")  // our launcher has said it
-    if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world)); !line.empty()) log_warn(line);
+    if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world));
+        !line.empty())
+      log_warn(line);
   for (const std::string& line : change_lines(run.continuation.changes)) log_warn("changed: " + line);
   if (!run.continuation.policy.empty())
     for (const std::string& line : preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
-      if (line.starts_with(run.continuation.policy)) log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
+      if (line.starts_with(run.continuation.policy))
+        log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
   if (!run.continuation.same_data.empty()) log_info(run.continuation.same_data);
   if (const std::string line = model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
   if (run.source) {
-    const std::string line = no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
+    const std::string line =
+        no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
     if (!line.empty()) log_warn("model: " + line);
   }
   if (run.weights)
     for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
   if (run.model_files) log_info(model_files_line(*run.model_files));
   BannerFacts facts;
-  if (run.source) facts.start = "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
+  if (run.source)
+    facts.start =
+        "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
   if (run.weights) facts.start = run.start.reason;
   facts.run_dir = run.config.job.dump_folder;
   facts.first_step = run.start.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
   facts.environment = run.state.environment;
-  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) + (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
+  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) +
+               (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
                std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
-               std::to_string(run.dataset->validation_samples()) + " held back; at sample " + std::to_string(run.data.samples);
+               std::to_string(run.dataset->validation_samples()) + " held back; at sample " +
+               std::to_string(run.data.samples);
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
   if (run.config.job.print_config) {
@@ -313,8 +338,8 @@ void announce(RunState& run) {
   }
 }
 
-// Collective, after every rank has heard of `error`: another rank than the one that met it reads the same place. Throws where the step is
-// not passed over.
+// Collective, after every rank has heard of `error`: another rank than the one that met it reads the same place. Throws
+// where the step is not passed over.
 void pass_over(RunState& run, const Status& error) {
   const auto mine = run.watch.place();
   const std::vector<std::string> places = run.world.io->all_gather(mine ? encode_place(*mine) : "");
@@ -322,9 +347,11 @@ void pass_over(RunState& run, const Status& error) {
   if (met == places.end()) throw StatusError(error);
   const int second = static_cast<int>((met - places.begin() + 1) % run.world.size);
   const auto decide = [&]() -> ckpt::Result<std::uint64_t> {
-    TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(const StartRequest request,
+                           start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
     TITAN_ASSIGN_OR_RETURN(const ckpt::UnreadablePlace place, ckpt::decode_place(*met));
-    return step_to_pass_over(run.config, request, error, place, [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
+    return step_to_pass_over(run.config, request, error, place,
+                             [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
   };
   const ckpt::Result<std::uint64_t> step = run.world.rank == second ? decide() : ckpt::Result<std::uint64_t>(0);
   check(agree(*run.world.io, step.status()));
@@ -337,9 +364,9 @@ void pass_over(RunState& run, const Status& error) {
   run.continuation = {};
 }
 
-// Collective, after every rank has heard of `error`: another rank reads from the store what the one that met the damage had loaded. Throws
-// where it finds that whole: a node with bad memory must not cost a step. What manifest and JSON members say has one reader for all, and
-// the save that replaces such a step looks again.
+// Collective, after every rank has heard of `error`: another rank reads from the store what the one that met the damage
+// had loaded. Throws where it finds that whole: a node with bad memory must not cost a step. What manifest and JSON
+// members say has one reader for all, and the save that replaces such a step looks again.
 void confirm_damage(RunState& run, const Status& error) {
   const std::optional<int> first = first_rank(*run.world.io, run.met_damage);
   run.met_damage = false;
@@ -348,9 +375,11 @@ void confirm_damage(RunState& run, const Status& error) {
   Status verdict;
   if (run.world.rank == second) {
     const bool moments = !run.continuation.fresh_optimizer;
-    verdict = ckpt::read_part(run.fs, run.start.path, run.source->manifest(), {run.plan.parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
+    verdict = ckpt::read_part(run.fs, run.start.path, run.source->manifest(),
+                              {run.plan.parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
     if (verdict.ok()) {
-      verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.path + " that a second reader does not find in the store")
+      verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.path +
+                             " that a second reader does not find in the store")
                     .with_hint("start again; if it comes back, look at the memory and the network of that rank's host");
       verdict.causes.push_back(error.message);
     } else if (verdict.code == ckpt::Code::kCorrupt) {
@@ -377,7 +406,8 @@ StartOutcome start_run(RunState& run) {
       prepare_state(run);
       check_store(run);
       load_or_init(run);
-      if (is_at_stop(run.config, run.start)) return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
+      if (is_at_stop(run.config, run.start))
+        return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {
@@ -386,7 +416,9 @@ StartOutcome start_run(RunState& run) {
       }
       if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
       confirm_damage(run, error.status);
-      if (run.root()) log_warn("step " + std::to_string(run.start.step) + " is damaged, trying the next older: " + log_text(error.status));
+      if (run.root())
+        log_warn("step " + std::to_string(run.start.step) +
+                 " is damaged, trying the next older: " + log_text(error.status));
       run.damaged.insert(run.start.step);
       run.source.reset();
       run.state = {};
@@ -396,7 +428,9 @@ StartOutcome start_run(RunState& run) {
   keep_house(run);
   begin_attempt(run);
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
-  run.on_root([&] { return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : ""); });
+  run.on_root([&] {
+    return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : "");
+  });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.

@@ -11,7 +11,8 @@ namespace titan::train {
 enum class Met { kByAll, kHere };
 
 struct StatusError : std::runtime_error {
-  explicit StatusError(ckpt::Status s, Met m = Met::kByAll) : std::runtime_error(s.message), status(std::move(s)), met(m) {}
+  explicit StatusError(ckpt::Status s, Met m = Met::kByAll)
+      : std::runtime_error(s.message), status(std::move(s)), met(m) {}
   ckpt::Status status;
   Met met;
 };

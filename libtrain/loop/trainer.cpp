@@ -30,7 +30,9 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Trainer {
  public:
-  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) { run_.no_log_file = no_log_file; }
+  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
+    run_.no_log_file = no_log_file;
+  }
 
   int run();
   /// Whether this rank had found its peers.
@@ -64,8 +66,11 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   const std::int64_t rows = run_.plan.batch.micro, length = run_.plan.batch.seq_len + 1;
   const at::Tensor tokens = at::empty({rows, length}, at::kLong);
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::uint64_t sample = position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
-    check(run_.dataset->sample(sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}), Met::kHere);
+    const std::uint64_t sample =
+        position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
+    check(run_.dataset->sample(sample,
+                               {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
+          Met::kHere);
   }
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
 }
@@ -99,7 +104,8 @@ void Trainer::save(std::uint64_t step, bool last_chance) {
     if (run_.root()) {
       log_error(log_text(status));
       log_warn(last_chance ? "trying step " + std::to_string(step) + " once more: there is no later save"
-                           : "training goes on without step " + std::to_string(step) + " (checkpoint.on_save_error = \"continue\")");
+                           : "training goes on without step " + std::to_string(step) +
+                                 " (checkpoint.on_save_error = \"continue\")");
       const Status noted = run_.files->metrics->event(step, "save_failed", {{"error", log_text(status)}});
       if (!noted.ok()) log_warn("metrics: " + noted.message);
     }
@@ -124,17 +130,21 @@ Status Trainer::try_save(std::uint64_t step) {
     // Lines first, checkpoint second: a published step never lacks its lines.
     return run_.files->metrics->sync();
   });
-  const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); });
+  const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) {
+    log_info("save writing step=" + std::to_string(step) + " into " + tmp);
+  });
   if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
   run_.on_root([&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_commit",
-                                                     {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(
+        step, "save_commit",
+        {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
     return run_.files->metrics->sync();
   });
   saved_ = step;
   if (!run_.root()) return ckpt::ok_status();
-  log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() + " bytes=" + std::to_string(report->bytes) +
-           " seconds=" + json_number(report->seconds) + (report->already_there ? " (an equal step was there already)" : ""));
+  log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() +
+           " bytes=" + std::to_string(report->bytes) + " seconds=" + json_number(report->seconds) +
+           (report->already_there ? " (an equal step was there already)" : ""));
   if (!report->damaged_aside.empty()) {
     const bool pinned = ckpt::is_pinned(ckpt::posix_fs(), report->damaged_aside);
     log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; " +
@@ -151,8 +161,11 @@ void Trainer::validate(std::uint64_t step) {
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.dataset, run_.config);
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
-  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size, run_.options.color));
-  check(run_.files->metrics->event(step, "validation", {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
+  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
+                                   run_.options.color));
+  check(run_.files->metrics->event(
+      step, "validation",
+      {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
 }
 
 int Trainer::loop() {
@@ -178,7 +191,8 @@ int Trainer::loop() {
         tokens_per_step);
     std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, *run_.owners, *run_.stage, out.sums);
 
-    // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it lost the run's lock.
+    // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it
+    // lost the run's lock.
     at::Tensor shared = at::zeros({run_.plan.batch.count + 2}, at::kDouble);
     std::copy(out.losses.begin(), out.losses.end(), shared.data_ptr<double>());
     shared.data_ptr<double>()[run_.plan.batch.count] = stop_requested() ? 1 : 0;
@@ -192,17 +206,21 @@ int Trainer::loop() {
     const double norm = global_grad_norm(run_.world, run_.plan, ckpt::kDefaultLeafElements, grads);
 
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
-      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " + (std::isfinite(loss) ? "gradient norm" : "loss") +
-                                   "; nothing was updated or saved");
-      if (run_.root()) check(run_.files->metrics->event(step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}}));
-      throw StatusError(status.with_hint("the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
-                                         std::to_string(run_.data.samples) + " to " + std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan.batch.global) - 1) + ")"));
+      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " +
+                                   (std::isfinite(loss) ? "gradient norm" : "loss") + "; nothing was updated or saved");
+      if (run_.root())
+        check(run_.files->metrics->event(step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}}));
+      throw StatusError(status.with_hint(
+          "the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
+          std::to_string(run_.data.samples) + " to " +
+          std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan.batch.global) - 1) + ")"));
     }
 
     run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config.training.max_norm), run_.optimizer_step + 1);
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
-    if (applied != ckpt::lr_at(run_.lr.phases, step)) throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
+    if (applied != ckpt::lr_at(run_.lr.phases, step))
+      throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     share_weights(run_.world, run_.plan, *run_.owners, *run_.stage);
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan.batch.global);
@@ -213,10 +231,12 @@ int Trainer::loop() {
     spin_guard_.look();
 
     if (run_.root()) {
-      StepMetrics metrics{step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
+      StepMetrics metrics{
+          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
       metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
       check(run_.files->metrics->step(metrics));
-      if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 || step == steps)
+      if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 ||
+          step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
       for (; run_.next_epoch <= last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
@@ -226,11 +246,18 @@ int Trainer::loop() {
 
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
-    const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 || (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
-    if (halt && run_.root() && run_.config.checkpoint.enable) log_info("saving step " + std::to_string(step) + ", then stopping (" + (!stop ? "debug.stop_at_step" : stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank") + ")");
+    const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 ||
+                     (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
+    if (halt && run_.root() && run_.config.checkpoint.enable)
+      log_info("saving step " + std::to_string(step) + ", then stopping (" +
+               (!stop                ? "debug.stop_at_step"
+                : stop_signal() != 0 ? stop_name(stop_signal())
+                                     : "asked for on another rank") +
+               ")");
     if (run_.config.checkpoint.enable && (due || last || halt)) save(step, last || halt);
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
-    if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0)) validate(step);
+    if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0))
+      validate(step);
     if (halt && !run_.config.checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
       return stop_signal() == SIGINT ? 130 : 143;
@@ -271,7 +298,8 @@ TrainOutcome train(const TrainOptions& options) {
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
   if (options.env.rank == 0)
-    speak_of_stops({rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
+    speak_of_stops(
+        {rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
   Trainer trainer(options, no_log_file);
   TrainOutcome outcome;
   try {
@@ -286,8 +314,8 @@ TrainOutcome train(const TrainOptions& options) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
     outcome.lost_rank = trainer.met();
-    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the one that was lost.
-    // Rank 0 that begins with itself met nobody.
+    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the
+    // one that was lost. Rank 0 that begins with itself met nobody.
     const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
     outcome.report = options.env.rank == (lost_root ? 1 : 0) || options.env.own_terminal();
   } catch (const std::exception& error) {

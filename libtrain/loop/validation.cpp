@@ -18,9 +18,11 @@ ValidationResult run_validation(World& world, Executor& executor, const Dataset&
   const auto batches = [&](std::uint32_t index) {
     const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
+      const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +
+                                   static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
       // As in training: the one rank that meets a bad id says so.
-      check(dataset.validation_sample(sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)}),
+      check(dataset.validation_sample(
+                sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)}),
             Met::kHere);
     }
     return MicroBatch{tokens.slice(1, 0, seq_len).contiguous(), tokens.slice(1, 1, seq_len + 1).contiguous()};

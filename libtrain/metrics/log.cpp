@@ -34,8 +34,8 @@ Logger make_logger(int rank, const std::string& run_dir, std::string* file_error
   }
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::debug);  // lines are few, and a rank may be killed at any time
-  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %L r" + std::to_string(rank) + " %v",
-                                                                    spdlog::pattern_time_type::utc));
+  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      "%Y-%m-%dT%H:%M:%S.%eZ %L r" + std::to_string(rank) + " %v", spdlog::pattern_time_type::utc));
   return logger;
 }
 
@@ -49,7 +49,8 @@ Logger logger() {
 
 void log(spdlog::level::level_enum level, const std::string& message) {
   // The overload without format arguments: braces in a message are text.
-  // Messages name settings and paths that others wrote: a line break or an escape sequence in them must not forge a line.
+  // Messages name settings and paths that others wrote: a line break or an escape sequence in them must not forge a
+  // line.
   logger()->log(level, spdlog::string_view_t(ckpt::printable(message)));
 }
 

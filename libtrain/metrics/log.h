@@ -1,14 +1,16 @@
 #pragma once
-// Log lines "2026-01-02T03:04:05.678Z I r0 message key=value" on stderr and in logs/rank-N.log. spdlog stays in log.cpp.
+// Log lines "2026-01-02T03:04:05.678Z I r0 message key=value" on stderr and in logs/rank-N.log. spdlog stays in
+// log.cpp.
 #include <string>
 
 #include "ckpt/base/status.h"
 
 namespace titan::train {
 
-/// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug on
-/// goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change. Returns why there is no such file, else nothing:
-/// a run goes on without, but where its folder cannot be used at all that is the error to tell.
+/// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
+/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change. Returns why there is no
+/// such file, else nothing: a run goes on without, but where its folder cannot be used at all that is the error to
+/// tell.
 std::string init_log(int rank, const std::string& run_dir);
 /// Where the log of a rank lies; empty without a run folder.
 std::string rank_log(int rank, const std::string& run_dir);

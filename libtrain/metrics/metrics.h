@@ -15,38 +15,41 @@ namespace titan::train {
 
 struct StepMetrics {
   std::uint64_t step = 0;
-  double loss = 0;        ///< global mean over tokens, nats
-  double grad_norm = 0;   ///< before clipping
-  double lr = 0;          ///< the one applied
-  std::uint64_t tokens = 0;  ///< seen so far
-  std::uint64_t samples = 0; ///< consumed so far: where the next step begins
-  double tps = 0;         ///< tokens per second and rank
-  double time_s = 0;      ///< of this step
-  double data_s = 0;      ///< of it, loading data
+  double loss = 0;            ///< global mean over tokens, nats
+  double grad_norm = 0;       ///< before clipping
+  double lr = 0;              ///< the one applied
+  std::uint64_t tokens = 0;   ///< seen so far
+  std::uint64_t samples = 0;  ///< consumed so far: where the next step begins
+  double tps = 0;             ///< tokens per second and rank
+  double time_s = 0;          ///< of this step
+  double data_s = 0;          ///< of it, loading data
 };
 
 /// A value of an event line.
 using EventValue = std::variant<std::string, double, std::uint64_t, bool>;
 using EventFields = std::vector<std::pair<std::string, EventValue>>;
 
-/// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form, non-finite as
-/// strings. One writer (rank 0, under the run's lock), not thread-safe.
+/// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form,
+/// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
 class MetricsFile {
  public:
-  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut off,
-  /// events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events too. A torn
-  /// last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
-  static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step, std::uint32_t attempt);
+  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
+  /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
+  /// too. A torn last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
+  static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
+                                                         std::uint32_t attempt);
   ckpt::Status step(const StepMetrics& metrics);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
-  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without its lines.
+  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without
+  /// its lines.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();
 
  private:
-  MetricsFile(std::unique_ptr<ckpt::File> file, std::string path, std::uint32_t attempt) : file_(std::move(file)), path_(std::move(path)), attempt_(attempt) {}
+  MetricsFile(std::unique_ptr<ckpt::File> file, std::string path, std::uint32_t attempt)
+      : file_(std::move(file)), path_(std::move(path)), attempt_(attempt) {}
   std::string line_start(std::uint64_t step) const;
   ckpt::Status append(std::string line);
 

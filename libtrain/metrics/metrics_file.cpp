@@ -39,7 +39,8 @@ Status keep_tail(ckpt::Fs& fs, File& file, std::uint64_t begin, std::uint64_t en
 
 }  // namespace
 
-ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const std::string& path, std::uint64_t step, std::uint32_t attempt) {
+ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
+                                                             std::uint32_t attempt) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, fs.open_update(path));
   std::unique_ptr<MetricsFile> metrics(new MetricsFile(std::move(opened), path, attempt));
   File& file = *metrics->file_;
@@ -70,7 +71,8 @@ std::string MetricsFile::line_start(std::uint64_t step) const {
 Status MetricsFile::step(const StepMetrics& metrics) {
   std::string line = line_start(metrics.step);
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
-  line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) + ",\"samples\":" + std::to_string(metrics.samples);
+  line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
+          ",\"samples\":" + std::to_string(metrics.samples);
   line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
   line += ",\"data_s\":" + json_number(metrics.data_s);
   return append(std::move(line));

@@ -9,8 +9,8 @@ namespace titan::train {
 /// Every line starts with this; the step's digits follow.
 inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
 
-/// Reads a file piece by piece. Kept is everything up to the end of the last line with step <= `step` that stands before
-/// the first line with a larger step. Lines that are not ours in between stay; at the end they are cut.
+/// Reads a file piece by piece. Kept is everything up to the end of the last line with step <= `step` that stands
+/// before the first line with a larger step. Lines that are not ours in between stay; at the end they are cut.
 class MetricsScan {
  public:
   explicit MetricsScan(std::uint64_t step) : step_(step) {}

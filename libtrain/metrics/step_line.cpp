@@ -1,4 +1,5 @@
-// torchtitan's console lines. \source torchtitan v0.2.2, components/metrics.py (fields, widths), tools/utils.py (colours)
+// torchtitan's console lines. \source torchtitan v0.2.2, components/metrics.py (fields, widths), tools/utils.py
+// (colours)
 #include <cmath>
 #include <cstdio>
 

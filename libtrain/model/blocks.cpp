@@ -21,7 +21,8 @@ float scaled_frequency(float frequency, const RopeScaling& scaling) {
 
 }  // namespace
 
-at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling) {
+at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
+                      const std::optional<RopeScaling>& scaling) {
   const std::int64_t half = head_dim / 2;
   at::Tensor table = at::empty({max_seq_len, half, 2}, at::kFloat);
   float* out = table.data_ptr<float>();
@@ -46,7 +47,8 @@ at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table) {
   return at::view_as_real(turned).flatten(3).to(x_BTHK.scalar_type());
 }
 
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope) {
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
+                     const at::Tensor& rope) {
   const auto heads = [&](const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
     return at::linear(x_BTD, weight, bias).unflatten(2, {-1, head_dim});
   };

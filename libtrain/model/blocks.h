@@ -1,7 +1,8 @@
 #pragma once
 // The functions that a Llama-style model is made of. They keep no state; parameters come in as tensors.
 //
-// Shape letters: B sequences of a micro-batch, T tokens, D model dim, H heads, G key/value heads, K head dim, F ffn dim.
+// Shape letters: B sequences of a micro-batch, T tokens, D model dim, H heads, G key/value heads, K head dim, F ffn
+// dim.
 #include <cstdint>
 #include <optional>
 
@@ -14,7 +15,8 @@ namespace titan::train {
 /// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them.
 /// `scaling`: slow rotations are slowed down by its factor, fast ones kept, those between interpolated.
 /// \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
-at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling = {});
+at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
+                      const std::optional<RopeScaling>& scaling = {});
 
 /// Rotates adjacent pairs (2j, 2j+1) of the last dim in fp32; the result has x's dtype.
 at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table);

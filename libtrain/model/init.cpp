@@ -33,7 +33,8 @@ double ratio(const std::array<double, 8>& num, const std::array<double, 8>& den,
   return n / d;
 }
 
-// SplitMix64 by index: a counter-based generator. \source Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators
+// SplitMix64 by index: a counter-based generator. \source Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators
 std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
   std::uint64_t z = key + (index + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -59,37 +60,42 @@ bool ends_with(std::string_view name, std::string_view suffix) { return name.end
 double normal_quantile(double p) {
   const double q = p - 0.5;
   if (std::fabs(q) <= 0.425)
-    return q * ratio({3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
-                      4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
-                     {1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
-                      2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3},
-                     0.180625 - q * q);
+    return q *
+           ratio({3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+                  4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
+                 {1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+                  2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3},
+                 0.180625 - q * q);
   const double r = std::sqrt(-portable_log(q < 0 ? p : 1 - p));
-  const double x =
-      r <= 5 ? ratio({1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
-                      1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4},
-                     {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
-                      1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9},
-                     r - 1.6)
-             : ratio({6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
-                      2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
-                     {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
-                      7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15},
-                     r - 5);
+  const double x = r <= 5 ? ratio({1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
+                                   3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
+                                   2.27238449892691845833e-2, 7.74545014278341407640e-4},
+                                  {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
+                                   1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+                                   1.05075007164441684324e-9},
+                                  r - 1.6)
+                          : ratio({6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
+                                   2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                   2.71155556874348757815e-5, 2.01033439929228813265e-7},
+                                  {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+                                   7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+                                   2.04426310338993978564e-15},
+                                  r - 5);
   return q < 0 ? -x : x;
 }
 
 InitRule init_rule(const ModelDims& dims, std::string_view name) {
   const double head_std = 1 / std::sqrt(static_cast<double>(dims.dim));
   if (name == "tok_embeddings.weight") {
-    // torchtitan 0.2.2 has no tied llama3. As a head, an N(0,1) matrix gives a token itself a logit of about dim, and the
-    // head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens); 0.02, which tied Llamas are
+    // torchtitan 0.2.2 has no tied llama3. As a head, an N(0,1) matrix gives a token itself a logit of about dim, and
+    // the head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens); 0.02, which tied Llamas are
     // published with, starts at ln(vocabulary) (5.55).
     return {InitKind::kNormal, dims.tied ? 0.02 : 1};
   }
   if (name == "output.weight") return {InitKind::kNormalWithin3Std, head_std};
   if (ends_with(name, "norm.weight")) return {InitKind::kOnes, 0};
-  if (!name.starts_with("layers.")) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
+  if (!name.starts_with("layers."))
+    throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
 
   for (const char* suffix : {".wq.bias", ".wk.bias", ".wv.bias"})
     if (ends_with(name, suffix)) return {InitKind::kZeros, 0};

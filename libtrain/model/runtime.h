@@ -1,5 +1,6 @@
 #pragma once
-// LibTorch's process-wide switches: the only file that calls at::globalContext(), whose signatures drift between releases.
+// LibTorch's process-wide switches: the only file that calls at::globalContext(), whose signatures drift between
+// releases.
 #include <string>
 
 namespace titan::train {

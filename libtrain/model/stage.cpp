@@ -44,8 +44,9 @@ Stage::Stage(const RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
   for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";
     const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
-    layers_.push_back({at("attention.wq"), at("attention.wk"), at("attention.wv"), at("attention.wo"), at("feed_forward.w1"),
-                       at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")});
+    layers_.push_back({at("attention.wq"), at("attention.wk"), at("attention.wv"), at("attention.wo"),
+                       at("feed_forward.w1"), at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"),
+                       at("ffn_norm")});
     if (dims_.qkv_bias) {
       layers_.back().q_bias = place(layer + "attention.wq.bias");
       layers_.back().k_bias = place(layer + "attention.wk.bias");
@@ -67,7 +68,8 @@ void Stage::add_parameter(const std::string& name, std::uint32_t index, const st
 }
 
 void Stage::add_tied_head(const RunPlan& plan) {
-  const auto found = std::find_if(plan.parameters.begin(), plan.parameters.end(), [](const auto& p) { return p.name == kEmbedding; });
+  const auto found =
+      std::find_if(plan.parameters.begin(), plan.parameters.end(), [](const auto& p) { return p.name == kEmbedding; });
   if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without tok_embeddings.weight");
   if (!spec_.embedding) {
     add_parameter(kEmbedding, found - plan.parameters.begin(), found->shape);
@@ -87,7 +89,8 @@ std::size_t Stage::place(const std::string& name) const {
 
 void Stage::init_weights(std::uint64_t seed) {
   for (StageParameter& p : parameters_)
-    draw(init_rule(dims_, p.name), seed, p.name, {p.master.mutable_data_ptr<float>(), static_cast<std::size_t>(p.master.numel())});
+    draw(init_rule(dims_, p.name), seed, p.name,
+         {p.master.mutable_data_ptr<float>(), static_cast<std::size_t>(p.master.numel())});
   refresh();
 }
 
@@ -107,18 +110,21 @@ at::Tensor Stage::forward(const at::Tensor& input) const {
       w.v_bias = weight(l.v_bias);
     }
     x_BTD = x_BTD + attention(rms_norm(x_BTD, weight(l.attention_norm), dims_.norm_eps), w, dims_.head_dim, rope_);
-    x_BTD = x_BTD + feed_forward(rms_norm(x_BTD, weight(l.ffn_norm), dims_.norm_eps), weight(l.w1), weight(l.w2), weight(l.w3));
+    x_BTD = x_BTD +
+            feed_forward(rms_norm(x_BTD, weight(l.ffn_norm), dims_.norm_eps), weight(l.w1), weight(l.w2), weight(l.w3));
   }
   if (!spec_.head) return x_BTD;
   return at::linear(rms_norm(x_BTD, weight(norm_), dims_.norm_eps), weight(head_));
 }
 
 at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  return at::cross_entropy_loss(logits_BTV.to(at::kFloat).flatten(0, 1), targets_BT.flatten(), /*weight=*/{}, at::Reduction::None);
+  return at::cross_entropy_loss(logits_BTV.to(at::kFloat).flatten(0, 1), targets_BT.flatten(), /*weight=*/{},
+                                at::Reduction::None);
 }
 
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).flatten(0, 1).contiguous(), targets = targets_BT.flatten().contiguous();
+  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).flatten(0, 1).contiguous(),
+                   targets = targets_BT.flatten().contiguous();
   const at::Tensor losses = at::empty({logits.size(0)}, at::kDouble);
   const std::int64_t vocab = logits.size(1);
   at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -127,7 +133,8 @@ at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& ta
       const double greatest = *std::max_element(x.begin(), x.end());
       double sum = 0;
       for (const float value : x) sum += std::exp(value - greatest);
-      losses.data_ptr<double>()[row] = std::log(sum) + greatest - x[static_cast<std::size_t>(targets.const_data_ptr<std::int64_t>()[row])];
+      losses.data_ptr<double>()[row] =
+          std::log(sum) + greatest - x[static_cast<std::size_t>(targets.const_data_ptr<std::int64_t>()[row])];
     }
   });
   return losses;

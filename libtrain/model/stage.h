@@ -21,13 +21,13 @@ struct StageSpec {
 };
 StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
-/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf that
-/// requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's lookup
-/// uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add up a token's bf16 gradients in
-/// bf16, where 256 + 1 = 256.
+/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf
+/// that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's
+/// lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add up a token's bf16
+/// gradients in bf16, where 256 + 1 = 256.
 struct StageParameter {
   std::string name;
-  std::uint32_t index = 0;   ///< into RunPlan::parameters
+  std::uint32_t index = 0;  ///< into RunPlan::parameters
   at::Tensor master;
   at::Tensor compute;
   /// The head's use of a tied embedding: a gradient slot of its own at every PP degree. Shares master (and storage)
@@ -76,7 +76,8 @@ class Stage {
 
 /// Cross-entropy in fp32 of each token, [B*T]; `targets` int64 [B,T].
 at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
-/// The same in fp64, from logits in fp32: what validation and evaluation report. fp32 sums over a large vocabulary lose 1e-5.
+/// The same in fp64, from logits in fp32: what validation and evaluation report. fp32 sums over a large vocabulary lose
+/// 1e-5.
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
 /// Sum of `losses` in index order in fp64.
 double ordered_sum(const at::Tensor& losses);

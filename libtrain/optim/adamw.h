@@ -18,12 +18,13 @@ class ShardedAdamW {
  public:
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;              ///< 1-D view into the stage parameter's master
+    at::Tensor param;                ///< 1-D view into the stage parameter's master
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
   };
-  /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on every layout
-  /// (else std::invalid_argument).
-  ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage, AdamWOptions options);
+  /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
+  /// every layout (else std::invalid_argument).
+  ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
+               AdamWOptions options);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
@@ -40,12 +41,14 @@ class ShardedAdamW {
   double applied_lr_ = 0;
 };
 
-/// Sum of squares of one leaf: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree; independent of SIMD width.
+/// Sum of squares of one leaf: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree; independent of SIMD
+/// width.
 double leaf_sum_of_squares(const float* data, std::int64_t count);
 
-/// Global L2 norm: per-leaf sums exchanged over all ranks, leaves added in index order per tensor, tensors in name order.
-/// The same bits on every rank and layout; non-finite values come through as such.
-double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements, const std::vector<OwnedGradient>& grads);
+/// Global L2 norm: per-leaf sums exchanged over all ranks, leaves added in index order per tensor, tensors in name
+/// order. The same bits on every rank and layout; non-finite values come through as such.
+double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements,
+                        const std::vector<OwnedGradient>& grads);
 
 /// min(1, max_norm / (norm + 1e-6)) in fp64; 1 when max_norm <= 0. `norm` must be finite: the caller stops before.
 double clip_coefficient(double norm, double max_norm);

@@ -9,7 +9,8 @@ namespace {
 
 using ckpt::Result;
 
-constexpr const char* kLater[] = {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"};
+constexpr const char* kLater[] = {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble",
+                                  "DualPipeV"};
 
 ScheduleTable gpipe(std::uint32_t stages, std::uint32_t micro_batches) {
   ScheduleTable table(stages);
@@ -38,8 +39,8 @@ ScheduleTable one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches) {
 
 Result<ScheduleTable> make_schedule(const std::string& name, std::uint32_t stages, std::uint32_t micro_batches) {
   if (stages == 0 || micro_batches == 0)
-    return ckpt::invalid("a pipeline schedule needs at least one stage and one micro-batch, not " + std::to_string(stages) +
-                         " and " + std::to_string(micro_batches));
+    return ckpt::invalid("a pipeline schedule needs at least one stage and one micro-batch, not " +
+                         std::to_string(stages) + " and " + std::to_string(micro_batches));
   if (name == "GPipe") return gpipe(stages, micro_batches);
   if (name == "1F1B") return one_f_one_b(stages, micro_batches);
   for (const char* later : kLater) {

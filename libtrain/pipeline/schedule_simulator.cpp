@@ -50,8 +50,9 @@ class Timeline {
     // Checked before anything is allocated: one huge number in a table must not cost its square in memory.
     const std::uint64_t wanted = 2 * stages_ * micro_batches_;
     if (stages_ > total || micro_batches_ > total || wanted > 2 * std::uint64_t{total})
-      return ckpt::invalid("schedule of " + std::to_string(total) + " actions has too few for its " + std::to_string(stages_) +
-                           " stages and " + std::to_string(micro_batches_) + " micro-batches");
+      return ckpt::invalid("schedule of " + std::to_string(total) + " actions has too few for its " +
+                           std::to_string(stages_) + " stages and " + std::to_string(micro_batches_) +
+                           " micro-batches");
     rank_of_.assign(stages_, kNone);
     position_.assign(wanted, kNone);
     for (std::uint32_t r = 0; r < table_.size(); ++r) {
@@ -60,10 +61,11 @@ class Timeline {
         std::uint32_t& rank = rank_of_[action.stage];
         if (rank == kNone) rank = r;
         if (rank != r)
-          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " + std::to_string(rank) +
-                               " and " + std::to_string(r));
+          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " +
+                               std::to_string(rank) + " and " + std::to_string(r));
         std::uint32_t& position = position_[key(action)];
-        if (position != kNone) return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
+        if (position != kNone)
+          return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
         position = i;
       }
     }
@@ -176,7 +178,8 @@ Result<Simulation> simulate_costs(const ScheduleTable& compute, const Costs& cos
   Timeline timeline(compute);
   TITAN_RETURN_IF_ERROR(timeline.index());
   if (costs.forward.size() != 1 && costs.forward.size() != timeline.stages())
-    return ckpt::invalid("simulated costs of " + std::to_string(costs.forward.size()) + " stages for a schedule of " + std::to_string(timeline.stages()));
+    return ckpt::invalid("simulated costs of " + std::to_string(costs.forward.size()) + " stages for a schedule of " +
+                         std::to_string(timeline.stages()));
   TITAN_RETURN_IF_ERROR(timeline.run(costs));
 
   Simulation result;
@@ -199,12 +202,13 @@ Result<Simulation> simulate_costs(const ScheduleTable& compute, const Costs& cos
 
 Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop) {
   if (!(forward > 0 && backward > 0 && hop >= 0) || !std::isfinite(forward + backward + hop))
-    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) + ", backward " +
-                         std::to_string(backward) + ", hop " + std::to_string(hop));
+    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) +
+                         ", backward " + std::to_string(backward) + ", hop " + std::to_string(hop));
   return simulate_costs(compute, {{forward}, {backward}, hop});
 }
 
-Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<double>& forward, double backward, double hop) {
+Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<double>& forward, double backward,
+                            double hop) {
   // A stage that only looks up the embedding costs nothing; not all can.
   double sum = 0;
   bool valid = backward > 0 && hop >= 0;
@@ -213,7 +217,8 @@ Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<doub
     sum += cost;
   }
   if (!valid || !(sum > 0) || !std::isfinite(sum + backward + hop))
-    return ckpt::invalid("simulated costs of stages must not be negative, their sum and the cost of a backward positive and finite");
+    return ckpt::invalid(
+        "simulated costs of stages must not be negative, their sum and the cost of a backward positive and finite");
   Costs costs{forward, forward, hop};
   for (double& cost : costs.backward) cost *= backward;
   return simulate_costs(compute, costs);

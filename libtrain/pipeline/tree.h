@@ -19,7 +19,8 @@ struct Node {
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);
-/// The node whose half `node` is, in the tree over 0..count-1. `node` must be a node of that tree; the root is its own parent.
+/// The node whose half `node` is, in the tree over 0..count-1. `node` must be a node of that tree; the root is its own
+/// parent.
 Node parent(std::uint32_t count, Node node);
 
 }  // namespace titan::train

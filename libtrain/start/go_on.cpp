@@ -17,7 +17,8 @@ std::string key_of(std::string word) {
 }
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -25,14 +26,19 @@ bool is_plain(char c) {
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const Config& config) {
   auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
   if (!scan.ok()) return std::nullopt;
-  const ckpt::ResumeChoice choice = ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
+  const ckpt::ResumeChoice choice =
+      ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
   return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
 }
 
-std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config, std::optional<std::uint64_t> step) {
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config,
+                                        std::optional<std::uint64_t> step) {
   if (!step) return words;
-  const bool stop_reached = config.debug.stop_at_step && static_cast<std::uint64_t>(*config.debug.stop_at_step) <= *step;
-  const auto is_wrong = [&](const std::string& key) { return key == "checkpoint.load_step" || (stop_reached && key == "debug.stop_at_step"); };
+  const bool stop_reached =
+      config.debug.stop_at_step && static_cast<std::uint64_t>(*config.debug.stop_at_step) <= *step;
+  const auto is_wrong = [&](const std::string& key) {
+    return key == "checkpoint.load_step" || (stop_reached && key == "debug.stop_at_step");
+  };
   const auto may_stay = [](const std::string& resume) { return resume == "auto" || resume == "required"; };
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -73,7 +79,8 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
-std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what, const std::string& line) {
+std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
+                       const std::string& line) {
   const std::string command = line.empty() ? "" : ": " + line;
   std::string text = exit_code == 0 ? "" : "exit " + std::to_string(exit_code) + ": ";
   if (exit_code == 75) text += "saved; ";

@@ -10,18 +10,21 @@
 
 namespace titan::train {
 
-/// The step of the run folder that the next start would take; nothing where there is none, or where that cannot be known.
+/// The step of the run folder that the next start would take; nothing where there is none, or where that cannot be
+/// known.
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const Config& config);
 
-/// `words` (program and verb first) without what would be wrong once `step` is saved: --resume never or PATH, checkpoint.load_step, and a
-/// debug.stop_at_step that is reached. As they are without a step.
-std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config, std::optional<std::uint64_t> step);
+/// `words` (program and verb first) without what would be wrong once `step` is saved: --resume never or PATH,
+/// checkpoint.load_step, and a debug.stop_at_step that is reached. As they are without a step.
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config,
+                                        std::optional<std::uint64_t> step);
 
 /// `words` as a line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// What the last line of an early end says: "exit 75: saved; the same command goes on from step 242: COMMAND". `what`: "command" or
-/// "job"; `line`: empty when nobody knows it.
-std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what, const std::string& line);
+/// What the last line of an early end says: "exit 75: saved; the same command goes on from step 242: COMMAND". `what`:
+/// "command" or "job"; `line`: empty when nobody knows it.
+std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
+                       const std::string& line);
 
 }  // namespace titan::train

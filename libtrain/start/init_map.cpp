@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "ckpt/model/shape_text.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/model/shape_text.h"
 #include "libtrain/config/toml_reader.h"
 
 namespace titan::train {
@@ -40,7 +40,8 @@ std::string filled(std::string_view pattern, const std::vector<std::string>& par
 }
 
 bool any_match(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return match(pattern, name, true).has_value(); });
+  return std::ranges::any_of(patterns,
+                             [&](const std::string& pattern) { return match(pattern, name, true).has_value(); });
 }
 
 Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string& path) {
@@ -62,14 +63,17 @@ std::size_t rename_rule(const std::string& name, const InitMap& map) {
 
 std::string renamed(const std::string& name, const InitMap& map) {
   const std::size_t rule = rename_rule(name, map);
-  return rule == map.rename.size() ? name : filled(map.rename[rule].second, *match(map.rename[rule].first, name, false));
+  return rule == map.rename.size() ? name
+                                   : filled(map.rename[rule].second, *match(map.rename[rule].first, name, false));
 }
 
 /// Rules that match nothing, or only names that rules before them take, are typing errors as a rule.
-std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
+std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weights,
+                                      const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
   std::vector<std::string> unused;
   const auto check = [&](const char* kind, const std::string& pattern, const auto& names, bool dots) {
-    const bool used = std::ranges::any_of(names, [&](const auto& one) { return match(pattern, one.name, dots).has_value(); });
+    const bool used =
+        std::ranges::any_of(names, [&](const auto& one) { return match(pattern, one.name, dots).has_value(); });
     if (!used) unused.push_back(std::string("rule ") + kind + " \"" + pattern + "\" matches nothing");
   };
   for (const std::string& pattern : map.skip) check("skip", pattern, weights, true);
@@ -77,11 +81,14 @@ std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weigh
   std::vector<bool> used(map.rename.size() + 1), matches(map.rename.size());
   for (const ckpt::WeightInfo& weight : weights) {
     if (!any_match(map.skip, weight.name)) used[rename_rule(weight.name, map)] = true;
-    for (std::size_t i = 0; i < map.rename.size(); ++i) matches[i] = matches[i] || match(map.rename[i].first, weight.name, false).has_value();
+    for (std::size_t i = 0; i < map.rename.size(); ++i)
+      matches[i] = matches[i] || match(map.rename[i].first, weight.name, false).has_value();
   }
   for (std::size_t i = 0; i < map.rename.size(); ++i)
     if (!used[i])
-      unused.push_back("rule rename \"" + map.rename[i].first + "\" " + (matches[i] ? "does nothing: skip and the renames before it take all that it matches" : "matches nothing"));
+      unused.push_back(
+          "rule rename \"" + map.rename[i].first + "\" " +
+          (matches[i] ? "does nothing: skip and the renames before it take all that it matches" : "matches nothing"));
   return unused;
 }
 
@@ -101,7 +108,8 @@ Result<InitMap> parse_init_map(std::string_view text, const std::string& path) {
         return ckpt::invalid(path + ": rename \"" + from + "\" = \"" + to + "\": both sides need the same number of *");
       map.rename.emplace_back(from, to);
     } else {
-      return ckpt::invalid(path + ": '" + entry.key + "': expected skip = [..], create = [..] and [rename] with \"from\" = \"to\"")
+      return ckpt::invalid(path + ": '" + entry.key +
+                           "': expected skip = [..], create = [..] and [rename] with \"from\" = \"to\"")
           .with_hint("quote names with dots: \"a.b\" = \"c.d\"");
     }
   }
@@ -114,7 +122,8 @@ Result<InitMap> read_init_map(const std::string& path) {
   return parse_init_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
 }
 
-Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
+Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
+                                  const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map) {
   std::map<std::string, std::size_t> index_of;
   for (std::size_t i = 0; i < parameters.size(); ++i) index_of[parameters[i].name] = i;
 
@@ -137,7 +146,8 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, 
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
       problems.push_back(name + as + ": " + weights[other->second].name + " is that parameter already");
     } else if (weights[i].shape != parameters[place->second].shape) {
-      problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " + ckpt::shape_text(parameters[place->second].shape) + " in the model");
+      problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
+                         ckpt::shape_text(parameters[place->second].shape) + " in the model");
     } else {
       found.loaded.push_back({i, place->second});
     }
@@ -152,7 +162,8 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, 
   }
   for (const std::string& rule : unused_rules(weights, parameters, map)) problems.push_back(rule);
   if (problems.empty()) return found;
-  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) + (problems.size() == 1 ? " problem" : " problems"));
+  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) +
+                                     (problems.size() == 1 ? " problem" : " problems"));
   constexpr std::size_t kShown = 20;
   if (problems.size() > kShown) {
     const std::size_t more = problems.size() - kShown;
@@ -160,16 +171,23 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, 
     problems.push_back("and " + std::to_string(more) + " more");
   }
   status.causes = std::move(problems);
-  return status.with_hint("set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where with --init-map FILE");
+  return status.with_hint(
+      "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where with --init-map "
+      "FILE");
 }
 
-std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters) {
-  std::vector<std::string> lines = {"weights: " + std::to_string(match.loaded.size()) + " loaded, " + std::to_string(match.skipped.size()) + " skipped, " +
+std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,
+                                     const std::vector<ckpt::ParameterMeta>& parameters) {
+  std::vector<std::string> lines = {"weights: " + std::to_string(match.loaded.size()) + " loaded, " +
+                                    std::to_string(match.skipped.size()) + " skipped, " +
                                     std::to_string(match.created.size()) + " created"};
   for (const WeightMatch::Pair& pair : match.loaded)
-    if (weights[pair.weight].name != parameters[pair.parameter].name) lines.push_back("  loaded   " + weights[pair.weight].name + " as " + parameters[pair.parameter].name);
-  for (const std::size_t i : match.skipped) lines.push_back("  skipped  " + weights[i].name + " " + ckpt::shape_text(weights[i].shape));
-  for (const std::size_t i : match.created) lines.push_back("  created  " + parameters[i].name + " " + ckpt::shape_text(parameters[i].shape));
+    if (weights[pair.weight].name != parameters[pair.parameter].name)
+      lines.push_back("  loaded   " + weights[pair.weight].name + " as " + parameters[pair.parameter].name);
+  for (const std::size_t i : match.skipped)
+    lines.push_back("  skipped  " + weights[i].name + " " + ckpt::shape_text(weights[i].shape));
+  for (const std::size_t i : match.created)
+    lines.push_back("  created  " + parameters[i].name + " " + ckpt::shape_text(parameters[i].shape));
   return lines;
 }
 

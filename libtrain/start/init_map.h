@@ -34,15 +34,17 @@ struct WeightMatch {
     std::size_t weight = 0, parameter = 0;  ///< indices into the given lists
   };
   std::vector<Pair> loaded;
-  std::vector<std::size_t> skipped;         ///< weights
-  std::vector<std::size_t> created;         ///< parameters
+  std::vector<std::size_t> skipped;  ///< weights
+  std::vector<std::size_t> created;  ///< parameters
 };
 
-/// \error kIncompatible: a weight or a parameter that no rule covers, two weights for one parameter, another shape; all named
-ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights, const std::vector<ckpt::ParameterMeta>& parameters,
-                                        const InitMap& map);
+/// \error kIncompatible: a weight or a parameter that no rule covers, two weights for one parameter, another shape; all
+/// named
+ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
+                                        const std::vector<ckpt::ParameterMeta>& parameters, const InitMap& map);
 
-/// A table for people: counts, and a line for each weight that was renamed or skipped and each parameter that is created.
+/// A table for people: counts, and a line for each weight that was renamed or skipped and each parameter that is
+/// created.
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,
                                      const std::vector<ckpt::ParameterMeta>& parameters);
 

@@ -11,14 +11,15 @@ Status look_at_metrics(ckpt::Fs& fs, const std::string& run_dir) {
   const std::string path = ckpt::join_path(run_dir, "metrics.jsonl");
   const Status may = fs.may_write(path);
   if (may.ok() || may.code == ckpt::Code::kNotFound) return ckpt::ok_status();
-  return may.wrapped(path + " cannot be written").with_hint(may.hint.empty() ? "`ls -l " + path + "` shows its owner and rights" : may.hint);
+  return may.wrapped(path + " cannot be written")
+      .with_hint(may.hint.empty() ? "`ls -l " + path + "` shows its owner and rights" : may.hint);
 }
 
 TokenScan look_at_tokens(const StartPreview& preview, std::uint64_t start_step) {
   const Config& config = preview.loaded.config;
   if (preview.stored) preview.dataset->continue_from(preview.data);
-  return scan_tokens(*preview.dataset, config, static_cast<std::uint64_t>(preview.plan.batch.global), start_step + 1, last_step_of(config),
-                     preview.seed.has_value());
+  return scan_tokens(*preview.dataset, config, static_cast<std::uint64_t>(preview.plan.batch.global), start_step + 1,
+                     last_step_of(config), preview.seed.has_value());
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ Outlook look_ahead(ckpt::Fs& fs, const StartPreview& preview) {
   Outlook outlook;
   const Config& config = preview.loaded.config;
   const std::uint64_t start_step = preview.decision.mode == StartMode::kResume ? preview.decision.step : 0;
-  outlook.refused = ckpt::look_at_run(fs, config.job.dump_folder, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
+  outlook.refused =
+      ckpt::look_at_run(fs, config.job.dump_folder, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
   if (outlook.refused.ok()) outlook.refused = look_at_metrics(fs, config.job.dump_folder);
   SpaceVerdict space = look_at_space(fs, config, preview.plan, start_step);
   if (outlook.refused.ok()) outlook.refused = space.refused;

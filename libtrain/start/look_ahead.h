@@ -1,6 +1,6 @@
 #pragma once
-// What would stop a run besides its settings, looked up in the order in which a run meets it. For `plan`: nothing is written, locked
-// or made.
+// What would stop a run besides its settings, looked up in the order in which a run meets it. For `plan`: nothing is
+// written, locked or made.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,7 @@
 namespace titan::train {
 
 struct Outlook {
-  Status refused;                     ///< kFailed (rights, space), kLocked, kInvalid (ids)
+  Status refused;  ///< kFailed (rights, space), kLocked, kInvalid (ids)
   std::vector<std::string> warnings;
   TokenScan scan;
 };

@@ -2,17 +2,16 @@
 
 #include <algorithm>
 
-#include "libtrain/start/read_errors.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/config/stored_number.h"
 #include "libtrain/config/writer.h"
 #include "libtrain/data/dataset.h"
+#include "libtrain/start/read_errors.h"
 
 namespace titan::train {
 namespace {
-
 
 Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inputs, StartPreview& preview) {
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
@@ -23,7 +22,9 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
   preview.complete = stored.state.step == static_cast<std::uint64_t>(config.training.steps);
-  if (std::string line = no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state); !line.empty()) preview.warnings.push_back(std::move(line));
+  if (std::string line = no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state);
+      !line.empty())
+    preview.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(check_steps(config, stored.state.step));
   const std::int64_t global_batch = stored_global_batch(stored.state.accepted);
   auto plan = make_run_plan(config, inputs.world, global_batch);
@@ -42,7 +43,8 @@ Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inpu
 
 /// Where the dataset as configured begins. A complete run does without one: the checkpoint's stands for it.
 Result<ckpt::DataPosition> open_data(StartPreview& preview) {
-  auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0), static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
+  auto dataset = Dataset::open(preview.loaded.config, preview.seed.value_or(0),
+                               static_cast<std::uint64_t>(preview.plan.dims.vocab_size));
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && preview.decision.mode != StartMode::kResume) return doubt;
@@ -59,8 +61,9 @@ Result<ckpt::DataPosition> open_data(StartPreview& preview) {
 
 Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& permission, StartPreview& preview) {
   const std::string& path = *inputs.loaded.config.checkpoint.initial_load_path;
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source,
-                         inputs.open_weights ? inputs.open_weights(path) : ckpt::open_weights(fs, preview.decision.path));
+  TITAN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ckpt::WeightSource> source,
+      inputs.open_weights ? inputs.open_weights(path) : ckpt::open_weights(fs, preview.decision.path));
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_weights(inputs.loaded, *source));
   TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(preview.loaded.config, inputs.world));
   auto match = match_transfer(*source, preview.loaded.config, preview.plan, permission, &preview.warnings);
@@ -75,11 +78,13 @@ Status read_whole(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path));
   for (const ckpt::Damage& damage : report.damage) {
     if (damage.unit == "derived") continue;  // loaded by nobody
-    const std::string where = damage.tensor.empty() ? "" : ", leaf " + std::to_string(damage.leaf) + " of " + damage.tensor;
+    const std::string where =
+        damage.tensor.empty() ? "" : ", leaf " + std::to_string(damage.leaf) + " of " + damage.tensor;
     return ckpt::corrupt(ckpt::join_path(path, damage.file) + where + ": " + damage.detail);
   }
   if (!report.unreadable.empty())
-    return ckpt::failed(ckpt::join_path(path, report.unreadable[0].file) + " cannot be read: " + report.unreadable[0].detail);
+    return ckpt::failed(ckpt::join_path(path, report.unreadable[0].file) +
+                        " cannot be read: " + report.unreadable[0].detail);
   return ckpt::ok_status();
 }
 
@@ -99,7 +104,8 @@ Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   return stored;
 }
 
-Result<StartRequest> start_request(const Config& config, const std::string& resume, const Permission& permission, ckpt::WeightOpener opener) {
+Result<StartRequest> start_request(const Config& config, const std::string& resume, const Permission& permission,
+                                   ckpt::WeightOpener opener) {
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(config, resume));
   request.open_weights = std::move(opener);
   if (permission.allow.contains("training.dataset_path")) request.exclude.push_back("dataloader");
@@ -109,7 +115,8 @@ Result<StartRequest> start_request(const Config& config, const std::string& resu
 Status check_steps(const Config& config, std::uint64_t checkpoint_step) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
   if (checkpoint_step <= steps) return ckpt::ok_status();
-  return ckpt::incompatible("the checkpoint is at step " + std::to_string(checkpoint_step) + ", beyond training.steps = " + std::to_string(steps))
+  return ckpt::incompatible("the checkpoint is at step " + std::to_string(checkpoint_step) +
+                            ", beyond training.steps = " + std::to_string(steps))
       .with_hint("raise training.steps to more than " + std::to_string(checkpoint_step));
 }
 
@@ -128,8 +135,8 @@ Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::Checkp
   return with_model_of(loaded, reader.manifest().config, reader.path());
 }
 
-Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume, const std::vector<std::string>& allow,
-                                    ckpt::WeightOpener opener) {
+Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume,
+                                    const std::vector<std::string>& allow, ckpt::WeightOpener opener) {
   TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(loaded.config, allow));
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(loaded.config, resume, permission, opener));
   TITAN_ASSIGN_OR_RETURN(const StartDecision decision, decide_alone(fs, loaded.config, request, {}, nullptr));
@@ -139,7 +146,8 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
       return model_of_run(loaded, ckpt::CheckpointReader::known(fs, decision.path, *decision.manifest));
     }
     case StartMode::kTransfer: {
-      TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, opener ? opener(request.init_from) : ckpt::open_weights(fs, decision.path));
+      TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source,
+                             opener ? opener(request.init_from) : ckpt::open_weights(fs, decision.path));
       return model_of_weights(loaded, *source);
     }
   }
@@ -159,8 +167,8 @@ std::string complete_line(const Config& config, const StartDecision& start) {
   return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
 }
 
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan, const Permission& permission,
-                                   std::vector<std::string>* warnings) {
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan,
+                                   const Permission& permission, std::vector<std::string>* warnings) {
   InitMap map;
   if (config.checkpoint.initial_load_map) {
     TITAN_ASSIGN_OR_RETURN(map, read_init_map(*config.checkpoint.initial_load_map));
@@ -172,7 +180,8 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Confi
   Status other = ckpt::incompatible("the configuration's model is not that of " + source.path());
   bool by_shapes = false, by_permission = false;
   for (const Drift& row : model_differences(plan.dims, known_model(source.model_config(), source.tensors()))) {
-    const std::string line = row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
+    const std::string line =
+        row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
     const TransferRule rule = transfer_rule(row.key);
     const bool of_heads = row.key != "model.norm_eps" && rule != TransferRule::kShapes;
     if (rule == TransferRule::kShapes && config.checkpoint.initial_load_map) {
@@ -215,7 +224,9 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     if (status.ok()) break;
     if (status.code == ckpt::Code::kMediaError) {
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, step_to_pass_over(config, request, status, watch.place(),
-                                                                         [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+                                                                         [&](const ckpt::UnreadablePlace& place) {
+                                                                           return read_again(fs, place);
+                                                                         }));
       request.unreadable.insert(step);
       preview.warnings.push_back(passed_over_line(step, status));
       continue;
@@ -232,7 +243,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
   }
   auto opened = open_data(preview);
-  if (!opened.ok() && inputs.data_elsewhere && !preview.stored && !config.training.corpus.empty() && !config.training.dataset_path) {
+  if (!opened.ok() && inputs.data_elsewhere && !preview.stored && !config.training.corpus.empty() &&
+      !config.training.dataset_path) {
     preview.no_data = opened.status();
     opened = ckpt::DataPosition{};
   }
@@ -241,7 +253,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   preview.lr = ckpt::schedule_from(preview.plan.lr);
 
   if (!preview.stored) return preview;
-  const std::uint64_t seed = config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : preview.stored->state.seed;
+  const std::uint64_t seed =
+      config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : preview.stored->state.seed;
   preview.continuation = continue_run(*preview.stored, config, preview.plan, origin, seed, permission);
   const Continuation& continuation = preview.continuation;
   preview.lr = continuation.lr;

@@ -26,27 +26,33 @@ Result<std::uint64_t> step_to_pass_over(const Config& config, const StartRequest
   const std::optional<std::uint64_t> step = step_of(request, *place);
   if (!step) return error;
   if (config.checkpoint.on_read_error != "fallback")
-    return error.with_hint("checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read this place either; step " +
-                           std::to_string(*step) + " is left as it is");
+    return error.with_hint(
+        "checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read "
+        "this place either; step " +
+        std::to_string(*step) + " is left as it is");
   const Status again = second(*place);
   if (again.code == ckpt::Code::kMediaError) return *step;
   Status unconfirmed = error;
   if (again.ok()) {
-    unconfirmed.causes.push_back("a second reader could read the same place: step " + std::to_string(*step) + " is not passed over");
-    return unconfirmed.with_hint("start again; if it comes back, look at the disk, the memory or the mount of the node that met the error");
+    unconfirmed.causes.push_back("a second reader could read the same place: step " + std::to_string(*step) +
+                                 " is not passed over");
+    return unconfirmed.with_hint(
+        "start again; if it comes back, look at the disk, the memory or the mount of the node that met the error");
   }
   unconfirmed.causes.push_back("the second reader met another error: " + again.message);
   return unconfirmed;
 }
 
-Result<StartDecision> decide_alone(ckpt::Fs& fs, const Config& config, StartRequest& request, const std::set<std::uint64_t>& damaged,
-                                   std::vector<std::string>* said) {
+Result<StartDecision> decide_alone(ckpt::Fs& fs, const Config& config, StartRequest& request,
+                                   const std::set<std::uint64_t>& damaged, std::vector<std::string>* said) {
   while (true) {
     ckpt::MediaWatch watch(fs);
     Result<StartDecision> decision = decide_start(watch, request, damaged);
     if (decision.status().code != ckpt::Code::kMediaError) return decision;
-    TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, step_to_pass_over(config, request, decision.status(), watch.place(),
-                                                                       [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+    TITAN_ASSIGN_OR_RETURN(
+        const std::uint64_t step,
+        step_to_pass_over(config, request, decision.status(), watch.place(),
+                          [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
     if (!request.unreadable.insert(step).second) return decision;
     if (said) said->push_back(passed_over_line(step, decision.status()));
   }

@@ -11,7 +11,9 @@
 namespace titan::train {
 namespace {
 
-std::string folder_of(const Config& config) { return ckpt::join_path(config.job.dump_folder, config.checkpoint.folder); }
+std::string folder_of(const Config& config) {
+  return ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
+}
 
 std::uint64_t tree_bytes(ckpt::Fs& fs, const std::string& path) {
   const auto info = fs.stat(path);
@@ -38,20 +40,24 @@ std::string what(const SpaceNeed& need) {
   const std::string count = std::to_string(need.saves.peak_count);
   if (need.saves.peak_count == 1) return "a checkpoint";
   if (need.saves.kept == 0) return "the " + count + " checkpoints that this run saves and keeps";
-  return "the " + count + " checkpoints that this run adds at most (checkpoint.keep_latest_k = " + std::to_string(need.saves.kept) + ", and the one being saved)";
+  return "the " + count +
+         " checkpoints that this run adds at most (checkpoint.keep_latest_k = " + std::to_string(need.saves.kept) +
+         ", and the one being saved)";
 }
 
 }  // namespace
 
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder) {
   SpaceVerdict verdict;
-  const std::uint64_t each = std::max<std::uint64_t>(1, need.saves.model_bytes + need.saves.optimizer_bytes), count = need.saves.peak_count;
+  const std::uint64_t each = std::max<std::uint64_t>(1, need.saves.model_bytes + need.saves.optimizer_bytes),
+                      count = need.saves.peak_count;
   if (count == 0) return verdict;
   const std::uint64_t all = (count - 1) * each + need.one_save;
   if (free >= all) return verdict;
   const std::uint64_t fit = free < need.one_save ? 0 : (free - need.one_save) / each + 1;
-  std::string text = "not enough space for " + what(need) + " in " + folder + ": " + (count == 1 ? "it needs" : "they need") + " about " +
-                     ckpt::size_text(all) + ", " + ckpt::size_text(free) + " are free";
+  std::string text = "not enough space for " + what(need) + " in " + folder + ": " +
+                     (count == 1 ? "it needs" : "they need") + " about " + ckpt::size_text(all) + ", " +
+                     ckpt::size_text(free) + " are free";
   text += fit == 0 ? "; the first save would fail" : "; save " + std::to_string(fit + 1) + " of this run would fail";
   // Who keeps everything may delete by hand, and what compression saves is not known: these may still fit.
   const bool may_fit = fit > 0 && (need.saves.kept == 0 || need.compressed);
@@ -62,7 +68,8 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
   Status full = ckpt::failed(std::move(text));
   full.error = ENOSPC;
   std::string hint = "free some space, or choose a job.dump_folder on another disk";
-  if (fit + need.steps_there > 1 && fit > 0) hint += "; --checkpoint.keep_latest_k=" + std::to_string(fit + need.steps_there - 1) + " would fit";
+  if (fit + need.steps_there > 1 && fit > 0)
+    hint += "; --checkpoint.keep_latest_k=" + std::to_string(fit + need.steps_there - 1) + " would fit";
   verdict.refused = full.with_hint(std::move(hint));
   return verdict;
 }
@@ -70,8 +77,9 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
 std::uint64_t count_kept_steps(ckpt::Fs& fs, const Config& config) {
   const auto scan = ckpt::list_steps(fs, folder_of(config));
   if (!scan.ok()) return 0;
-  return static_cast<std::uint64_t>(std::ranges::count_if(
-      scan->steps, [&](const ckpt::StepEntry& entry) { return entry.step != 0 && !entry.linked && !ckpt::is_pinned(fs, entry.path); }));
+  return static_cast<std::uint64_t>(std::ranges::count_if(scan->steps, [&](const ckpt::StepEntry& entry) {
+    return entry.step != 0 && !entry.linked && !ckpt::is_pinned(fs, entry.path);
+  }));
 }
 
 SpaceVerdict look_at_space(ckpt::Fs& fs, const Config& config, const RunPlan& plan, std::uint64_t start_step) {

@@ -20,12 +20,18 @@ Line read_line(const std::string& text) {
   Line line;
   ckpt::JsonReader in("a line of metrics.jsonl", text);
   in.object([&](std::string_view key) {
-    if (key == "attempt") line.attempt = in.u32();
-    else if (key == "event") line.event = in.text();
-    else if (key == "dp") line.dp = in.u64();
-    else if (key == "pp") line.pp = in.u64();
-    else if (key == "time_s") line.time_s = in.real();
-    else in.skip();
+    if (key == "attempt")
+      line.attempt = in.u32();
+    else if (key == "event")
+      line.event = in.text();
+    else if (key == "dp")
+      line.dp = in.u64();
+    else if (key == "pp")
+      line.pp = in.u64();
+    else if (key == "time_s")
+      line.time_s = in.real();
+    else
+      in.skip();
   });
   return in.finish().ok() ? line : Line{};
 }
@@ -53,7 +59,8 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
   if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
   const std::int64_t before = loaded->config.job.threads_per_rank;
-  if (before > 0 && threads > 0 && before != threads) return "had " + std::to_string(before) + (before == 1 ? " thread a rank" : " threads a rank");
+  if (before > 0 && threads > 0 && before != threads)
+    return "had " + std::to_string(before) + (before == 1 ? " thread a rank" : " threads a rank");
   return "";
 }
 
@@ -78,7 +85,8 @@ void SpeedReader::line_done() {
     pp_ = line.pp;
     seen_ = 0;
     recent_.clear();
-  } else if (line.event.empty() && line.attempt == attempt_ && line.time_s > 0 && seen_++ > 0) {  // the first step of an attempt warms up
+  } else if (line.event.empty() && line.attempt == attempt_ && line.time_s > 0 &&
+             seen_++ > 0) {  // the first step of an attempt warms up
     if (recent_.size() == kSteps) recent_.erase(recent_.begin());
     recent_.push_back(line.time_s);
   }
@@ -94,7 +102,8 @@ double SpeedReader::median() const {
 SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const RunPlan& plan, int threads) {
   SpeedGuess guess;
   SpeedReader metrics;
-  if (!read_metrics(fs, ckpt::join_path(run_dir, "metrics.jsonl"), metrics).ok() || metrics.attempt() == 0) return guess;
+  if (!read_metrics(fs, ckpt::join_path(run_dir, "metrics.jsonl"), metrics).ok() || metrics.attempt() == 0)
+    return guess;
   guess.attempt = metrics.attempt();
   if (const std::string other = difference(run_dir, metrics, plan, threads); !other.empty()) {
     guess.why_none = "attempt " + std::to_string(guess.attempt) + " " + other;

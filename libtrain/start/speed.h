@@ -1,5 +1,6 @@
 #pragma once
-// How long will the steps take? Guessed from the newest attempt of the run, where that trained the same on the same ranks.
+// How long will the steps take? Guessed from the newest attempt of the run, where that trained the same on the same
+// ranks.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,10 +11,10 @@
 namespace titan::train {
 
 struct SpeedGuess {
-  double seconds_per_step = 0;      ///< 0: none
-  std::uint64_t steps = 0;          ///< it is the median of these
+  double seconds_per_step = 0;  ///< 0: none
+  std::uint64_t steps = 0;      ///< it is the median of these
   std::uint32_t attempt = 0;
-  std::string why_none;             ///< empty with a guess, and where the run folder has no attempt
+  std::string why_none;  ///< empty with a guess, and where the run folder has no attempt
 };
 
 /// Reads `metrics.jsonl` line by line: the newest attempt, on which ranks, and its last steps but the first.
@@ -24,7 +25,7 @@ class SpeedReader {
   std::uint64_t dp() const { return dp_; }  ///< 0: not known
   std::uint64_t pp() const { return pp_; }
   std::uint64_t steps() const { return recent_.size(); }
-  double median() const;            ///< seconds; 0 without steps
+  double median() const;  ///< seconds; 0 without steps
 
  private:
   void line_done();
@@ -33,7 +34,7 @@ class SpeedReader {
   std::string line_;
   std::uint32_t attempt_ = 0;
   std::uint64_t dp_ = 0, pp_ = 0, seen_ = 0;
-  std::vector<double> recent_;      ///< the last kSteps
+  std::vector<double> recent_;  ///< the last kSteps
 };
 
 /// `threads`: of a rank in the start to come; 0: not known.

@@ -10,7 +10,11 @@ namespace titan::train {
 std::string encode_start(const StartWord& word) {
   const StartDecision& decision = word.decision;
   MessageWriter out;
-  out.number(static_cast<std::uint64_t>(decision.mode)).text(decision.path).number(decision.step).text(decision.origin).number(decision.may_fall_back ? 1 : 0);
+  out.number(static_cast<std::uint64_t>(decision.mode))
+      .text(decision.path)
+      .number(decision.step)
+      .text(decision.origin)
+      .number(decision.may_fall_back ? 1 : 0);
   out.number(decision.manifest ? 1 : 0);
   if (decision.manifest) out.number(decision.manifest->minor).text(ckpt::encode_manifest(*decision.manifest));
   for (const auto& [component, text] : word.json) out.text(component).text(text);

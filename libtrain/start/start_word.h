@@ -1,6 +1,7 @@
 #pragma once
-// What rank 0 tells the other ranks of a start: where it begins, and what the checkpoint says of itself. They then open the checkpoint
-// without looking for it: at thousands of ranks, looks at member files are what a start would spend its time on.
+// What rank 0 tells the other ranks of a start: where it begins, and what the checkpoint says of itself. They then open
+// the checkpoint without looking for it: at thousands of ranks, looks at member files are what a start would spend its
+// time on.
 #include <map>
 #include <string>
 #include <string_view>

@@ -26,7 +26,8 @@ int threads_per_rank(const Config& config, std::optional<int> stored, int local_
 
 int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks) {
   std::optional<int> stored;
-  auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for")) : start_request(config, resume);
+  auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for"))
+                                                 : start_request(config, resume);
   if (request.ok()) {
     request->look = ckpt::Look::kManifest;
     const auto start = decide_alone(fs, config, *request, {}, nullptr);

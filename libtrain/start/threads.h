@@ -1,5 +1,6 @@
 #pragma once
-// How many threads a rank computes with. It is decided before the rank's libraries are loaded for good, so before ranks can talk.
+// How many threads a rank computes with. It is decided before the rank's libraries are loaded for good, so before ranks
+// can talk.
 #include <optional>
 #include <string>
 
@@ -16,7 +17,8 @@ int threads_per_rank(const Config& config, std::optional<int> stored, int local_
 /// The same with the cores that this process may use, which starts the ranks and shares them with all of them.
 int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks);
 
-/// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at: every rank may ask.
+/// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at:
+/// every rank may ask.
 int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks);
 
 }  // namespace titan::train

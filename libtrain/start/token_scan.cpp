@@ -25,8 +25,8 @@ Status at_step(Status status, std::uint64_t step, const char* who) {
 
 }  // namespace
 
-TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first, std::uint64_t last, bool seed_known,
-                      std::uint64_t most) {
+TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first,
+                      std::uint64_t last, bool seed_known, std::uint64_t most) {
   TokenScan scan;
   if (config.training.dataset == "text" || first > last) return scan;
   const ckpt::DataPosition& at = data.origin();
@@ -57,7 +57,8 @@ TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t g
   } else if (wanted >= epoch) {
     scan.refused = bad;
   } else {
-    scan.warning = bad.message + "; the samples are drawn at the start, and this run reads " + std::to_string(wanted) + " of " + std::to_string(epoch);
+    scan.warning = bad.message + "; the samples are drawn at the start, and this run reads " + std::to_string(wanted) +
+                   " of " + std::to_string(epoch);
   }
   return scan;
 }

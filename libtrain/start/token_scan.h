@@ -16,9 +16,10 @@ struct TokenScan {
 
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
 
-/// Reads the samples of the steps first..last of `global_batch` samples each, at most `most` tokens of training data and as many of
-/// validation data. `seed_known`: `data` has the run's seed. Text needs no look: bytes fit by themselves.
-TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first, std::uint64_t last, bool seed_known,
-                      std::uint64_t most = kScannedTokens);
+/// Reads the samples of the steps first..last of `global_batch` samples each, at most `most` tokens of training data
+/// and as many of validation data. `seed_known`: `data` has the run's seed. Text needs no look: bytes fit by
+/// themselves.
+TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first,
+                      std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
 
 }  // namespace titan::train

@@ -30,13 +30,17 @@ class OwnedSource : public ckpt::TensorSource {
     for (const ShardedAdamW::State& state : optimizer.states()) pieces_[state.piece.parameter] = &state;
   }
 
-  Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf, std::span<std::byte>) override {
+  Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
+                                          std::span<std::byte>) override {
     const auto found = pieces_.find(ref.index);
     if (found == pieces_.end() || leaf < found->second->piece.leaves.first || leaf >= found->second->piece.leaves.end())
-      return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name + " is not owned by this rank");
+      return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name +
+                          " is not owned by this rank");
     const ShardedAdamW::State& state = *found->second;
     const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
-    const at::Tensor& flat = ref.slot.empty() ? state.param : ref.slot == ckpt::kExpAvg ? state.exp_avg : state.exp_avg_sq;
+    const at::Tensor& flat = ref.slot.empty()            ? state.param
+                             : ref.slot == ckpt::kExpAvg ? state.exp_avg
+                                                         : state.exp_avg_sq;
     return bytes_of(flat, grid.begin(leaf) - grid.begin(state.piece.leaves.first), grid.length(leaf));
   }
 
@@ -51,7 +55,8 @@ std::string random_id() {
   return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
 }
 
-void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows, const std::function<bool(const std::string&)>& counts) {
+void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows,
+                 const std::function<bool(const std::string&)>& counts) {
   for (const auto& [key, value] : rows) {
     if (!counts(key)) continue;
     encoder.str(key);
@@ -60,7 +65,8 @@ void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows, con
   encoder.absent();
 }
 
-// Everything that must be equal on all ranks before bytes are written. What is a machine's own (times, environment, places) is not.
+// Everything that must be equal on all ranks before bytes are written. What is a machine's own (times, environment,
+// places) is not.
 ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   ckpt::IdentityEncoder encoder;
   encoder.u64(snapshot.train.step);
@@ -89,8 +95,11 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   return encoder.finish();
 }
 
-Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves, at::Tensor& flat) {
-  return reader.read(ref, leaves, {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
+Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves,
+                 at::Tensor& flat) {
+  return reader.read(
+      ref, leaves,
+      {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
 }
 
 }  // namespace
@@ -100,7 +109,8 @@ Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_di
 
 // Removes what a failed save left. Where the disk is full it says what holds space; asked before that is freed.
 Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, const std::string& tmp) {
-  if (const Status space = ckpt::check_space(fs_, dir_, snapshot); !space.ok()) status.causes.push_back(space.message + "; " + space.hint);
+  if (const Status space = ckpt::check_space(fs_, dir_, snapshot); !space.ok())
+    status.causes.push_back(space.message + "; " + space.hint);
   ckpt::abandon_save(fs_, tmp);
   return status;
 }
@@ -122,19 +132,23 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  // One word from rank 0: what it plans, and where to write. Who plans another save says so in the agreement on what was written.
+  // One word from rank 0: what it plans, and where to write. Who plans another save says so in the agreement on what
+  // was written.
   const std::string plan = plan_digest(snapshot).hex();
   const std::string word = io.broadcast(plan + tmp, 0);
   tmp = word.substr(plan.size());
   if (word.substr(0, plan.size()) != plan)
-    status = ckpt::failed("rank " + std::to_string(world_.rank) + " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
+    status = ckpt::failed(
+        "rank " + std::to_string(world_.rank) +
+        " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
 
   // Every rank writes what it owns; nothing but receipts travels.
   OwnedSource source(optimizer, snapshot);
   // While ranks save they do not compute, so that the threads of computing are free.
   const auto threads = static_cast<unsigned>(at::get_num_threads());
-  const auto receipt = status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
-                                   : Result<ckpt::RankReceipt>(status);
+  const auto receipt =
+      status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
+                  : Result<ckpt::RankReceipt>(status);
   status = agree(io, receipt.status());
   if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
   std::vector<ckpt::RankReceipt> receipts;  // on rank 0 only
@@ -152,7 +166,8 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
     if (!status.ok()) {
       status = give_up(std::move(status), snapshot, tmp);
     } else {
-      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts, {damaged_.count(snapshot.train.step) != 0, still_ours_});
+      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts,
+                                         {damaged_.count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {
         report.path = published->path;
         report.id = published->id;
@@ -171,7 +186,8 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return report;
 }
 
-Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const {
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage,
+                          ShardedAdamW* optimizer) const {
   const ckpt::Manifest& manifest = reader.manifest();
   const ckpt::ParameterIndex by_name(manifest);
   const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
@@ -179,7 +195,8 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& p
     if (!index) return ckpt::incompatible("the checkpoint has no parameter " + name + "; the model of the config does");
     const ckpt::ParameterRecord& found = manifest.parameters[*index];
     const std::vector<std::uint64_t> want(tensor.sizes().begin(), tensor.sizes().end());
-    if (found.meta.shape != want) return ckpt::incompatible("parameter " + name + " has another shape in the checkpoint than in the config");
+    if (found.meta.shape != want)
+      return ckpt::incompatible("parameter " + name + " has another shape in the checkpoint than in the config");
     return *index;
   };
 
@@ -191,13 +208,16 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const RunPlan& p
     index_of[parameter.index] = index;
     const ckpt::StoredTensor* stored = manifest.stored({index, ""});
     if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
-      return ckpt::incompatible("parameter " + parameter.name + " is not stored as float32: a resume needs full precision");
+      return ckpt::incompatible("parameter " + parameter.name +
+                                " is not stored as float32: a resume needs full precision");
     at::Tensor flat = parameter.master.view({-1});
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""},
+                                    {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
   }
   std::vector<ShardedAdamW::State> none;
   if (manifest.leaf_elements != leaf_elements_)
-    return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) + " elements, this build's " + std::to_string(leaf_elements_));
+    return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
+                              " elements, this build's " + std::to_string(leaf_elements_));
   for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
     const std::uint32_t index = index_of.at(state.piece.parameter);
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));

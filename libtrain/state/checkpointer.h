@@ -34,9 +34,10 @@ class Checkpointer {
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
 
-  /// Reads every parameter of the stage and the owned moments (none without `optimizer`), each leaf verified; collective
-  /// agreement is the caller's.
-  ckpt::Status load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage, ShardedAdamW* optimizer) const;
+  /// Reads every parameter of the stage and the owned moments (none without `optimizer`), each leaf verified;
+  /// collective agreement is the caller's.
+  ckpt::Status load(const ckpt::CheckpointReader& reader, const RunPlan& plan, Stage& stage,
+                    ShardedAdamW* optimizer) const;
 
   /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
   void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }

@@ -22,7 +22,8 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
     case ckpt::DType::kF64: return at::kDouble;
     default: break;
   }
-  return ckpt::unsupported("weight " + weight.name + " is stored as " + std::string(ckpt::dtype_name(weight.dtype)) + ": expected a float type");
+  return ckpt::unsupported("weight " + weight.name + " is stored as " + std::string(ckpt::dtype_name(weight.dtype)) +
+                           ": expected a float type");
 }
 
 }  // namespace
@@ -41,8 +42,9 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
     for (std::uint64_t first = 0; first < elements; first += kRunElements) {
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
-      TITAN_RETURN_IF_ERROR(source.read(found->second, first, static_cast<std::uint64_t>(count),
-                                        {static_cast<std::byte*>(run.data_ptr()), static_cast<std::size_t>(run.nbytes())}));
+      TITAN_RETURN_IF_ERROR(
+          source.read(found->second, first, static_cast<std::uint64_t>(count),
+                      {static_cast<std::byte*>(run.data_ptr()), static_cast<std::size_t>(run.nbytes())}));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

@@ -6,8 +6,9 @@
 
 namespace titan::train {
 
-/// Reads the matched weights of this stage's parameters into their fp32 masters, widening or rounding from the stored type.
-/// What is not matched keeps its value. The caller refreshes the stage. \error kCorrupt, kFailed, kUnsupported (integer weights)
+/// Reads the matched weights of this stage's parameters into their fp32 masters, widening or rounding from the stored
+/// type. What is not matched keeps its value. The caller refreshes the stage. \error kCorrupt, kFailed, kUnsupported
+/// (integer weights)
 ckpt::Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, Stage& stage);
 
 }  // namespace titan::train

@@ -1,4 +1,5 @@
-// What PosixFs asks of the kernel. MemFs and FailingFs hold the order of calls; that they become system calls is seen here.
+// What PosixFs asks of the kernel. MemFs and FailingFs hold the order of calls; that they become system calls is seen
+// here.
 #include "ckpt/base/fs_posix.h"
 
 #include <gmock/gmock.h>
@@ -14,8 +15,8 @@
 namespace titan::ckpt {
 namespace {
 
-using ::testing::HasSubstr;
 using test::Kernel;
+using ::testing::HasSubstr;
 using testing::TempDir;
 
 constexpr std::string_view kText = "0123456789";
@@ -72,9 +73,7 @@ struct Use {
 };
 
 TEST(PosixCalls, WhatASignalInterruptsIsRepeated) {
-  const auto of_file = [](auto act) {
-    return [act](Fs&, const TempDir& dir) { return act(*made(dir / "fresh")); };
-  };
+  const auto of_file = [](auto act) { return [act](Fs&, const TempDir& dir) { return act(*made(dir / "fresh")); }; };
   std::byte byte{};
   const std::vector<Use> uses = {
       {"open", [](Fs& fs, const TempDir& dir) { return fs.create(dir / "fresh").status(); }},
@@ -85,12 +84,17 @@ TEST(PosixCalls, WhatASignalInterruptsIsRepeated) {
       {"fsync", [](Fs& fs, const TempDir& dir) { return fs.sync_dir(dir / "d"); }},
       {"close", [](Fs& fs, const TempDir& dir) { return fs.sync_dir(dir / "d"); }},
       {"statvfs", [](Fs& fs, const TempDir& dir) { return fs.free_bytes(dir / "d").status(); }},
-      {"pread", of_file([&byte](File& file) { return file.pread(0, {&byte, 1}); })},
-      {"pwrite", of_file([&byte](File& file) { return file.pwrite(0, {&byte, 1}); })},
+      {"pread", of_file([&byte](File& file) {
+         return file.pread(0, {&byte, 1});
+       })},
+      {"pwrite", of_file([&byte](File& file) {
+         return file.pwrite(0, {&byte, 1});
+       })},
       {"ftruncate", of_file([](File& file) { return file.truncate(1); })},
       {"fdatasync", of_file([](File& file) { return file.datasync(); })},
       {"close", of_file([](File& file) { return file.close(); })},
-      {"pread", [&byte](Fs& fs, const TempDir& dir) {
+      {"pread",
+       [&byte](Fs& fs, const TempDir& dir) {
          auto file = fs.open_scan(dir / "f");
          return file.ok() ? (*file)->pread(0, {&byte, 1}) : file.status();
        }},
@@ -173,7 +177,10 @@ TEST(PosixCalls, ASaveSyncsEveryFileAndFolderBeforeTheStepHasItsName) {
   std::size_t files = 0;
   for (const std::string& name : testing::tree(posix_fs(), published->path)) {
     const bool folder = name.ends_with('/');
-    const std::string path = tmp + "/" + (folder ? name.substr(0, name.size() - 1) : name == "manifest.json" ? name + ".tmp" : name);
+    const std::string path = tmp + "/" +
+                             (folder                    ? name.substr(0, name.size() - 1)
+                              : name == "manifest.json" ? name + ".tmp"
+                                                        : name);
     EXPECT_LT(kernel.place(folder ? "fsync" : "fdatasync", path), renamed) << name;
     files += !folder;
   }
@@ -182,7 +189,8 @@ TEST(PosixCalls, ASaveSyncsEveryFileAndFolderBeforeTheStepHasItsName) {
   const std::vector<std::string> calls = kernel.calls();
   const auto after = calls.begin() + static_cast<std::ptrdiff_t>(renamed);
   const auto parent = std::find(after, calls.end(), "fsync " + dir / "run");
-  EXPECT_LT(parent, std::find(after, calls.end(), "open " + dir / "run/latest.tmp")) << "the name is durable before latest says it";
+  EXPECT_LT(parent, std::find(after, calls.end(), "open " + dir / "run/latest.tmp"))
+      << "the name is durable before latest says it";
 }
 
 // Another process put a full folder there between our look and our rename.

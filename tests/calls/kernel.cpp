@@ -159,7 +159,9 @@ struct dirent* __wrap_readdir(DIR* dir) {
   errno = saved;
   return seen("readdir", path) ? nullptr : __real_readdir(dir);
 }
-ssize_t __wrap_read(int fd, void* out, size_t size) { return seen("read", path_of(fd)) ? -1 : __real_read(fd, out, size); }
+ssize_t __wrap_read(int fd, void* out, size_t size) {
+  return seen("read", path_of(fd)) ? -1 : __real_read(fd, out, size);
+}
 ssize_t __wrap_write(int fd, const void* data, size_t size) {
   return seen("write", path_of(fd)) ? -1 : __real_write(fd, data, size);
 }

@@ -14,7 +14,8 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  /// The next `times` calls of this name (any, when empty) fail with `error` and do nothing. A pwrite with error 0 takes no byte.
+  /// The next `times` calls of this name (any, when empty) fail with `error` and do nothing. A pwrite with error 0
+  /// takes no byte.
   void fail(const std::string& call, int error, int times = 1);
   /// The next ioctl does nothing and succeeds, as on a file system with clones.
   void clone_works();

@@ -28,11 +28,19 @@ struct Folders {
   }
 };
 
-std::string name_of(const ckpt::Result<const Format*>& format) { return !format.ok() ? format.status().message : *format == nullptr ? "none" : (*format)->name(); }
+std::string name_of(const ckpt::Result<const Format*>& format) {
+  return !format.ok() ? format.status().message : *format == nullptr ? "none" : (*format)->name();
+}
 
 TEST(DetectFormat, KnowsFormatsByTheNamesOfTheirFiles) {
   Folders f;
-  for (const auto& [path, name] : {std::pair{"/hf", "hf"}, {"/hf/model.safetensors", "hf"}, {"/dcp", "dcp"}, {"/dcp-without", "dcp"}, {"/near", "none"}, {"/nothing", "none"}, {"/hf/config.json", "none"}})
+  for (const auto& [path, name] : {std::pair{"/hf", "hf"},
+                                   {"/hf/model.safetensors", "hf"},
+                                   {"/dcp", "dcp"},
+                                   {"/dcp-without", "dcp"},
+                                   {"/near", "none"},
+                                   {"/nothing", "none"},
+                                   {"/hf/config.json", "none"}})
     EXPECT_EQ(name_of(detect_format(f.fs, path)), name) << path;
 }
 
@@ -72,9 +80,11 @@ TEST(DetectFormat, ConvertingWhatCannotBeLookedAtIsAFailureAndNotAMissingCheckpo
         EXPECT_EQ(report.status().code, Code::kNotFound);
         break;
       }
-      EXPECT_TRUE(report.status().code == Code::kMediaError || report.status().code == Code::kNotFound) << report.status().to_string();
+      EXPECT_TRUE(report.status().code == Code::kMediaError || report.status().code == Code::kNotFound)
+          << report.status().to_string();
       if (report.status().code == Code::kNotFound) {
-        EXPECT_NE(report.status().message.find("model-00001-of-00002.safetensors"), std::string::npos) << "the right reason, not another";
+        EXPECT_NE(report.status().message.find("model-00001-of-00002.safetensors"), std::string::npos)
+            << "the right reason, not another";
       }
     }
   }

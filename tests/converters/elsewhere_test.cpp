@@ -46,13 +46,14 @@ TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
 
 TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
   MemFs fs;
-  for (const auto& [name, head, what] : std::vector<std::array<std::string, 3>>{{"/a.gguf", "GGUF\3", "a GGUF file"},
-                                                                              {"/named.bin", "GGUF\3", "a GGUF file"},
-                                                                              {"/a.pt", "PK\3\4zip", "a pickle of PyTorch"},
-                                                                              {"/a.pth", "\x80\x02old", "a pickle of PyTorch"},
-                                                                              {"/a.zip", "PK\3\4zip", ""},
-                                                                              {"/a.bin", "tokens", ""},
-                                                                              {"/b.bin", "no", ""}}) {
+  for (const auto& [name, head, what] :
+       std::vector<std::array<std::string, 3>>{{"/a.gguf", "GGUF\3", "a GGUF file"},
+                                               {"/named.bin", "GGUF\3", "a GGUF file"},
+                                               {"/a.pt", "PK\3\4zip", "a pickle of PyTorch"},
+                                               {"/a.pth", "\x80\x02old", "a pickle of PyTorch"},
+                                               {"/a.zip", "PK\3\4zip", ""},
+                                               {"/a.bin", "tokens", ""},
+                                               {"/b.bin", "no", ""}}) {
     ASSERT_TRUE(put_text(fs, name, head).ok());
     const Status status = check_elsewhere(fs, name);
     EXPECT_EQ(status.ok(), what.empty()) << name;
@@ -62,9 +63,11 @@ TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
 
 TEST(Elsewhere, LetsEverythingElseBe) {
   MemFs fs;
-  for (const char* name : {"/hf/model.safetensors", "/hf/config.json", "/step-10/.metadata", "/step-10/__0_0.distcp", "/near/shard-00001.safetensors", "/half/common.pt", "/meta/metadata.json", "/files/a.bin"})
+  for (const char* name : {"/hf/model.safetensors", "/hf/config.json", "/step-10/.metadata", "/step-10/__0_0.distcp",
+                           "/near/shard-00001.safetensors", "/half/common.pt", "/meta/metadata.json", "/files/a.bin"})
     ASSERT_TRUE(put_text(fs, name, "x").ok());
-  for (const char* path : {"/hf", "/step-10", "/near", "/half", "/meta", "/files", "/nothing"}) EXPECT_TRUE(check_elsewhere(fs, path).ok()) << path;
+  for (const char* path : {"/hf", "/step-10", "/near", "/half", "/meta", "/files", "/nothing"})
+    EXPECT_TRUE(check_elsewhere(fs, path).ok()) << path;
 }
 
 }  // namespace

@@ -46,12 +46,15 @@ TEST(ModelConfig, WritesScalingAsOneTextOfShortestNumbers) {
   ModelConfig model = small();
   model.rope_scaling = RopeScaling{8, 1, 4, 8192};
   const ckpt::Settings settings = model_settings(model);
-  EXPECT_EQ(std::ranges::find(settings, std::string("model.rope_scaling"), &ckpt::Settings::value_type::first)->second, "\"llama3:8:1:4:8192\"");
+  EXPECT_EQ(std::ranges::find(settings, std::string("model.rope_scaling"), &ckpt::Settings::value_type::first)->second,
+            "\"llama3:8:1:4:8192\"");
 }
 
 TEST(ModelConfig, TakesWhatIsNotSetAsAbsentAndNoScalingByName) {
   for (const char* scaling : {"not set", "\"none\""}) {
-    const auto back = model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.qkv_bias", "not set"}, {"model.rope_scaling", scaling}}));
+    const auto back = model_from_settings(
+        "run",
+        ckpt::with_rows(model_settings(small()), {{"model.qkv_bias", "not set"}, {"model.rope_scaling", scaling}}));
     ASSERT_TRUE(back.ok()) << back.status().to_string();
     EXPECT_EQ(*back, small());
   }
@@ -60,10 +63,13 @@ TEST(ModelConfig, TakesWhatIsNotSetAsAbsentAndNoScalingByName) {
 
 // As titan-train takes it, and so what a configuration file need not say.
 TEST(ModelConfig, TheWidthOfAHeadIsDimOverHeadsWhereNobodySaysIt) {
-  const auto back = model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.head_dim", "not set"}}));
+  const auto back =
+      model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.head_dim", "not set"}}));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->head_dim, 8u);
-  EXPECT_FALSE(model_from_settings("run", ckpt::with_rows(model_settings(small()), {{"model.head_dim", "not set"}, {"model.n_heads", "5"}})).ok());
+  EXPECT_FALSE(model_from_settings("run", ckpt::with_rows(model_settings(small()),
+                                                          {{"model.head_dim", "not set"}, {"model.n_heads", "5"}}))
+                   .ok());
 }
 
 TEST(ModelConfig, NamesEveryRowThatIsMissing) {
@@ -105,15 +111,27 @@ TEST(ModelConfig, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
 }
 
 TEST(ModelConfig, TakesFromAFlavourWhatIsNotGiven) {
-  const auto rows = [](ckpt::Settings given, const char* flavor) { return flavor_rows(ckpt::with_rows(std::move(given), {{"model.flavor", flavor}})); };
-  EXPECT_EQ(rows({}, "\"8B\""), (ckpt::Settings{{"model.dim", "4096"}, {"model.ffn_dim", "14336"}, {"model.head_dim", "128"}, {"model.n_heads", "32"}, {"model.n_kv_heads", "8"},
-                                                {"model.n_layers", "32"}, {"model.norm_eps", "0.00001"}, {"model.qkv_bias", "false"}, {"model.rope_theta", "500000.0"},
-                                                {"model.tied_embeddings", "false"}, {"model.vocab_size", "128256"}}));
-  const ckpt::Settings narrow = rows({{"model.dim", "64"}, {"model.n_heads", "4"}, {"model.rope_theta", "1e4"}}, "'debugmodel'");
+  const auto rows = [](ckpt::Settings given, const char* flavor) {
+    return flavor_rows(ckpt::with_rows(std::move(given), {{"model.flavor", flavor}}));
+  };
+  EXPECT_EQ(rows({}, "\"8B\""), (ckpt::Settings{{"model.dim", "4096"},
+                                                {"model.ffn_dim", "14336"},
+                                                {"model.head_dim", "128"},
+                                                {"model.n_heads", "32"},
+                                                {"model.n_kv_heads", "8"},
+                                                {"model.n_layers", "32"},
+                                                {"model.norm_eps", "0.00001"},
+                                                {"model.qkv_bias", "false"},
+                                                {"model.rope_theta", "500000.0"},
+                                                {"model.tied_embeddings", "false"},
+                                                {"model.vocab_size", "128256"}}));
+  const ckpt::Settings narrow =
+      rows({{"model.dim", "64"}, {"model.n_heads", "4"}, {"model.rope_theta", "1e4"}}, "'debugmodel'");
   EXPECT_EQ(ckpt::setting(narrow, "model.ffn_dim"), "256");
   EXPECT_EQ(ckpt::setting(narrow, "model.head_dim"), "16");
   EXPECT_EQ(ckpt::setting(narrow, "model.n_kv_heads"), "4");
-  for (const char* key : {"model.dim", "model.n_heads", "model.rope_theta", "model.rope_scaling"}) EXPECT_FALSE(ckpt::has_setting(narrow, key)) << key;
+  for (const char* key : {"model.dim", "model.n_heads", "model.rope_theta", "model.rope_scaling"})
+    EXPECT_FALSE(ckpt::has_setting(narrow, key)) << key;
   EXPECT_TRUE(rows({}, "\"mine\"").empty());
   EXPECT_TRUE(flavor_rows({}).empty());
 }
@@ -125,7 +143,8 @@ ckpt::Status agree(const ModelConfig& model, const ckpt::Settings& given, const 
 // debugmodel of torchtitan, scaled.
 ModelConfig debugmodel() {
   ModelConfig model;
-  model.dim = 256, model.n_layers = 6, model.n_heads = 16, model.n_kv_heads = 16, model.head_dim = 16, model.ffn_dim = 768, model.vocab_size = 2048;
+  model.dim = 256, model.n_layers = 6, model.n_heads = 16, model.n_kv_heads = 16, model.head_dim = 16,
+  model.ffn_dim = 768, model.vocab_size = 2048;
   model.rope_scaling.emplace();
   return model;
 }
@@ -153,7 +172,8 @@ TEST(ModelConfig, AFlavourThatWasEditedInPlaceGoesForTorchtitan) {
   EXPECT_EQ(agree(model, given, {.torchtitan = true}).message, "x: model.n_heads is 8, the configuration says 16");
   model.dim = 64, model.n_heads = 4;
   EXPECT_FALSE(agree(model, given, {.torchtitan = true}).ok()) << "of another size: who says the heads?";
-  given = ckpt::with_rows(given, {{"model.n_heads", "4"}, {"model.rope_scaling", "\"llama3:8:1:4:8192\""}, {"model.rope_theta", "5e5"}});
+  given = ckpt::with_rows(
+      given, {{"model.n_heads", "4"}, {"model.rope_scaling", "\"llama3:8:1:4:8192\""}, {"model.rope_theta", "5e5"}});
   EXPECT_TRUE(agree(model, given, {.torchtitan = true}).ok());
   EXPECT_FALSE(agree(model, given, {}).ok());
   model.norm_eps = 1e-6;
@@ -163,7 +183,8 @@ TEST(ModelConfig, AFlavourThatWasEditedInPlaceGoesForTorchtitan) {
 TEST(ModelConfig, TyingIsNotComparedWithWhatIsWrittenUntied) {
   ModelConfig model = debugmodel();
   model.tied = true;
-  for (const ckpt::Settings& given : {ckpt::Settings{{"model.tied_embeddings", "false"}}, ckpt::Settings{{"model.flavor", "'debugmodel'"}}}) {
+  for (const ckpt::Settings& given :
+       {ckpt::Settings{{"model.tied_embeddings", "false"}}, ckpt::Settings{{"model.flavor", "'debugmodel'"}}}) {
     EXPECT_EQ(agree(model, given, {}).message, "x: model.tied_embeddings is true, the configuration says false");
     EXPECT_TRUE(agree(model, given, {.untie = true}).ok());
   }
@@ -176,9 +197,10 @@ TEST(ModelConfig, ListsParametersInModelOrder) {
   std::vector<std::string> names;
   for (const ckpt::ParameterMeta& meta : model_parameters(model)) names.push_back(meta.name);
   EXPECT_EQ(names, (std::vector<std::string>{
-                       "tok_embeddings.weight", "layers.0.attention.wq.weight", "layers.0.attention.wq.bias", "layers.0.attention.wk.weight",
-                       "layers.0.attention.wk.bias", "layers.0.attention.wv.weight", "layers.0.attention.wv.bias", "layers.0.attention.wo.weight",
-                       "layers.0.feed_forward.w1.weight", "layers.0.feed_forward.w2.weight", "layers.0.feed_forward.w3.weight",
+                       "tok_embeddings.weight", "layers.0.attention.wq.weight", "layers.0.attention.wq.bias",
+                       "layers.0.attention.wk.weight", "layers.0.attention.wk.bias", "layers.0.attention.wv.weight",
+                       "layers.0.attention.wv.bias", "layers.0.attention.wo.weight", "layers.0.feed_forward.w1.weight",
+                       "layers.0.feed_forward.w2.weight", "layers.0.feed_forward.w3.weight",
                        "layers.0.attention_norm.weight", "layers.0.ffn_norm.weight", "norm.weight", "output.weight"}));
   model.tied = true;
   EXPECT_EQ(model_parameters(model).size(), names.size() - 1);

@@ -10,7 +10,8 @@ namespace titan::convert {
 namespace {
 
 TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
-  ModelConfig model{.dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
+  ModelConfig model{
+      .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
   model.qkv_bias = true;
   std::set<std::string> seen;
   std::size_t queries = 0, keys = 0;
@@ -29,19 +30,27 @@ TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
 }
 
 TEST(HuggingfaceNames, MapsTheProjectionsToTheRightOnes) {
-  EXPECT_EQ(huggingface_names().ours("model.layers.10.self_attn.q_proj.bias"), (MappedName{"layers.10.attention.wq.bias", Rows::kQuery}));
-  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.k_proj.weight"), (MappedName{"layers.0.attention.wk.weight", Rows::kKey}));
-  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.v_proj.weight"), (MappedName{"layers.0.attention.wv.weight", Rows::kStay}));
-  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.gate_proj.weight"), (MappedName{"layers.7.feed_forward.w1.weight", Rows::kStay}));
-  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.down_proj.weight"), (MappedName{"layers.7.feed_forward.w2.weight", Rows::kStay}));
-  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.up_proj.weight"), (MappedName{"layers.7.feed_forward.w3.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.10.self_attn.q_proj.bias"),
+            (MappedName{"layers.10.attention.wq.bias", Rows::kQuery}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.k_proj.weight"),
+            (MappedName{"layers.0.attention.wk.weight", Rows::kKey}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.0.self_attn.v_proj.weight"),
+            (MappedName{"layers.0.attention.wv.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.gate_proj.weight"),
+            (MappedName{"layers.7.feed_forward.w1.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.down_proj.weight"),
+            (MappedName{"layers.7.feed_forward.w2.weight", Rows::kStay}));
+  EXPECT_EQ(huggingface_names().ours("model.layers.7.mlp.up_proj.weight"),
+            (MappedName{"layers.7.feed_forward.w3.weight", Rows::kStay}));
   EXPECT_EQ(huggingface_names().theirs("output.weight"), (MappedName{"lm_head.weight", Rows::kStay}));
 }
 
 TEST(HuggingfaceNames, KnowsNoOtherSpelling) {
-  for (const char* name : {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight", "model.layers..self_attn.q_proj.weight",
-                           "model.layers.1x.self_attn.q_proj.weight", "model.layers.1234567890.self_attn.q_proj.weight", "layers.0.self_attn.q_proj.weight",
-                           "model.layers.0.self_attn.q_norm.weight", "model.layers.#.self_attn.q_proj.weight", "model.embed_tokens.weight "})
+  for (const char* name : {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight",
+                           "model.layers..self_attn.q_proj.weight", "model.layers.1x.self_attn.q_proj.weight",
+                           "model.layers.1234567890.self_attn.q_proj.weight", "layers.0.self_attn.q_proj.weight",
+                           "model.layers.0.self_attn.q_norm.weight", "model.layers.#.self_attn.q_proj.weight",
+                           "model.embed_tokens.weight "})
     EXPECT_FALSE(huggingface_names().ours(name)) << name;
 }
 
@@ -53,11 +62,13 @@ TEST(HuggingfaceNames, DropsOnlyRotaryTables) {
 
 TEST(NameTable, RefusesLinesThatAreNoRow) {
   EXPECT_EQ(NameTable("# a comment\n\na.#.b\tc.#\tkey\n").ours("a.7.b"), (MappedName{"c.7", Rows::kKey}));
-  for (const char* line : {"a", "a\t", "\tb", "a\tb\tvalue", "a\tb\tkey\tmore"}) EXPECT_THROW(NameTable{line}, std::logic_error) << line;
+  for (const char* line : {"a", "a\t", "\tb", "a\tb\tvalue", "a\tb\tkey\tmore"})
+    EXPECT_THROW(NameTable{line}, std::logic_error) << line;
 }
 
 TEST(TorchtitanNames, OfEveryNewerOneLeadBack) {
-  for (const char* ours : {"layers.3.attention.wq.weight", "layers.3.attention.wk.bias", "layers.11.attention.wv.weight", "output.weight"}) {
+  for (const char* ours : {"layers.3.attention.wq.weight", "layers.3.attention.wk.bias",
+                           "layers.11.attention.wv.weight", "output.weight"}) {
     const auto theirs = torchtitan_names().theirs(ours);
     ASSERT_TRUE(theirs) << ours;
     EXPECT_NE(theirs->name, ours);

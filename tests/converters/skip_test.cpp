@@ -33,7 +33,8 @@ TEST(SkipFlags, TakeAsMuchAsTheyMayAndNothingElse) {
     return skip_flags(names, all);
   };
   EXPECT_EQ(flags({"ema.norm.weight", "ema.layers.0.ffn_norm.weight", "queue"}), "--skip 'ema.*' --skip 'queue'");
-  EXPECT_EQ(flags({"optimizer.state.norm.weight.max_exp_avg_sq", "optimizer.state.x.max_exp_avg_sq"}), "--skip '*.max_exp_avg_sq'");
+  EXPECT_EQ(flags({"optimizer.state.norm.weight.max_exp_avg_sq", "optimizer.state.x.max_exp_avg_sq"}),
+            "--skip '*.max_exp_avg_sq'");
   EXPECT_EQ(flags({"layers.7.ffn_norm.weight"}), "--skip 'layers.7.ffn_norm.weight'");
   EXPECT_EQ(flags({"a", "b", "c", "d", "e", "f"}), "--skip 'a' --skip 'b' --skip 'c' --skip 'd' --skip 'e' and so on");
 }

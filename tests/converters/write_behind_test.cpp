@@ -56,7 +56,8 @@ TEST_F(WriteBehindTest, HandsOutAFewBlocksWhateverTheFilesSize) {
   for (int i = 0; i < 1000; ++i) {
     auto block = behind.take(4096);
     ASSERT_TRUE(block.ok());
-    const auto slot = std::find_if(std::begin(seen), std::end(seen), [&](const std::byte* at) { return at == nullptr || at == block->data(); });
+    const auto slot = std::find_if(std::begin(seen), std::end(seen),
+                                   [&](const std::byte* at) { return at == nullptr || at == block->data(); });
     ASSERT_NE(slot, std::end(seen)) << "a fifth block at " << i;
     *slot = block->data();
     behind.put(0, std::move(*block));

@@ -14,7 +14,8 @@ Status run(const Scenario&, CrashFs& fs) { return start_run(fs).status(); }
 
 // A pinned DST is refused; a SRC that the crash took away cannot be read.
 Status same_tool(const Scenario& scenario, CrashFs& fs) {
-  if (scenario.proved == 0 && fs.disk().find(kSteps) == kNoInode) return ok_status();  // nobody gives a tool a folder that is not there
+  if (scenario.proved == 0 && fs.disk().find(kSteps) == kNoInode)
+    return ok_status();  // nobody gives a tool a folder that is not there
   const Status status = scenario.tool(fs);
   return status.code == Code::kInvalid && !scenario.pinned.empty() ? ok_status() : status;
 }
@@ -41,9 +42,9 @@ const std::vector<Actor>& actors() {
 
 const Actor& busy_run() {
   static const Actor actor{"busy-run", [](const Scenario&, CrashFs& fs) -> Status {
-    TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
-    return go_on(fs, run, run.fresh ? 10 : run.step + 10, {1, 1, 1}, 1);
-  }};
+                             TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
+                             return go_on(fs, run, run.fresh ? 10 : run.step + 10, {1, 1, 1}, 1);
+                           }};
   return actor;
 }
 

@@ -68,7 +68,8 @@ struct CrashFs::State {
     log.push_back(std::move(call));
   }
 
-  void note(Kind kind, Inode inode, std::uint64_t offset, std::string text, std::shared_ptr<const std::string> data = {}, std::shared_ptr<Blob> synced = {}) {
+  void note(Kind kind, Inode inode, std::uint64_t offset, std::string text,
+            std::shared_ptr<const std::string> data = {}, std::shared_ptr<Blob> synced = {}) {
     if (!recording) return;
     LoggedCall call;
     call.kind = kind;
@@ -84,8 +85,10 @@ struct CrashFs::State {
   void names(std::string text, std::vector<NameEffect> effects, bool rename = false) {
     for (const NameEffect& effect : effects) {
       Names& names = disk.edit_names(effect.dir);
-      if (effect.target == kNoInode) names.erase(effect.name);
-      else names[effect.name] = effect.target;
+      if (effect.target == kNoInode)
+        names.erase(effect.name);
+      else
+        names[effect.name] = effect.target;
     }
     if (!recording) return;
     LoggedCall call;
@@ -102,7 +105,8 @@ struct CrashFs::State {
     std::string& bytes = disk.edit_bytes(file);
     if (bytes.size() < offset + text.size()) bytes.resize(offset + text.size());
     std::memcpy(bytes.data() + offset, text.data(), text.size());
-    note(Kind::kWrite, file, offset, "write " + path + " at " + std::to_string(offset), std::make_shared<const std::string>(text));
+    note(Kind::kWrite, file, offset, "write " + path + " at " + std::to_string(offset),
+         std::make_shared<const std::string>(text));
   }
 
   void truncate(Inode file, const std::string& path, std::uint64_t size) {
@@ -127,7 +131,8 @@ class CrashFile final : public ckpt::File {
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
     const std::string& bytes = state_->disk.bytes(inode_);
     if (offset > bytes.size() || out.size() > bytes.size() - offset)
-      return ckpt::corrupt(path_ + ": expected bytes up to " + std::to_string(offset + out.size()) + ", the file ends at " + std::to_string(bytes.size()));
+      return ckpt::corrupt(path_ + ": expected bytes up to " + std::to_string(offset + out.size()) +
+                           ", the file ends at " + std::to_string(bytes.size()));
     if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
     return ok_status();
   }
@@ -165,7 +170,8 @@ class CrashFile final : public ckpt::File {
 
 class CrashLock final : public ckpt::FileLock {
  public:
-  CrashLock(std::shared_ptr<CrashFs::State> state, Inode inode, std::string path) : state_(std::move(state)), inode_(inode), path_(std::move(path)) {
+  CrashLock(std::shared_ptr<CrashFs::State> state, Inode inode, std::string path)
+      : state_(std::move(state)), inode_(inode), path_(std::move(path)) {
     ++state_->held[inode_];
   }
   ~CrashLock() override { --state_->held[inode_]; }
@@ -205,8 +211,10 @@ void CrashFs::revive() {
 bool CrashFs::killed() const { return state_->dead; }
 void CrashFs::damage(const std::string& path, bool size) {
   std::string& bytes = state_->disk.edit_bytes(state_->disk.find(path));
-  if (size) bytes += '!';
-  else bytes[bytes.size() / 2] ^= 1;
+  if (size)
+    bytes += '!';
+  else
+    bytes[bytes.size() / 2] ^= 1;
 }
 void CrashFs::before_call(std::function<void(std::size_t)> hook) { state_->hook = std::move(hook); }
 void CrashFs::grant_locks(std::string suffix) { state_->granted.push_back(std::move(suffix)); }
@@ -270,7 +278,8 @@ Status CrashFs::rename(const std::string& from, const std::string& to) {
   } else if (target.inode != kNoInode && state_->folder(source.inode)) {
     return errno_status(ENOTDIR, from, call);
   }
-  state_->names("rename " + from + " to " + to, {{source.dir, source.name, kNoInode}, {target.dir, target.name, source.inode}}, true);
+  state_->names("rename " + from + " to " + to,
+                {{source.dir, source.name, kNoInode}, {target.dir, target.name, source.inode}}, true);
   return ok_status();
 }
 
@@ -279,7 +288,8 @@ Status CrashFs::rename_noreplace(const std::string& from, const std::string& to)
   const State::Place source = state_->place(from), target = state_->place(to);
   if (source.inode == kNoInode || target.dir == kNoInode) return missing(from, "rename to " + to);
   if (target.inode != kNoInode) return ckpt::failed(from + ": rename to " + to + ": the target exists");
-  state_->names("rename " + from + " to " + to, {{source.dir, source.name, kNoInode}, {target.dir, target.name, source.inode}}, true);
+  state_->names("rename " + from + " to " + to,
+                {{source.dir, source.name, kNoInode}, {target.dir, target.name, source.inode}}, true);
   return ok_status();
 }
 
@@ -296,7 +306,8 @@ Result<std::vector<ckpt::DirEntry>> CrashFs::list(const std::string& path) {
   if (inode == kNoInode) return missing(path, "opendir");
   if (!state_->folder(inode)) return errno_status(ENOTDIR, path, "opendir");
   std::vector<ckpt::DirEntry> entries;
-  for (const auto& [name, child] : state_->disk.names(inode)) entries.push_back({name, state_->folder(child) ? FileType::kDirectory : FileType::kFile});
+  for (const auto& [name, child] : state_->disk.names(inode))
+    entries.push_back({name, state_->folder(child) ? FileType::kDirectory : FileType::kFile});
   return entries;
 }
 
@@ -328,7 +339,8 @@ Result<std::unique_ptr<ckpt::FileLock>> CrashFs::lock(const std::string& path) {
     state_->names("create lock " + path, {{at.dir, at.name, inode}});
   }
   if (state_->folder(inode)) return errno_status(EISDIR, path, "open of the lock");
-  const bool granted = std::any_of(state_->granted.begin(), state_->granted.end(), [&](const std::string& suffix) { return path.ends_with(suffix); });
+  const bool granted = std::any_of(state_->granted.begin(), state_->granted.end(),
+                                   [&](const std::string& suffix) { return path.ends_with(suffix); });
   if (state_->held[inode] > 0 && !granted) {
     Status status = ckpt::locked(path + ": locked by another process");
     status.causes.push_back(state_->disk.bytes(inode));
@@ -357,8 +369,10 @@ Status CrashFs::exchange(const std::string& a, const std::string& b) {
   if (!state_->limits.exchange) return ckpt::unsupported(a + ": exchange with " + b + ": not offered here");
   TITAN_RETURN_IF_ERROR(state_->enter());
   const State::Place first = state_->place(a), second = state_->place(b);
-  if (first.inode == kNoInode || second.inode == kNoInode) return missing(first.inode == kNoInode ? a : b, "exchange with " + b);
-  state_->names("exchange " + a + " with " + b, {{first.dir, first.name, second.inode}, {second.dir, second.name, first.inode}}, true);
+  if (first.inode == kNoInode || second.inode == kNoInode)
+    return missing(first.inode == kNoInode ? a : b, "exchange with " + b);
+  state_->names("exchange " + a + " with " + b,
+                {{first.dir, first.name, second.inode}, {second.dir, second.name, first.inode}}, true);
   return ok_status();
 }
 

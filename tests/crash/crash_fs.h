@@ -62,14 +62,15 @@ class CrashFs final : public ckpt::Fs {
   /// Creations of files whose path ends in `suffix` fail from now on; empty: none.
   void refuse_creation(std::string suffix);
   bool refuses() const;
-  /// The process dies right after the first call whose text begins with `call`: nothing that it does any more has an effect. Others go on
-  /// after revive(), on what is in memory, which a crash of the machine may still take.
+  /// The process dies right after the first call whose text begins with `call`: nothing that it does any more has an
+  /// effect. Others go on after revive(), on what is in memory, which a crash of the machine may still take.
   void kill_after(std::string call);
   void revive();
   bool killed() const;
   /// Damages a file behind everybody's back: a byte more, or one of its bytes another.
   void damage(const std::string& path, bool size);
-  /// Called before each call that would be logged, with its number from record() on. Calls made in there are not seen by it.
+  /// Called before each call that would be logged, with its number from record() on. Calls made in there are not seen
+  /// by it.
   void before_call(std::function<void(std::size_t number)> hook);
   /// Locks on paths that end in `suffix` are granted to everybody: a lock that was left out.
   void grant_locks(std::string suffix);

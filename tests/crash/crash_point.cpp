@@ -25,8 +25,10 @@ std::uint64_t borders(const LoggedCall& call) {
 void apply_names(Disk& disk, const LoggedCall& call) {
   for (const NameEffect& effect : call.effects) {
     Names& names = disk.edit_names(effect.dir);
-    if (effect.target == kNoInode) names.erase(effect.name);
-    else names[effect.name] = effect.target;
+    if (effect.target == kNoInode)
+      names.erase(effect.name);
+    else
+      names[effect.name] = effect.target;
   }
 }
 
@@ -39,8 +41,10 @@ void apply_data(Disk& disk, const LoggedCall& call, std::uint64_t outcome) {
   if (outcome == 2) end = 0;
   if (outcome >= 3) {
     const std::uint64_t border = (call.offset / kSector + 1 + (outcome - 3) / 2) * kSector - call.offset;
-    if (outcome % 2 == 1) end = border;
-    else begin = border;
+    if (outcome % 2 == 1)
+      end = border;
+    else
+      begin = border;
   }
   const std::uint64_t length = outcome == 2 ? data.size() : end;
   if (bytes.size() < call.offset + length) bytes.resize(call.offset + length);
@@ -66,7 +70,8 @@ Choice choice_from(const std::string& text) {
   return choice;
 }
 
-CrashPoint::CrashPoint(const Disk& before, const std::vector<LoggedCall>& log, std::size_t point, const Disk& like) : log_(&log), base_(before) {
+CrashPoint::CrashPoint(const Disk& before, const std::vector<LoggedCall>& log, std::size_t point, const Disk& like)
+    : log_(&log), base_(before) {
   base_.grow_like(like);
   std::map<std::pair<Inode, std::uint32_t>, std::size_t> synced;  // when a host last synced a file or folder
   for (std::size_t i = 0; i < point; ++i) {
@@ -87,8 +92,10 @@ CrashPoint::CrashPoint(const Disk& before, const std::vector<LoggedCall>& log, s
       const auto synced_dir = [&](const NameEffect& effect) { return durable(effect.dir, i); };
       const bool kept = std::any_of(call.effects.begin(), call.effects.end(), synced_dir);
       if (!kept) pending_.push_back(i);
-      if (kept && later_.empty()) apply_names(base_, call);
-      else later_.push_back(i);
+      if (kept && later_.empty())
+        apply_names(base_, call);
+      else
+        later_.push_back(i);
     }
   }
   for (std::size_t i = 0; i < pending_.size(); ++i)
@@ -100,7 +107,9 @@ std::uint64_t CrashPoint::outcomes(std::size_t pending) const {
   return call.kind == Kind::kWrite ? 3 + 2 * borders(call) : 2;
 }
 
-std::uint64_t CrashPoint::first_choices() const { return pending_.empty() ? 1 : 2 + 3 * pending_.size() + torn_.size(); }
+std::uint64_t CrashPoint::first_choices() const {
+  return pending_.empty() ? 1 : 2 + 3 * pending_.size() + torn_.size();
+}
 
 bool CrashPoint::choice(std::uint64_t number, std::uint64_t seed, Choice* choice) const {
   const std::size_t n = pending_.size();
@@ -166,7 +175,8 @@ Choice CrashPoint::seeded(std::uint64_t number, std::uint64_t seed) const {
     std::vector<Inode> places;
     if (of_data(call)) places.push_back(call.inode);
     for (const NameEffect& effect : call.effects) places.push_back(effect.dir);
-    if (strict && std::any_of(places.begin(), places.end(), [&](Inode place) { return cut.count(place) != 0; })) kept = false;
+    if (strict && std::any_of(places.begin(), places.end(), [&](Inode place) { return cut.count(place) != 0; }))
+      kept = false;
     if (!kept) cut.insert(places.begin(), places.end());
     choice[i] = kept ? 1 : 0;
     if (outcomes(i) > 2 && random() % 4 == 0) choice[i] = static_cast<std::uint16_t>(2 + random() % (outcomes(i) - 2));
@@ -181,8 +191,10 @@ Disk CrashPoint::build(const Choice& choice) const {
     const LoggedCall& call = (*log_)[i];
     std::uint64_t outcome = 1;
     if (next < pending_.size() && pending_[next] == i) outcome = choice[next++];
-    if (of_data(call)) apply_data(disk, call, outcome);
-    else if (outcome != 0) apply_names(disk, call);
+    if (of_data(call))
+      apply_data(disk, call, outcome);
+    else if (outcome != 0)
+      apply_names(disk, call);
   }
   return disk;
 }

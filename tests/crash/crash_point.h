@@ -1,5 +1,6 @@
 #pragma once
-// What may lie on the disk after a crash: everything that a sync covers, and of the rest whatever a store may have kept.
+// What may lie on the disk after a crash: everything that a sync covers, and of the rest whatever a store may have
+// kept.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace titan::crash {
 
-/// What became of each pending call: 0 lost, 1 kept. A write has more: 2 only its length came (zeros), 3 + 2 c its bytes before the
-/// c-th border of 512 bytes, 4 + 2 c those from there on.
+/// What became of each pending call: 0 lost, 1 kept. A write has more: 2 only its length came (zeros), 3 + 2 c its
+/// bytes before the c-th border of 512 bytes, 4 + 2 c those from there on.
 using Choice = std::vector<std::uint16_t>;
 
 std::string choice_text(const Choice& choice);
@@ -23,8 +24,9 @@ class CrashPoint {
 
   std::size_t pending() const { return pending_.size(); }
   std::uint64_t outcomes(std::size_t pending) const;
-  /// The `number`-th of the choices to be tried: first those that matter most (all kept, all lost, one lost, one kept, prefixes, one
-  /// torn), then every subset where there are few calls, then seeded ones. False once every choice has been there.
+  /// The `number`-th of the choices to be tried: first those that matter most (all kept, all lost, one lost, one kept,
+  /// prefixes, one torn), then every subset where there are few calls, then seeded ones. False once every choice has
+  /// been there.
   bool choice(std::uint64_t number, std::uint64_t seed, Choice* choice) const;
   /// How many choices come before the subsets.
   std::uint64_t first_choices() const;
@@ -36,9 +38,9 @@ class CrashPoint {
   Choice seeded(std::uint64_t number, std::uint64_t seed) const;
 
   const std::vector<LoggedCall>* log_;
-  Disk base_;                        ///< durable bytes, and names as far as nothing pending came before
-  std::vector<std::size_t> later_;   ///< calls to be applied to it in order, durable ones as well
-  std::vector<std::size_t> pending_; ///< calls that may be lost
+  Disk base_;                         ///< durable bytes, and names as far as nothing pending came before
+  std::vector<std::size_t> later_;    ///< calls to be applied to it in order, durable ones as well
+  std::vector<std::size_t> pending_;  ///< calls that may be lost
   std::vector<std::pair<std::size_t, std::uint64_t>> torn_;  ///< (pending, outcome) of every way to tear one
 };
 

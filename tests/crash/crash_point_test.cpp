@@ -56,15 +56,30 @@ TEST_F(CrashModel, BytesAndNameOfANewFileAreLostApartUntilBothAreSynced) {
   EXPECT_EQ(nothing, (std::set<std::string>{"<none>", "", "text", std::string(4, '\0')}));
   const auto file = after([](CrashFs& fs) { EXPECT_TRUE(create(fs, "/d/a", "text")->datasync().ok()); }, "/d/a");
   EXPECT_EQ(file, (std::set<std::string>{"<none>", "text"}));
-  const auto folder = after([](CrashFs& fs) { create(fs, "/d/a", "text"); EXPECT_TRUE(fs.sync_dir("/d").ok()); }, "/d/a");
+  const auto folder = after(
+      [](CrashFs& fs) {
+        create(fs, "/d/a", "text");
+        EXPECT_TRUE(fs.sync_dir("/d").ok());
+      },
+      "/d/a");
   EXPECT_EQ(folder, (std::set<std::string>{"", "text", std::string(4, '\0')}));
-  const auto both = after([](CrashFs& fs) { EXPECT_TRUE(create(fs, "/d/a", "text")->datasync().ok()); EXPECT_TRUE(fs.sync_dir("/d").ok()); }, "/d/a");
+  const auto both = after(
+      [](CrashFs& fs) {
+        EXPECT_TRUE(create(fs, "/d/a", "text")->datasync().ok());
+        EXPECT_TRUE(fs.sync_dir("/d").ok());
+      },
+      "/d/a");
   EXPECT_EQ(both, std::set<std::string>{"text"});
 }
 
 TEST_F(CrashModel, AWriteIsTornAtBordersOf512Bytes) {
   const std::string text = std::string(512, 'a') + std::string(512, 'b') + "c";
-  const auto found = after([&](CrashFs& fs) { create(fs, "/d/a", text); EXPECT_TRUE(fs.sync_dir("/d").ok()); }, "/d/a");
+  const auto found = after(
+      [&](CrashFs& fs) {
+        create(fs, "/d/a", text);
+        EXPECT_TRUE(fs.sync_dir("/d").ok());
+      },
+      "/d/a");
   EXPECT_THAT(found, Contains(text.substr(0, 512)));
   EXPECT_THAT(found, Contains(text.substr(0, 1024)));
   EXPECT_THAT(found, Contains(std::string(512, '\0') + text.substr(512)));
@@ -72,10 +87,12 @@ TEST_F(CrashModel, AWriteIsTornAtBordersOf512Bytes) {
 }
 
 TEST_F(CrashModel, ARenameReplacesAsAWholeOrNotAtAll) {
-  const auto found = after([](CrashFs& fs) {
-    EXPECT_TRUE(create(fs, "/d/a", "new")->datasync().ok());
-    EXPECT_TRUE(fs.rename("/d/a", "/d/old").ok());
-  }, "/d/old");
+  const auto found = after(
+      [](CrashFs& fs) {
+        EXPECT_TRUE(create(fs, "/d/a", "new")->datasync().ok());
+        EXPECT_TRUE(fs.rename("/d/a", "/d/old").ok());
+      },
+      "/d/old");
   EXPECT_EQ(found, (std::set<std::string>{"old", "new"}));
 }
 
@@ -86,17 +103,31 @@ TEST_F(CrashModel, ASyncOfEitherFolderKeepsARenameBetweenThem) {
     EXPECT_TRUE(fs.rename_noreplace("/d/old", "/e/moved").ok());
   };
   EXPECT_EQ(after(move, "/e/moved"), (std::set<std::string>{"<none>", "old"}));
-  EXPECT_EQ(after([&](CrashFs& fs) { move(fs); EXPECT_TRUE(fs.sync_dir("/d").ok()); }, "/e/moved"), std::set<std::string>{"old"});
-  EXPECT_EQ(after([&](CrashFs& fs) { move(fs); EXPECT_TRUE(fs.sync_dir("/e").ok()); }, "/d/old"), std::set<std::string>{"<none>"});
+  EXPECT_EQ(after(
+                [&](CrashFs& fs) {
+                  move(fs);
+                  EXPECT_TRUE(fs.sync_dir("/d").ok());
+                },
+                "/e/moved"),
+            std::set<std::string>{"old"});
+  EXPECT_EQ(after(
+                [&](CrashFs& fs) {
+                  move(fs);
+                  EXPECT_TRUE(fs.sync_dir("/e").ok());
+                },
+                "/d/old"),
+            std::set<std::string>{"<none>"});
 }
 
 TEST_F(CrashModel, ASyncDoesNotCoverWhatAnotherHostDid) {
-  const auto found = after([](CrashFs& fs) {
-    fs.act_as(1);
-    EXPECT_TRUE(create(fs, "/d/a", "text")->datasync().ok());
-    fs.act_as(0);
-    EXPECT_TRUE(fs.sync_dir("/d").ok());
-  }, "/d/a");
+  const auto found = after(
+      [](CrashFs& fs) {
+        fs.act_as(1);
+        EXPECT_TRUE(create(fs, "/d/a", "text")->datasync().ok());
+        fs.act_as(0);
+        EXPECT_TRUE(fs.sync_dir("/d").ok());
+      },
+      "/d/a");
   EXPECT_EQ(found, (std::set<std::string>{"<none>", "text"}));
 }
 
@@ -113,8 +144,10 @@ TEST_F(CrashModel, TwoNamesOfOneFileHaveTheSameBytesAfterACrash) {
 TEST_F(CrashModel, ChoicesComeInTheSameOrderEveryTimeAndReadBackFromText) {
   CrashFs fs(before_);
   fs.record();
-  for (const char* name : {"/d/a", "/d/b", "/d/c", "/d/e", "/d/f", "/d/g", "/d/h"}) create(fs, name, std::string(2000, 'x'));
-  const CrashPoint one(before_, fs.log(), fs.log().size(), fs.disk()), two(before_, fs.log(), fs.log().size(), fs.disk());
+  for (const char* name : {"/d/a", "/d/b", "/d/c", "/d/e", "/d/f", "/d/g", "/d/h"})
+    create(fs, name, std::string(2000, 'x'));
+  const CrashPoint one(before_, fs.log(), fs.log().size(), fs.disk()),
+      two(before_, fs.log(), fs.log().size(), fs.disk());
   Choice a, b;
   std::set<Choice> different;
   for (std::uint64_t number = 0; number < 500; ++number) {

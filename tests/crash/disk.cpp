@@ -55,8 +55,10 @@ Inode Disk::add_folder() {
 
 void Disk::grow_like(const Disk& like) {
   for (auto inode = static_cast<Inode>(nodes_.size()); inode < like.inodes(); ++inode) {
-    if (like.node(inode).folder()) add_folder();
-    else add_file();
+    if (like.node(inode).folder())
+      add_folder();
+    else
+      add_file();
   }
 }
 

@@ -13,12 +13,17 @@ std::uint64_t with_promises(std::uint64_t bytes, const Promises& promises) {
 class Explorer {
  public:
   Explorer(const Scenario& scenario, const Recording& recording, const Search& search)
-      : scenario_(scenario), recording_(recording), search_(search), oracle_(scenario, recording.before, recording.after) {}
+      : scenario_(scenario),
+        recording_(recording),
+        search_(search),
+        oracle_(scenario, recording.before, recording.after) {}
 
   Figures run() {
     figures_.calls = recording_.log.size();
-    if (search_.points.empty()) search_widely();
-    else search_points();
+    if (search_.points.empty())
+      search_widely();
+    else
+      search_points();
     figures_.judged = oracle_.judged();
     return figures_;
   }
@@ -27,7 +32,8 @@ class Explorer {
     const Promises promises = promises_at(scenario_, recording_.log, point);
     try {
       CrashFs fs(state, scenario_.limits);
-      if (const ckpt::Status status = actor.act(scenario_, fs); !status.ok()) return "the actor failed: " + status.to_string();
+      if (const ckpt::Status status = actor.act(scenario_, fs); !status.ok())
+        return "the actor failed: " + status.to_string();
       return oracle_.judge(promises, fs.disk());
     } catch (const std::exception& error) {
       return std::string("an exception: ") + error.what();
@@ -105,13 +111,16 @@ class Explorer {
 
 }  // namespace
 
-std::string Violation::replay() const { return scenario + ":" + std::to_string(point) + ":" + actor + ":" + choice_text(choice); }
+std::string Violation::replay() const {
+  return scenario + ":" + std::to_string(point) + ":" + actor + ":" + choice_text(choice);
+}
 
 Figures explore(const Scenario& scenario, const Recording& recording, const Search& search) {
   return Explorer(scenario, recording, search).run();
 }
 
-std::string try_state(const Scenario& scenario, const Recording& recording, std::size_t point, const Disk& state, const Actor& actor) {
+std::string try_state(const Scenario& scenario, const Recording& recording, std::size_t point, const Disk& state,
+                      const Actor& actor) {
   const Search search;
   return Explorer(scenario, recording, search).try_pair(point, state, actor);
 }

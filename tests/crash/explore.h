@@ -13,31 +13,32 @@ struct Violation {
   std::size_t point = 0;
   Choice choice;
   std::string problem;
-  std::string lost;     ///< what the crash took, one line each
+  std::string lost;  ///< what the crash took, one line each
   /// For --replay: scenario:point:actor:choice.
   std::string replay() const;
 };
 
 struct Figures {
   std::uint64_t calls = 0;
-  std::uint64_t states = 0;      ///< distinct by names and visible bytes
-  std::uint64_t pairs = 0;       ///< states x actors
-  std::uint64_t judged = 0;      ///< parts of the disk that were judged: distinct ones after the actor
+  std::uint64_t states = 0;  ///< distinct by names and visible bytes
+  std::uint64_t pairs = 0;   ///< states x actors
+  std::uint64_t judged = 0;  ///< parts of the disk that were judged: distinct ones after the actor
   std::uint64_t violations = 0;
 };
 
 struct Search {
-  std::uint64_t states = 1000;   ///< enough
+  std::uint64_t states = 1000;  ///< enough
   std::uint64_t seed = 1;
   /// Not empty: these crash points one after the other, each with every choice that matters most and no other.
   std::vector<std::size_t> points;
-  std::uint64_t stop_after = 20; ///< violations
+  std::uint64_t stop_after = 20;  ///< violations
   std::function<void(const Violation&)> found;
 };
 
 Figures explore(const Scenario& scenario, const Recording& recording, const Search& search);
 
 /// One actor on one state. Returns what is wrong; empty: nothing.
-std::string try_state(const Scenario& scenario, const Recording& recording, std::size_t point, const Disk& state, const Actor& actor);
+std::string try_state(const Scenario& scenario, const Recording& recording, std::size_t point, const Disk& state,
+                      const Actor& actor);
 
 }  // namespace titan::crash

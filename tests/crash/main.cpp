@@ -1,10 +1,10 @@
 // titan-crash-explorer: crash states of every scenario, each met by every kind of next actor.
 //
-//   titan-crash-explorer [--states N] [--seed S] [--scenario NAME]    N distinct states in every scenario, as far as it has them
-//   titan-crash-explorer --replay SCENARIO:POINT:ACTOR:CHOICE         one case again, with all that led to it
-//   ... --part K/N                                                    every N-th scenario from the K-th on, for several processes
-//   titan-crash-explorer --mutations [--scenario NAME]                what the oracle says when one sync, order or lock is missing
-//   titan-crash-explorer --calls SCENARIO                             what the scenario did
+//   titan-crash-explorer [--states N] [--seed S] [--scenario NAME]    N distinct states in every scenario, as far as it
+//   has them titan-crash-explorer --replay SCENARIO:POINT:ACTOR:CHOICE         one case again, with all that led to it
+//   ... --part K/N                                                    every N-th scenario from the K-th on, for several
+//   processes titan-crash-explorer --mutations [--scenario NAME]                what the oracle says when one sync,
+//   order or lock is missing titan-crash-explorer --calls SCENARIO                             what the scenario did
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -40,7 +40,9 @@ int failed(const Scenario& scenario, const ckpt::Status& status) {
 struct Part {
   std::size_t index = 0, of = 1;
   std::string only;
-  bool has(std::size_t number, const Scenario& scenario) const { return only.empty() ? number % of == index : scenario.name == only; }
+  bool has(std::size_t number, const Scenario& scenario) const {
+    return only.empty() ? number % of == index : scenario.name == only;
+  }
 };
 
 Part part_from(const std::string& text) {
@@ -53,21 +55,24 @@ Part part_from(const std::string& text) {
 }
 
 void print(const Violation& violation) {
-  std::printf("VIOLATION in %s, after %zu calls, next actor: %s\n  %s\n%s    titan-crash-explorer --replay %s\n", violation.scenario.c_str(),
-              violation.point, violation.actor.c_str(), violation.problem.c_str(), violation.lost.c_str(), violation.replay().c_str());
+  std::printf("VIOLATION in %s, after %zu calls, next actor: %s\n  %s\n%s    titan-crash-explorer --replay %s\n",
+              violation.scenario.c_str(), violation.point, violation.actor.c_str(), violation.problem.c_str(),
+              violation.lost.c_str(), violation.replay().c_str());
 }
 
 void print_row(const std::string& name, const Figures& figures, double seconds) {
-  std::printf("%-52s %6llu %9llu %10llu %9llu %10llu %7.1f\n", name.c_str(), static_cast<unsigned long long>(figures.calls),
-              static_cast<unsigned long long>(figures.states), static_cast<unsigned long long>(figures.pairs),
-              static_cast<unsigned long long>(figures.judged), static_cast<unsigned long long>(figures.violations), seconds);
+  std::printf("%-52s %6llu %9llu %10llu %9llu %10llu %7.1f\n", name.c_str(),
+              static_cast<unsigned long long>(figures.calls), static_cast<unsigned long long>(figures.states),
+              static_cast<unsigned long long>(figures.pairs), static_cast<unsigned long long>(figures.judged),
+              static_cast<unsigned long long>(figures.violations), seconds);
   std::fflush(stdout);
 }
 
 int run_all(const Part& part, const Search& wanted) {
   Figures sum;
   double all_seconds = 0;
-  std::printf("%-52s %6s %9s %10s %9s %10s %7s\n", "scenario", "calls", "states", "x actors", "judged", "violations", "seconds");
+  std::printf("%-52s %6s %9s %10s %9s %10s %7s\n", "scenario", "calls", "states", "x actors", "judged", "violations",
+              "seconds");
   for (std::size_t number = 0; number < scenarios().size(); ++number) {
     const Scenario& scenario = scenarios()[number];
     if (!part.has(number, scenario)) continue;
@@ -96,7 +101,8 @@ int run_all(const Part& part, const Search& wanted) {
 bool report(const Mutation& mutation) {
   const bool right = mutation.found == mutation.redundant.empty();
   const char* verdict = mutation.found ? (right ? "found" : "NOT REDUNDANT") : (right ? "redundant" : "NOT FOUND");
-  std::printf("%-9s %s: %s\n          %s\n", verdict, mutation.scenario.c_str(), mutation.what.c_str(), (mutation.found ? mutation.how : mutation.redundant).c_str());
+  std::printf("%-9s %s: %s\n          %s\n", verdict, mutation.scenario.c_str(), mutation.what.c_str(),
+              (mutation.found ? mutation.how : mutation.redundant).c_str());
   std::fflush(stdout);
   return right;
 }
@@ -104,9 +110,12 @@ bool report(const Mutation& mutation) {
 int run_mutations(const Part& part) {
   std::size_t found = 0, redundant = 0, wrong = 0;
   const auto count = [&](const Mutation& mutation) {
-    if (!report(mutation)) ++wrong;
-    else if (mutation.found) ++found;
-    else ++redundant;
+    if (!report(mutation))
+      ++wrong;
+    else if (mutation.found)
+      ++found;
+    else
+      ++redundant;
   };
   for (std::size_t number = 0; number < scenarios().size(); ++number) {
     const Scenario& scenario = scenarios()[number];
@@ -122,7 +131,8 @@ int run_mutations(const Part& part) {
     count(mutate_lock(lock, &violation));
     if (violation.empty()) continue;
     ++wrong;
-    std::printf("VIOLATION in %s with every lock, met by %s:\n  %s\n", lock.scenario.c_str(), lock.actor.c_str(), violation.c_str());
+    std::printf("VIOLATION in %s with every lock, met by %s:\n  %s\n", lock.scenario.c_str(), lock.actor.c_str(),
+                violation.c_str());
   }
   std::printf("%zu mutations found, %zu redundant, %zu wrong\n", found, redundant, wrong);
   return wrong == 0 ? 0 : 1;
@@ -149,15 +159,18 @@ int replay(const std::string& what) {
   const CrashPoint at(recording->before, recording->log, std::min(point, recording->log.size()), recording->after);
   const Choice choice = choice_from(what.substr(third + 1));
   if (choice.size() != at.pending())
-    return usage("expected " + std::to_string(at.pending()) + " outcomes, found " + std::to_string(choice.size()) + ": made by another build?");
+    return usage("expected " + std::to_string(at.pending()) + " outcomes, found " + std::to_string(choice.size()) +
+                 ": made by another build?");
   for (std::size_t i = 0; i < point; ++i) std::printf("%4zu  %s\n", i, recording->log[i].text.c_str());
   const Disk state = at.build(choice);
-  std::printf("the crash; of what was not synced:\n%sthe disk then:\n%s", at.explain(choice).c_str(), state.listing().c_str());
+  std::printf("the crash; of what was not synced:\n%sthe disk then:\n%s", at.explain(choice).c_str(),
+              state.listing().c_str());
   for (const Actor& actor : actors()) {
     if (actor.name != name) continue;
     CrashFs fs(state, scenario->limits);
     const ckpt::Status status = actor.act(*scenario, fs);
-    std::printf("after %s (%s):\n%s", name.c_str(), status.ok() ? "ok" : status.to_string().c_str(), fs.disk().listing().c_str());
+    std::printf("after %s (%s):\n%s", name.c_str(), status.ok() ? "ok" : status.to_string().c_str(),
+                fs.disk().listing().c_str());
     const std::string problem = try_state(*scenario, *recording, point, state, actor);
     std::printf("%s\n", problem.empty() ? "nothing is wrong" : ("VIOLATION: " + problem).c_str());
     return problem.empty() ? 0 : 1;
@@ -178,11 +191,16 @@ int run(int argc, char** argv) {
     }
     if (flag == "--replay") return replay(value);
     if (flag == "--calls") return show_calls(value);
-    if (flag == "--states") search.states = std::stoull(value);
-    else if (flag == "--seed") search.seed = std::stoull(value);
-    else if (flag == "--scenario") part.only = value;
-    else if (flag == "--part") part = part_from(value);
-    else return usage("unknown flag " + flag);
+    if (flag == "--states")
+      search.states = std::stoull(value);
+    else if (flag == "--seed")
+      search.seed = std::stoull(value);
+    else if (flag == "--scenario")
+      part.only = value;
+    else if (flag == "--part")
+      part = part_from(value);
+    else
+      return usage("unknown flag " + flag);
     ++i;
   }
   if (!part.only.empty() && find_scenario(part.only) == nullptr) return 2;

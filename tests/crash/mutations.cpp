@@ -14,10 +14,13 @@ struct Redundant {
 };
 constexpr const char* kProbe = "the probe of a store leaves nothing that anybody relies on";
 constexpr const char* kAdvice = "advice: nobody relies on it";
-constexpr const char* kLatestFollows = "the sync after `latest` is of the same folder and comes before the announcement; "
-                                       "save-that-cannot-write-latest needs it";
-constexpr const char* kTrash = "what stays is durable already: it is enough that a sync lies between this rename and the first removal";
-constexpr const char* kTwice = "prune's own sync and that of the recovery, which a prune that deletes no step has alone";
+constexpr const char* kLatestFollows =
+    "the sync after `latest` is of the same folder and comes before the announcement; "
+    "save-that-cannot-write-latest needs it";
+constexpr const char* kTrash =
+    "what stays is durable already: it is enough that a sync lies between this rename and the first removal";
+constexpr const char* kTwice =
+    "prune's own sync and that of the recovery, which a prune that deletes no step has alone";
 constexpr Redundant kRedundant[] = {
     {"", ".trash-probe-", "", kProbe},
     {"", "=sync folder /run/checkpoint", ".trash-probe-", kProbe},
@@ -28,25 +31,35 @@ constexpr Redundant kRedundant[] = {
     {"first-save", "=sync folder /run/checkpoint", "rename /run/checkpoint/step-", kLatestFollows},
     {"save-and-retention", "=sync folder /run/checkpoint", "to /run/checkpoint/step-", kLatestFollows},
     {"save-over-a-pinned", "=sync folder /run/checkpoint", "to /run/checkpoint/step-", kLatestFollows},
-    {"", "manifest.json.tmp to", "sync file", "nobody looks into a temporary: it is enough that both are durable when the folder gets its name"},
+    {"", "manifest.json.tmp to", "sync file",
+     "nobody looks into a temporary: it is enough that both are durable when the folder gets its name"},
     {"prune", "to /run/checkpoint/.trash-step-", "sync folder", kTrash},
     {"save-and-retention", "to /run/checkpoint/.trash-step-", "sync folder", kTrash},
     {"rewrite-killed", "to /run/checkpoint/.trash-step-", "sync folder", kTrash},
     {"exchange-killed", "to /run/checkpoint/.trash-step-", "sync folder", kTrash},
-    {"", "to /run/checkpoint/.damaged-step-", "sync folder", "the new step's temporary and the old one are apart: it is enough that each is synced before the new name"},
-    {"rewrite-killed-with-the-old-one-aside", "/step-00000020.tmp-rewrite/new", "", "what the killed tool made is thrown away; the other rewrites need it"},
-    {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "tmp-rewrite/old to", "the cleaning that follows syncs the same folder first"},
-    {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "tmp-rewrite/lock", "what was put back was synced right before; exchange-killed-* need it"},
-    {"=prune", "=sync folder /run/checkpoint", "write /run/checkpoint/run.lock", "no name is new here; save-killed-before-its-sync-then-prune needs it"},
+    {"", "to /run/checkpoint/.damaged-step-", "sync folder",
+     "the new step's temporary and the old one are apart: it is enough that each is synced before the new name"},
+    {"rewrite-killed-with-the-old-one-aside", "/step-00000020.tmp-rewrite/new", "",
+     "what the killed tool made is thrown away; the other rewrites need it"},
+    {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "tmp-rewrite/old to",
+     "the cleaning that follows syncs the same folder first"},
+    {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "tmp-rewrite/lock",
+     "what was put back was synced right before; exchange-killed-* need it"},
+    {"=prune", "=sync folder /run/checkpoint", "write /run/checkpoint/run.lock",
+     "no name is new here; save-killed-before-its-sync-then-prune needs it"},
     {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "=sync folder /run/checkpoint", kTwice},
     {"exchange-killed-before-its-sync-then-prune", "=sync folder /run/checkpoint", "tmp-rewrite/lock", kTwice},
-    {"exchange-killed-before-its-sync-then-prune", "=sync folder /run/checkpoint", "=sync folder /run/checkpoint", kTwice},
-    {"", "sync file /run/checkpoint/step-00000020/", "", "this source was synced by whoever wrote it; strip-of-a-copy-that-nobody-synced needs it"},
+    {"exchange-killed-before-its-sync-then-prune", "=sync folder /run/checkpoint", "=sync folder /run/checkpoint",
+     kTwice},
+    {"", "sync file /run/checkpoint/step-00000020/", "",
+     "this source was synced by whoever wrote it; strip-of-a-copy-that-nobody-synced needs it"},
 };
 
 bool is_sync(const LoggedCall& call) { return call.kind == Kind::kSyncFile || call.kind == Kind::kSyncDir; }
 
-std::string place(const LoggedCall& call, const std::string& before) { return call.text + (before.empty() ? "" : " (after: " + before + ")"); }
+std::string place(const LoggedCall& call, const std::string& before) {
+  return call.text + (before.empty() ? "" : " (after: " + before + ")");
+}
 
 // Random parts of names are of no interest.
 std::string plain(std::string text) {
@@ -66,16 +79,21 @@ bool matches(const std::string& text, const std::string& part) {
 
 std::string why_redundant(const std::string& scenario, const LoggedCall& call, const std::string& before) {
   for (const Redundant& known : kRedundant)
-    if ((scenario.starts_with(known.scenario) || "=" + scenario == known.scenario) && matches(call.text, known.call) && matches(before, known.before)) return known.why;
+    if ((scenario.starts_with(known.scenario) || "=" + scenario == known.scenario) && matches(call.text, known.call) &&
+        matches(before, known.before))
+      return known.why;
   return "";
 }
 
 // The end, where everything has been announced, then every point from `from` on.
-void search(const Scenario& scenario, const Recording& changed, std::size_t from, std::uint64_t states, Mutation& mutation) {
+void search(const Scenario& scenario, const Recording& changed, std::size_t from, std::uint64_t states,
+            Mutation& mutation) {
   Search search;
   search.states = states;
   search.stop_after = 1;
-  search.found = [&](const Violation& violation) { mutation.how = "after " + violation.actor + ": " + violation.problem; };
+  search.found = [&](const Violation& violation) {
+    mutation.how = "after " + violation.actor + ": " + violation.problem;
+  };
   search.points.push_back(changed.log.size());
   for (std::size_t point = from; point < changed.log.size(); ++point) search.points.push_back(point);
   mutation.found = explore(scenario, changed, search).violations > 0;
@@ -102,7 +120,8 @@ std::vector<Mutation> mutate_calls(const Scenario& scenario, const Recording& re
     } else if (log[i].kind == Kind::kName && log[i].rename && last_sync < i) {
       Recording changed = recording;
       const auto begin = changed.log.begin();
-      std::rotate(begin + static_cast<std::ptrdiff_t>(last_sync), begin + static_cast<std::ptrdiff_t>(i), begin + static_cast<std::ptrdiff_t>(i) + 1);
+      std::rotate(begin + static_cast<std::ptrdiff_t>(last_sync), begin + static_cast<std::ptrdiff_t>(i),
+                  begin + static_cast<std::ptrdiff_t>(i) + 1);
       Mutation mutation{scenario.name, plain(log[i].text + ", before " + log[last_sync].text)};
       mutation.redundant = why_redundant(scenario.name, log[i], log[last_sync].text);
       search(scenario, changed, last_sync + 1, mutation.redundant.empty() ? kEnoughToFind : kEnoughToBelieve, mutation);
@@ -114,12 +133,18 @@ std::vector<Mutation> mutate_calls(const Scenario& scenario, const Recording& re
 
 const std::vector<LockCase>& lock_cases() {
   static const std::vector<LockCase> all{
-      {"save-by-4-writers", "busy-run", "run.lock"},        {"save-by-4-writers", "prune", "run.lock"},
-      {"save-by-4-writers", "tool", "run.lock"},            {"save-and-retention", "busy-run", "run.lock"},
-      {"rewrite-with-exchange", "busy-run", "run.lock"},    {"rewrite-with-exchange", "prune", "run.lock"},
-      {"rewrite-without-exchange", "busy-run", "run.lock"}, {"rewrite-without-exchange", "prune", "run.lock"},
-      {"prune", "busy-run", "run.lock"},                    {"reshard-to-a-new-folder", "tool", "tmp-rewrite/lock"},
-      {"lr-set", "tool", "tmp-rewrite/lock"},               {"convert-to-huggingface", "tool", "tmp-rewrite/lock"},
+      {"save-by-4-writers", "busy-run", "run.lock"},
+      {"save-by-4-writers", "prune", "run.lock"},
+      {"save-by-4-writers", "tool", "run.lock"},
+      {"save-and-retention", "busy-run", "run.lock"},
+      {"rewrite-with-exchange", "busy-run", "run.lock"},
+      {"rewrite-with-exchange", "prune", "run.lock"},
+      {"rewrite-without-exchange", "busy-run", "run.lock"},
+      {"rewrite-without-exchange", "prune", "run.lock"},
+      {"prune", "busy-run", "run.lock"},
+      {"reshard-to-a-new-folder", "tool", "tmp-rewrite/lock"},
+      {"lr-set", "tool", "tmp-rewrite/lock"},
+      {"convert-to-huggingface", "tool", "tmp-rewrite/lock"},
   };
   return all;
 }
@@ -127,7 +152,8 @@ const std::vector<LockCase>& lock_cases() {
 namespace {
 
 // The scenario with the actor between two of its calls. Returns what is wrong afterwards.
-std::string meet(const Scenario& scenario, const Recording& recording, const Actor& actor, std::size_t at, const std::string& granted) {
+std::string meet(const Scenario& scenario, const Recording& recording, const Actor& actor, std::size_t at,
+                 const std::string& granted) {
   CrashFs fs(recording.before, scenario.limits);
   if (!granted.empty()) fs.grant_locks(granted);
   fs.record();
@@ -143,12 +169,14 @@ std::string meet(const Scenario& scenario, const Recording& recording, const Act
   // One that was faster and has ended is met like any other: DST is there then.
   const bool too_late = status.code == ckpt::Code::kInvalid && other.ok();
   if (!status.ok() && !too_late) return "the process that held the lock failed: " + status.to_string();
-  if (!other.ok() && other.code != ckpt::Code::kLocked) return "the other one was not refused but failed: " + other.to_string();
+  if (!other.ok() && other.code != ckpt::Code::kLocked)
+    return "the other one was not refused but failed: " + other.to_string();
   const Promises promises = promises_at(scenario, fs.log(), fs.log().size());
   return Oracle(scenario, recording.before, recording.after).judge(promises, fs.disk());
 }
 
-std::string meet_everywhere(const Scenario& scenario, const Recording& recording, const Actor& actor, const std::string& granted) {
+std::string meet_everywhere(const Scenario& scenario, const Recording& recording, const Actor& actor,
+                            const std::string& granted) {
   for (std::size_t at = 0; at < recording.log.size(); ++at) {
     try {
       if (const std::string problem = meet(scenario, recording, actor, at, granted); !problem.empty())
@@ -163,8 +191,10 @@ std::string meet_everywhere(const Scenario& scenario, const Recording& recording
 }  // namespace
 
 Mutation mutate_lock(const LockCase& lock, std::string* violation) {
-  const auto scenario = std::find_if(scenarios().begin(), scenarios().end(), [&](const Scenario& s) { return s.name == lock.scenario; });
-  const auto actor = std::find_if(actors().begin(), actors().end(), [&](const Actor& a) { return a.name == lock.actor; });
+  const auto scenario =
+      std::find_if(scenarios().begin(), scenarios().end(), [&](const Scenario& s) { return s.name == lock.scenario; });
+  const auto actor =
+      std::find_if(actors().begin(), actors().end(), [&](const Actor& a) { return a.name == lock.actor; });
   const Actor& other = lock.actor == busy_run().name ? busy_run() : *actor;
   Mutation mutation{lock.scenario, "without the lock " + lock.lock + ", met by " + lock.actor};
   const auto recording = record(*scenario);

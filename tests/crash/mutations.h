@@ -1,5 +1,6 @@
 #pragma once
-// Does the oracle notice what is left out? Each sync dropped, each rename before the sync that it follows, each lock granted to all.
+// Does the oracle notice what is left out? Each sync dropped, each rename before the sync that it follows, each lock
+// granted to all.
 #include <string>
 #include <vector>
 
@@ -9,10 +10,10 @@ namespace titan::crash {
 
 struct Mutation {
   std::string scenario;
-  std::string what;      ///< "without sync file ...", "... before sync file ...", "lock ... granted to prune"
+  std::string what;  ///< "without sync file ...", "... before sync file ...", "lock ... granted to prune"
   bool found = false;
-  std::string how;       ///< what the oracle said
-  std::string redundant; ///< why nothing can be lost; empty: something can, so it has to be found
+  std::string how;        ///< what the oracle said
+  std::string redundant;  ///< why nothing can be lost; empty: something can, so it has to be found
 };
 
 /// Every sync and every rename of `scenario`, one left out or moved at a time.
@@ -21,7 +22,7 @@ std::vector<Mutation> mutate_calls(const Scenario& scenario, const Recording& re
 /// Two processes at once: another actor acts at every call of a scenario, with its locks and without one of them.
 struct LockCase {
   std::string scenario, actor;
-  std::string lock;      ///< end of the path of the lock that is left out
+  std::string lock;  ///< end of the path of the lock that is left out
 };
 const std::vector<LockCase>& lock_cases();
 /// `violation`: what went wrong although every lock was there; empty: nothing.

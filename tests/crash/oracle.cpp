@@ -30,7 +30,8 @@ class Judge {
   std::string sources() {
     for (const std::string& path : scenario_.sources) {
       const Inode there = fs_.disk().find(path);
-      if (there == kNoInode || fs_.disk().hash(there) != before_.hash(before_.find(path))) return "the source " + path + " has changed";
+      if (there == kNoInode || fs_.disk().hash(there) != before_.hash(before_.find(path)))
+        return "the source " + path + " has changed";
     }
     return "";
   }
@@ -41,7 +42,8 @@ class Judge {
       const std::uint64_t content = before_.hash(before_.find(step_path(step)));
       const Inode folder = fs_.disk().find(kSteps);
       const Names none, &names = folder == kNoInode ? none : fs_.disk().names(folder);
-      if (std::none_of(names.begin(), names.end(), [&](const auto& entry) { return fs_.disk().hash(entry.second) == content; }))
+      if (std::none_of(names.begin(), names.end(),
+                       [&](const auto& entry) { return fs_.disk().hash(entry.second) == content; }))
         return "the pinned step " + std::to_string(step) + " is gone";
     }
     return "";
@@ -56,7 +58,8 @@ class Judge {
       if (!step) continue;
       const Verdict verdict = look_at(fs_, ckpt::join_path(kSteps, name));
       if (verdict.whole && verdict.id == id_of(*step)) continue;
-      if (scenario_.damaged.count(*step) != 0 && fs_.disk().hash(inode) == before_.hash(before_.find(step_path(*step)))) continue;
+      if (scenario_.damaged.count(*step) != 0 && fs_.disk().hash(inode) == before_.hash(before_.find(step_path(*step))))
+        continue;
       return name + " is not whole: " + (verdict.whole ? "it has the id " + verdict.id.hex() : verdict.problem);
     }
     return "";
@@ -97,7 +100,8 @@ class Judge {
 
   std::string leftovers() {
     for (const auto& [name, inode] : fs_.disk().names(fs_.disk().find(kSteps))) {
-      const bool belongs = ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name.starts_with(".damaged-");
+      const bool belongs =
+          ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name.starts_with(".damaged-");
       if (!belongs) return "left over after the next save: " + name;
     }
     return "";
@@ -146,11 +150,15 @@ std::string Oracle::judge(const Promises& promises, const Disk& disk) {
   };
   const std::uint64_t sources = join(hash_at(disk, "/src"), hash_at(disk, "/copied"));
   const std::uint64_t elsewhere = join(hash_at(disk, kElsewhere), 3);
-  if (const std::string& problem = ask(join(sources, elsewhere), {&Judge::sources, &Judge::elsewhere}); !problem.empty()) return problem;
+  if (const std::string& problem = ask(join(sources, elsewhere), {&Judge::sources, &Judge::elsewhere});
+      !problem.empty())
+    return problem;
   // A destination outside is made from the run's step 20 or from a source.
-  const std::uint64_t outside = join(join(join(hash_at(disk, "/out"), hash_at(disk, step_path(20))), sources), promises.dst ? 5 : 4);
+  const std::uint64_t outside =
+      join(join(join(hash_at(disk, "/out"), hash_at(disk, step_path(20))), sources), promises.dst ? 5 : 4);
   if (const std::string& problem = ask(outside, {&Judge::destination}); !problem.empty()) return problem;
-  return ask(join(join(hash_at(disk, kRun), promises.newest), 6), {&Judge::pins, &Judge::steps, &Judge::resume, &Judge::pins, &Judge::leftovers});
+  return ask(join(join(hash_at(disk, kRun), promises.newest), 6),
+             {&Judge::pins, &Judge::steps, &Judge::resume, &Judge::pins, &Judge::leftovers});
 }
 
 }  // namespace titan::crash

@@ -14,11 +14,13 @@ struct Promises {
 };
 Promises promises_at(const Scenario& scenario, const std::vector<LoggedCall>& log, std::size_t point);
 
-/// Judges states of one scenario. What lies in the run, and what lies at a destination outside of it, is judged once for equal bytes.
+/// Judges states of one scenario. What lies in the run, and what lies at a destination outside of it, is judged once
+/// for equal bytes.
 class Oracle {
  public:
   /// The scenario began on `before` and ends, without a crash, on `after`; both must outlive the oracle.
-  Oracle(const Scenario& scenario, const Disk& before, const Disk& after) : scenario_(scenario), before_(before), after_(after) {}
+  Oracle(const Scenario& scenario, const Disk& before, const Disk& after)
+      : scenario_(scenario), before_(before), after_(after) {}
   /// Looks at what is there, then goes on with it: the tool again, a run's start, its next save with retention.
   /// Returns the first broken promise in words; empty when all hold.
   std::string judge(const Promises& promises, const Disk& disk);

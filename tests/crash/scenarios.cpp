@@ -45,9 +45,11 @@ Status copy_unsynced(CrashFs& fs, const std::string& from, const std::string& to
 }
 
 // One run saves `step` and keeps the newest `keep`.
-Status run_and_save(CrashFs& fs, std::uint64_t step, Mesh mesh, std::uint64_t keep, ckpt::Codec codec = ckpt::Codec::kRaw) {
+Status run_and_save(CrashFs& fs, std::uint64_t step, Mesh mesh, std::uint64_t keep,
+                    ckpt::Codec codec = ckpt::Codec::kRaw) {
   TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
-  return go_on(fs, run, step, mesh, keep, [&] { fs.mark(saved_mark(step)); }, codec);
+  return go_on(
+      fs, run, step, mesh, keep, [&] { fs.mark(saved_mark(step)); }, codec);
 }
 
 // Saves of step 20 after step 10, with a tool that writes the same step.
@@ -92,7 +94,8 @@ void add_saves(std::vector<Scenario>& all) {
   all.push_back(save_scenario("save-over-a-stale-temporary", [](CrashFs& fs) -> Status {
     const std::string tmp = std::string(kSteps) + "/step-00000020.tmp-deaddeaddead";
     TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, tmp + "/model/shard-00000.h5", "half a shard"));
-    TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, std::string(kSteps) + "/.trash-step-00000005-x/manifest.json", "{}"));
+    TITAN_RETURN_IF_ERROR(
+        ckpt::testing::put_text(fs, std::string(kSteps) + "/.trash-step-00000005-x/manifest.json", "{}"));
     return ckpt::testing::put_text(fs, std::string(kSteps) + "/latest.tmp", "step-0");
   }));
 
@@ -112,7 +115,8 @@ void add_saves(std::vector<Scenario>& all) {
   leaf.damaged = {20};
   all.push_back(leaf);
 
-  Scenario equal = save_scenario("save-over-an-equal-step", [](CrashFs& fs) { return save_step(fs, kSteps, 20, kTwoWriters, "old"); });
+  Scenario equal = save_scenario("save-over-an-equal-step",
+                                 [](CrashFs& fs) { return save_step(fs, kSteps, 20, kTwoWriters, "old"); });
   equal.proved = 20;
   equal.act = [](CrashFs& fs) -> Status {
     // A run that went on from 10 by name meets its own step 20.
@@ -180,7 +184,8 @@ Scenario prune_scenario() {
 
 // A tool that makes DST outside of the run from the run's step 20.
 using Maker = std::function<Status(CrashFs&, const std::string& dst, bool force)>;
-Scenario outside_scenario(const std::string& name, FsLimits limits, bool before, const Maker& tool, Mesh mesh = kOneWriter) {
+Scenario outside_scenario(const std::string& name, FsLimits limits, bool before, const Maker& tool,
+                          Mesh mesh = kOneWriter) {
   Scenario s;
   s.name = name;
   s.limits = limits;
@@ -204,13 +209,19 @@ void add_tools(std::vector<Scenario>& all) {
   all.push_back(rewrite_scenario("rewrite-with-exchange", {}));
   all.push_back(rewrite_scenario("rewrite-without-exchange", {.exchange = false}));
   const std::string newest = std::string(kRun) + "@latest";
-  const auto resharded = [newest](CrashFs& fs, const std::string& dst, bool force) { return reshard(fs, newest, dst, 2, force); };
+  const auto resharded = [newest](CrashFs& fs, const std::string& dst, bool force) {
+    return reshard(fs, newest, dst, 2, force);
+  };
   all.push_back(outside_scenario("reshard-to-a-new-folder", {}, false, resharded));
   all.push_back(outside_scenario("reshard-over-an-old-folder-without-exchange", {.exchange = false}, true, resharded));
-  const auto stripped = [newest](CrashFs& fs, const std::string& dst, bool force) { return strip(fs, newest, dst, force); };
+  const auto stripped = [newest](CrashFs& fs, const std::string& dst, bool force) {
+    return strip(fs, newest, dst, force);
+  };
   all.push_back(outside_scenario("strip-by-links", {}, true, stripped, kFourWriters));
   all.push_back(outside_scenario("strip-by-copies", {.link = false}, false, stripped, kFourWriters));
-  const auto bent = [newest](CrashFs& fs, const std::string& dst, bool force) { return lr_set(fs, newest, dst, force); };
+  const auto bent = [newest](CrashFs& fs, const std::string& dst, bool force) {
+    return lr_set(fs, newest, dst, force);
+  };
   all.push_back(outside_scenario("lr-set", {}, true, bent, kFourWriters));
 
   Scenario unsynced = outside_scenario("strip-of-a-copy-that-nobody-synced", {}, false, stripped);
@@ -226,7 +237,8 @@ void add_tools(std::vector<Scenario>& all) {
 }
 
 // A process that dies right after `call`, and the next one, whose work the crash may take as well.
-Scenario killed(Scenario s, const std::string& name, const std::string& call, const std::function<Status(CrashFs&)>& next) {
+Scenario killed(Scenario s, const std::string& name, const std::string& call,
+                const std::function<Status(CrashFs&)>& next) {
   s.name = name;
   s.act = [first = s.act, call, next](CrashFs& fs) -> Status {
     fs.kill_after(call);
@@ -255,7 +267,8 @@ void add_kills(std::vector<Scenario>& all) {
   all.push_back(killed(prune_scenario(), "prune-killed-before-its-sync-then-prune", "rename " + step_path(30), prune));
   const auto saved = "rename " + step + ".tmp-0a1b2c3d4e54 to";
   const Scenario save = save_scenario("", {});
-  all.push_back(killed(save, "save-killed-before-its-sync-then-a-run", saved, [](CrashFs& fs) { return run_and_save(fs, 30, kOneWriter, 1); }));
+  all.push_back(killed(save, "save-killed-before-its-sync-then-a-run", saved,
+                       [](CrashFs& fs) { return run_and_save(fs, 30, kOneWriter, 1); }));
   all.push_back(killed(save, "save-killed-before-its-sync-then-prune", saved, prune));
   all.push_back(killed(save, "save-killed-before-its-sync-then-a-tool", saved, save.tool));
 }
@@ -265,13 +278,17 @@ void add_conversions(std::vector<Scenario>& all) {
     TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}));
     return make_hf(fs, "/src/hf");
   };
-  const auto imported = [](CrashFs& fs, const std::string& dst, bool force) { return convert(fs, "/src/hf", dst, "titan", force); };
+  const auto imported = [](CrashFs& fs, const std::string& dst, bool force) {
+    return convert(fs, "/src/hf", dst, "titan", force);
+  };
   Scenario import = outside_scenario("convert-from-huggingface", {}, false, imported);
   import.prepare = world;
   import.sources = {"/src/hf"};
   all.push_back(import);
 
-  const auto exported = [](CrashFs& fs, const std::string& dst, bool force) { return convert(fs, "/src/titan", dst, "hf", force); };
+  const auto exported = [](CrashFs& fs, const std::string& dst, bool force) {
+    return convert(fs, "/src/titan", dst, "hf", force);
+  };
   Scenario out = outside_scenario("convert-to-huggingface", {.exchange = false}, true, exported);
   out.prepare = [world, exported](CrashFs& fs) -> Status {
     TITAN_RETURN_IF_ERROR(world(fs));

@@ -31,7 +31,9 @@ Options rewrite_options(const std::string& src, const std::string& dst, bool for
 }
 
 // What a tool could not clean up is a violation here: nothing stands in its way.
-Status no_warnings(const std::vector<std::string>& warnings) { return warnings.empty() ? ok_status() : ckpt::failed("warning: " + warnings.front()); }
+Status no_warnings(const std::vector<std::string>& warnings) {
+  return warnings.empty() ? ok_status() : ckpt::failed("warning: " + warnings.front());
+}
 
 }  // namespace
 
@@ -85,8 +87,17 @@ Status convert(CrashFs& fs, const std::string& src, const std::string& dst, cons
 }
 
 Status make_hf(CrashFs& fs, const std::string& folder) {
-  const convert::ModelConfig model{.dim = 8, .n_layers = 1, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 12, .vocab_size = 19, .norm_eps = 1e-5, .rope_theta = 10000};
-  TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, folder + "/model.safetensors", convert::testing::safetensors_file(convert::testing::model_tensors(model))));
+  const convert::ModelConfig model{.dim = 8,
+                                   .n_layers = 1,
+                                   .n_heads = 2,
+                                   .n_kv_heads = 1,
+                                   .head_dim = 4,
+                                   .ffn_dim = 12,
+                                   .vocab_size = 19,
+                                   .norm_eps = 1e-5,
+                                   .rope_theta = 10000};
+  TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(
+      fs, folder + "/model.safetensors", convert::testing::safetensors_file(convert::testing::model_tensors(model))));
   return ckpt::testing::put_text(fs, folder + "/config.json", convert::write_hf_config(model, {}, {}).write());
 }
 

@@ -39,8 +39,8 @@ std::string source_path(std::uint64_t step) { return "/src/" + ckpt::step_name(s
 namespace {
 
 // Each rank is a host of its own, so that nobody syncs what another wrote.
-Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, const std::string& folder, const ckpt::Snapshot& snapshot,
-                                       const ckpt::CommitOptions& options = {}) {
+Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, const std::string& folder,
+                                       const ckpt::Snapshot& snapshot, const ckpt::CommitOptions& options = {}) {
   ckpt::testing::PatternSource source(snapshot, snapshot.train.step);
   std::vector<ckpt::RankReceipt> receipts;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
@@ -55,7 +55,8 @@ Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, cons
 
 }  // namespace
 
-Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh, const std::string& save_id, ckpt::Codec codec) {
+Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh,
+                 const std::string& save_id, ckpt::Codec codec) {
   const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
   TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, folder));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, folder, snapshot, save_id));
@@ -105,9 +106,11 @@ Result<LiveRun> start_run(CrashFs& fs) {
   }
 }
 
-Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep, const std::function<void()>& announced, ckpt::Codec codec) {
+Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
+             const std::function<void()>& announced, ckpt::Codec codec) {
   const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
-  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e5" + std::to_string(mesh.world())));
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp,
+                         ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e5" + std::to_string(mesh.world())));
   const auto still_ours = [&run] { return run.locks.still_ours(); };
   const auto published = save_all_ranks(fs, tmp, kSteps, snapshot, {run.damaged.count(step) != 0, still_ours});
   if (!published.ok()) {
@@ -120,7 +123,9 @@ Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std
   if (announced) announced();
   if (keep == 0) return ckpt::ok_status();
   Status failed;
-  ckpt::Retention retention(fs, {kSteps, keep, still_ours, [](const std::string&) {}, [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
+  ckpt::Retention retention(
+      fs, {kSteps, keep, still_ours, [](const std::string&) {},
+           [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
   for (const std::uint64_t damaged : run.damaged) retention.judge(damaged, ckpt::Verdict::kDamaged);
   if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved);
   retention.judge(step, ckpt::Verdict::kProved);

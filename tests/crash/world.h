@@ -1,5 +1,6 @@
 #pragma once
-// The world of the explorer: a run folder, tiny checkpoints that are a function of their step, and what a run does in it.
+// The world of the explorer: a run folder, tiny checkpoints that are a function of their step, and what a run does in
+// it.
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,7 +28,8 @@ std::string step_path(std::uint64_t step);
 std::string source_path(std::uint64_t step);
 
 /// Saves `step` as every rank in turn into `folder`.
-ckpt::Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh, const std::string& save_id, ckpt::Codec codec = ckpt::Codec::kRaw);
+ckpt::Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh,
+                       const std::string& save_id, ckpt::Codec codec = ckpt::Codec::kRaw);
 
 /// What a full verify says of a checkpoint folder. Folders of equal names and bytes are read once.
 struct Verdict {
@@ -42,15 +44,17 @@ Verdict look_at(CrashFs& fs, const std::string& path);
 struct LiveRun {
   ckpt::RunGuard locks;
   bool fresh = false;
-  std::uint64_t step = 0;           ///< that it goes on from; 0 when fresh
+  std::uint64_t step = 0;  ///< that it goes on from; 0 when fresh
   ckpt::Digest id;
   std::set<std::uint64_t> damaged;  ///< found while loading
 };
-/// What titan-train does with its folder at a start: lock, probe, recover, decide, load every byte; the next older step where that fails.
+/// What titan-train does with its folder at a start: lock, probe, recover, decide, load every byte; the next older step
+/// where that fails.
 ckpt::Result<LiveRun> start_run(CrashFs& fs);
-/// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when "saved" is printed.
-ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep, const std::function<void()>& announced = {},
-                   ckpt::Codec codec = ckpt::Codec::kRaw);
+/// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when
+/// "saved" is printed.
+ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
+                   const std::function<void()>& announced = {}, ckpt::Codec codec = ckpt::Codec::kRaw);
 
 /// The words of CrashFs::mark(): from there on the promise holds.
 std::string saved_mark(std::uint64_t step);

@@ -1,5 +1,6 @@
-// Files of a few bytes that claim, or would unfold to, far more memory than there is. ctest runs this with 256 MiB of address space: whatever is
-// allocated before it is checked ends the program. Every bomb must be refused with a message.
+// Files of a few bytes that claim, or would unfold to, far more memory than there is. ctest runs this with 256 MiB of
+// address space: whatever is allocated before it is checked ends the program. Every bomb must be refused with a
+// message.
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -29,8 +30,12 @@ std::string repeated(std::string_view text, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out += text;
   return out;
 }
-std::string short_text(std::string_view text) { return std::string("\x8c") + static_cast<char>(text.size()) + std::string(text); }
-std::string global(std::string_view module, std::string_view name) { return short_text(module) + short_text(name) + "\x93"; }
+std::string short_text(std::string_view text) {
+  return std::string("\x8c") + static_cast<char>(text.size()) + std::string(text);
+}
+std::string global(std::string_view module, std::string_view name) {
+  return short_text(module) + short_text(name) + "\x93";
+}
 
 Status safetensors(const std::string& bytes) {
   titan::fuzz::BytesFile file(std::as_bytes(std::span(bytes)));
@@ -52,14 +57,21 @@ Status config(const std::string& bytes) { return titan::convert::parse_json("bom
 std::string metadata_of(const std::string& storage, const std::string& entries) {
   constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
   const auto state = [](const std::string& parts) { return "}(" + parts + "ub"; };
-  const std::string size = global("torch", "Size") + "K\x01\x85\x85R", empty = global("torch", "Size") + std::string("K\0\x85\x85R", 5);
-  const std::string chunk = global(kModule, "ChunkStorageMetadata") + ")\x81" + state(short_text("offsets") + size + short_text("sizes") + empty) + std::string("q\0", 2);
-  const std::string tensor = global(kModule, "TensorStorageMetadata") + ")\x81" +
-                             state(short_text("properties") + global(kModule, "TensorProperties") + ")\x81(" + global("torch", "float32") + global("torch", "strided") + "\x89" +
-                                   global(kModule, "_MEM_FORMAT_ENCODING") + "K\x01\x85R\x89tb" + short_text("size") + size + short_text("chunks") + "](" +
-                                   repeated(std::string_view("h\0", 2), 1'000'000) + "e") + "q\x01";
+  const std::string size = global("torch", "Size") + "K\x01\x85\x85R",
+                    empty = global("torch", "Size") + std::string("K\0\x85\x85R", 5);
+  const std::string chunk = global(kModule, "ChunkStorageMetadata") + ")\x81" +
+                            state(short_text("offsets") + size + short_text("sizes") + empty) + std::string("q\0", 2);
+  const std::string tensor =
+      global(kModule, "TensorStorageMetadata") + ")\x81" +
+      state(short_text("properties") + global(kModule, "TensorProperties") + ")\x81(" + global("torch", "float32") +
+            global("torch", "strided") + "\x89" + global(kModule, "_MEM_FORMAT_ENCODING") + "K\x01\x85R\x89tb" +
+            short_text("size") + size + short_text("chunks") + "](" + repeated(std::string_view("h\0", 2), 1'000'000) +
+            "e") +
+      "q\x01";
   return "\x80\x04" + global(kModule, "Metadata") + ")\x81" +
-         state(short_text("planner_data") + chunk + tensor + "\x86" + short_text("storage_data") + "}" + storage + short_text("state_dict_metadata") + "}" + entries) + ".";
+         state(short_text("planner_data") + chunk + tensor + "\x86" + short_text("storage_data") + "}" + storage +
+               short_text("state_dict_metadata") + "}" + entries) +
+         ".";
 }
 
 struct Bomb {
@@ -71,31 +83,55 @@ struct Bomb {
 }  // namespace
 
 int main() {
-  const std::string text = std::string("\x80\x02X") + le(1 << 20, 4) + std::string(1 << 20, 'x') + std::string("q\0", 2);
+  const std::string text =
+      std::string("\x80\x02X") + le(1 << 20, 4) + std::string(1 << 20, 'x') + std::string("q\0", 2);
   const Bomb bombs[] = {
       {"safetensors: a header of 2^63 bytes", [] { return safetensors(le(std::uint64_t{1} << 63, 8) + "{}"); }},
       {"safetensors: a header of 100 MB in a file of 10 bytes", [] { return safetensors(le(100'000'000, 8) + "{}"); }},
-      {"safetensors: a tensor of 2^62 bytes", [] { std::string json = R"({"a":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}})"; return safetensors(le(json.size(), 8) + json); }},
-      {"index: a tensor's file 64,000 times", [] { return index(R"({"weight_map":{)" + repeated(R"("a":"x.safetensors",)", 64'000) + R"("a":"x.safetensors"}})"); }},
+      {"safetensors: a tensor of 2^62 bytes",
+       [] {
+         std::string json =
+             R"({"a":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}})";
+         return safetensors(le(json.size(), 8) + json);
+       }},
+      {"index: a tensor's file 64,000 times",
+       [] {
+         return index(R"({"weight_map":{)" + repeated(R"("a":"x.safetensors",)", 64'000) + R"("a":"x.safetensors"}})");
+       }},
       {"json: 10^6 open brackets", [] { return config(std::string(1'000'000, '[')); }},
-      {"zip: 2^32 entries", [] { return zip(std::string("PK\5\6\0\0\0\0", 8) + le(0xfffe, 2) + le(0xfffe, 2) + le(0xfffffff0, 4) + le(0, 4) + le(0, 2)); }},
-      {"zip64: a directory of 2^60 bytes", [] { return zip(std::string("PK\6\6", 4) + le(44, 8) + std::string(12, '\0') + le(0, 8) + le(std::uint64_t{1} << 50, 8) + le(std::uint64_t{1} << 50, 8) + le(std::uint64_t{1} << 60, 8) +
-                                                         std::string("PK\6\7", 4) + le(0, 4) + le(0, 8) + le(1, 4) + std::string("PK\5\6", 4) + le(0, 4) + le(0xffff, 2) + le(0xffff, 2) + le(0xffffffff, 4) +
-                                                         le(0xffffffff, 4) + le(0, 2)); }},
+      {"zip: 2^32 entries",
+       [] {
+         return zip(std::string("PK\5\6\0\0\0\0", 8) + le(0xfffe, 2) + le(0xfffe, 2) + le(0xfffffff0, 4) + le(0, 4) +
+                    le(0, 2));
+       }},
+      {"zip64: a directory of 2^60 bytes",
+       [] {
+         return zip(std::string("PK\6\6", 4) + le(44, 8) + std::string(12, '\0') + le(0, 8) +
+                    le(std::uint64_t{1} << 50, 8) + le(std::uint64_t{1} << 50, 8) + le(std::uint64_t{1} << 60, 8) +
+                    std::string("PK\6\7", 4) + le(0, 4) + le(0, 8) + le(1, 4) + std::string("PK\5\6", 4) + le(0, 4) +
+                    le(0xffff, 2) + le(0xffff, 2) + le(0xffffffff, 4) + le(0xffffffff, 4) + le(0, 2));
+       }},
       {"pickle: a string of 4 GiB", [] { return item(std::string("\x80\x02X") + le(0xffffffff, 4)); }},
       {"pickle: a memo index of 2^32 - 1", [] { return item(std::string("\x80\x02Nr") + le(0xffffffff, 4) + "."); }},
-      {"pickle: a string of 1 MiB named 100,000 times", [&] { return item(text + "](" + repeated(std::string_view("h\0", 2), 100'000) + "e\x86."); }},
-      {"pickle: a list of 500,000 times itself", [] { return item(std::string("\x80\x02]q\0(", 6) + repeated(std::string_view("h\0", 2), 500'000) + "e."); }},
-      {"metadata: one key of 4,000 bytes for 100,000 entries", [] {
-         return metadata(metadata_of("", "(X" + le(4000, 4) + std::string(4000, 'k') + "q\x02" + global("torch.distributed.checkpoint.metadata", "BytesStorageMetadata") + ")\x81}bq\x03" +
-                                             repeated("h\x02h\x03", 100'000) + "u"));
+      {"pickle: a string of 1 MiB named 100,000 times",
+       [&] { return item(text + "](" + repeated(std::string_view("h\0", 2), 100'000) + "e\x86."); }},
+      {"pickle: a list of 500,000 times itself",
+       [] { return item(std::string("\x80\x02]q\0(", 6) + repeated(std::string_view("h\0", 2), 500'000) + "e."); }},
+      {"metadata: one key of 4,000 bytes for 100,000 entries",
+       [] {
+         return metadata(metadata_of("", "(X" + le(4000, 4) + std::string(4000, 'k') + "q\x02" +
+                                             global("torch.distributed.checkpoint.metadata", "BytesStorageMetadata") +
+                                             ")\x81}bq\x03" + repeated("h\x02h\x03", 100'000) + "u"));
        }},
-      {"metadata: one chunk a million times", [] { return metadata(metadata_of("", "(" + short_text("t") + "h\x01u")); }, "more parts than"},
-      {"metadata: a tensor of a million chunks under 200 names", [] {
+      {"metadata: one chunk a million times",
+       [] { return metadata(metadata_of("", "(" + short_text("t") + "h\x01u")); }, "more parts than"},
+      {"metadata: a tensor of a million chunks under 200 names",
+       [] {
          std::string entries = "(";
          for (int i = 0; i < 200; ++i) entries += short_text("t" + std::to_string(i)) + "h\x01";
          return metadata(metadata_of("", entries + "u"));
-       }, "more parts than"},
+       },
+       "more parts than"},
   };
   int failures = 0;
   for (const Bomb& bomb : bombs) {

@@ -1,5 +1,6 @@
 #pragma once
-// The input of a fuzz target as a file, and a folder of such files. A read beyond an end is an error, as on a real file system.
+// The input of a fuzz target as a file, and a folder of such files. A read beyond an end is an error, as on a real file
+// system.
 #include <cstring>
 #include <map>
 #include <memory>

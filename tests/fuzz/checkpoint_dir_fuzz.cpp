@@ -1,5 +1,5 @@
-// Any bytes as a whole checkpoint folder (checkpoint_input.h), as it is and with all digests made right: opened, verified, every tensor
-// read, resharded. What verify calls whole can be read and moved, and stays the same state.
+// Any bytes as a whole checkpoint folder (checkpoint_input.h), as it is and with all digests made right: opened,
+// verified, every tensor read, resharded. What verify calls whole can be read and moved, and stays the same state.
 #include <string>
 
 #include "ckpt/io/reader.h"
@@ -28,11 +28,13 @@ std::uint64_t leaves_of(const Manifest& manifest) {
 bool read_all(testing::MemFs& fs) {
   const auto reader = CheckpointReader::open(fs, kStep);
   if (!reader.ok()) {
-    require(reader.status().code == Code::kCorrupt || reader.status().code == Code::kIncompatible || reader.status().code == Code::kNotFound);
+    require(reader.status().code == Code::kCorrupt || reader.status().code == Code::kIncompatible ||
+            reader.status().code == Code::kNotFound);
     return false;
   }
   bool ok = true;
-  for (const Status& status : {reader->lr_schedule().status(), reader->data_position().status(), reader->train_state().status()})
+  for (const Status& status :
+       {reader->lr_schedule().status(), reader->data_position().status(), reader->train_state().status()})
     ok = ok && (status.ok() || status.code == Code::kNotFound);
   if (leaves_of(reader->manifest()) > kMostLeaves) return ok;
   for (const TensorRow& row : tensor_rows(reader->manifest())) {

@@ -1,6 +1,6 @@
 #pragma once
-// A checkpoint folder as the input of a fuzz target. The input's bytes are made a folder in memory; renew_digests() then makes every
-// digest right again, or no changed byte would get past the first check.
+// A checkpoint folder as the input of a fuzz target. The input's bytes are made a folder in memory; renew_digests()
+// then makes every digest right again, or no changed byte would get past the first check.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -27,10 +27,12 @@ inline std::uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
-/// Files in a row: u8 length of the path, path, u32 bytes that follow, u64 bytes of the whole file (the rest is a hole), bytes. A last
-/// file may be cut off. No file is larger than `most`.
+/// Files in a row: u8 length of the path, path, u32 bytes that follow, u64 bytes of the whole file (the rest is a
+/// hole), bytes. A last file may be cut off. No file is larger than `most`.
 inline void unpack(std::span<const std::byte> in, ckpt::Fs& fs, const std::string& folder, std::uint64_t most) {
   const auto take = [&in](std::size_t count) {
     const auto part = in.first(std::min(count, in.size()));
@@ -51,23 +53,28 @@ inline void unpack(std::span<const std::byte> in, ckpt::Fs& fs, const std::strin
   }
 }
 
-/// Makes the digests of a checkpoint in memory those of its bytes. Places, lengths and counts stay as the input has them.
+/// Makes the digests of a checkpoint in memory those of its bytes. Places, lengths and counts stay as the input has
+/// them.
 class Renewal {
  public:
-  Renewal(ckpt::testing::MemFs& fs, std::string folder, ckpt::Manifest& manifest) : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
+  Renewal(ckpt::testing::MemFs& fs, std::string folder, ckpt::Manifest& manifest)
+      : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
   void run() {
     rows_.resize(manifest_.files.size());
     for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
-      if (manifest_.files[i].role == ckpt::FileRole::kShard) shard(static_cast<std::uint32_t>(i));
-      else whole(manifest_.files[i]);
+      if (manifest_.files[i].role == ckpt::FileRole::kShard)
+        shard(static_cast<std::uint32_t>(i));
+      else
+        whole(manifest_.files[i]);
     }
     for (ckpt::ParameterRecord& record : manifest_.parameters) {
       if (record.model) tensor(*record.model);
       for (ckpt::SlotTensor& slot : record.slots) tensor(slot.tensor);
     }
     for (ckpt::ComponentEntry& entry : manifest_.components)
-      if (entry.name == ckpt::kModel || entry.name == ckpt::kOptimizer) entry.digest = ckpt::component_digest(manifest_, entry.name);
+      if (entry.name == ckpt::kModel || entry.name == ckpt::kOptimizer)
+        entry.digest = ckpt::component_digest(manifest_, entry.name);
     id();
   }
 
@@ -112,19 +119,23 @@ class Renewal {
     });
     std::vector<std::byte> renewed = ckpt::encode_leaf_table(rows);
     // Reserved bytes stay as the input has them.
-    for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(64 * i + 28), 4, renewed.begin() + static_cast<std::ptrdiff_t>(64 * i + 28));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(64 * i + 28), 4,
+                  renewed.begin() + static_cast<std::ptrdiff_t>(64 * i + 28));
     require(fs_.overwrite(ckpt::join_path(folder_, entry.path), entry.table_offset, renewed).ok());
     entry.table = ckpt::digest_of(renewed);
     std::vector<ckpt::ByteRange> covered{{entry.table_offset, entry.table_offset + renewed.size()}};
     for (const ckpt::LeafRow& row : rows)
-      if (row.offset <= entry.bytes && row.stored_bytes <= entry.bytes - row.offset) covered.push_back({row.offset, row.offset + row.stored_bytes});
+      if (row.offset <= entry.bytes && row.stored_bytes <= entry.bytes - row.offset)
+        covered.push_back({row.offset, row.offset + row.stored_bytes});
     ckpt::Hasher envelope;
-    for (const ckpt::ByteRange& range : ckpt::uncovered(std::move(covered), entry.bytes)) envelope.update(bytes(entry.path, range.begin, range.end - range.begin));
+    for (const ckpt::ByteRange& range : ckpt::uncovered(std::move(covered), entry.bytes))
+      envelope.update(bytes(entry.path, range.begin, range.end - range.begin));
     entry.envelope = envelope.digest();
   }
 
-  void row(const ckpt::FileEntry& entry, const ckpt::StoredTensor& tensor, const ckpt::Piece& piece, const ckpt::LeafGrid& grid, std::uint64_t i,
-           ckpt::LeafRow& row) {
+  void row(const ckpt::FileEntry& entry, const ckpt::StoredTensor& tensor, const ckpt::Piece& piece,
+           const ckpt::LeafGrid& grid, std::uint64_t i, ckpt::LeafRow& row) {
     const std::uint64_t size = ckpt::dtype_size(tensor.dtype), raw = grid.length(piece.first_leaf + i) * size;
     if (row.offset > entry.bytes || row.stored_bytes > entry.bytes - row.offset) return;
     row.raw = row.stored = ckpt::digest_of(bytes(entry.path, row.offset, row.stored_bytes));
@@ -148,7 +159,8 @@ class Renewal {
   bool load(const char* component, Decode decode, Value& value) {
     const ckpt::ComponentEntry* entry = manifest_.component(component);
     if (entry == nullptr) return true;
-    const auto decoded = decode(component, as_text(bytes(ckpt::json_path(component), 0, std::min<std::uint64_t>(entry->bytes, 1 << 20))));
+    const auto decoded = decode(
+        component, as_text(bytes(ckpt::json_path(component), 0, std::min<std::uint64_t>(entry->bytes, 1 << 20))));
     if (decoded.ok()) value = *decoded;
     return decoded.ok();
   }
@@ -157,7 +169,8 @@ class Renewal {
     ckpt::LrSchedule lr;
     ckpt::DataPosition data;
     ckpt::TrainState train;
-    if (load(ckpt::kLrScheduler, ckpt::decode_lr_schedule, lr) && load(ckpt::kDataloader, ckpt::decode_data_position, data) &&
+    if (load(ckpt::kLrScheduler, ckpt::decode_lr_schedule, lr) &&
+        load(ckpt::kDataloader, ckpt::decode_data_position, data) &&
         load(ckpt::kTrainState, ckpt::decode_train_state, train))
       manifest_.id = ckpt::checkpoint_id(manifest_, lr, data, train.tokens);
   }

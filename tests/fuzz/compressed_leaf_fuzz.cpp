@@ -1,5 +1,5 @@
-// A row of a leaf table (64 bytes) and a shard's bytes, after a byte each for element size, chunk and leaf: a row that fits is read within
-// the bounds of its chunk, and the row that its bytes should have reads back as a whole leaf.
+// A row of a leaf table (64 bytes) and a shard's bytes, after a byte each for element size, chunk and leaf: a row that
+// fits is read within the bounds of its chunk, and the row that its bytes should have reads back as a whole leaf.
 #include <algorithm>
 #include <string>
 
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using titan::fuzz::require;
   if (size < 5 + kLeafRowBytes) return 0;
   const auto bytes = std::as_bytes(std::span(data, size));
-  const std::uint64_t element = std::uint64_t{1} << (data[0] % 4), chunk = 1 + (data[1] | data[2] << 8), elements = 1 + (data[3] | data[4] << 8) % chunk;
+  const std::uint64_t element = std::uint64_t{1} << (data[0] % 4), chunk = 1 + (data[1] | data[2] << 8),
+                      elements = 1 + (data[3] | data[4] << 8) % chunk;
   LeafRow row = decode_leaf_table(bytes.subspan(5, kLeafRowBytes)).front();
   if (data[0] & 16) row.raw_bytes = elements * element;  // or hardly any row would fit
   const auto stored = bytes.subspan(5 + kLeafRowBytes);
@@ -33,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Our own encoder stores the same leaf.
   LeafEncoder encoder;
   const auto encoded = encoder.encode(raw, element, leaf.chunk_bytes);
-  require(encoded.ok() && LeafDecoder().decode(encoded->bytes, encoded->filter_mask, element, leaf.chunk_bytes, again).ok() && again == raw);
+  require(encoded.ok() &&
+          LeafDecoder().decode(encoded->bytes, encoded->filter_mask, element, leaf.chunk_bytes, again).ok() &&
+          again == raw);
   return 0;
 }

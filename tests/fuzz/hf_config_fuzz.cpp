@@ -1,5 +1,5 @@
-// Any bytes as config.json: the parser either explains what is wrong, or gives a value that reads back as itself; a model that is
-// read out of it is written and read as the same one.
+// Any bytes as config.json: the parser either explains what is wrong, or gives a value that reads back as itself; a
+// model that is read out of it is written and read as the same one.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,6 @@
-// Any bytes as the leaf table of a shard with raw and compressed leaves, with the table's digest renewed: whatever the rows say, reading,
-// verifying and moving leaves ends with an answer, and what verify calls whole can be read and moved.
+// Any bytes as the leaf table of a shard with raw and compressed leaves, with the table's digest renewed: whatever the
+// rows say, reading, verifying and moving leaves ends with an answer, and what verify calls whole can be read and
+// moved.
 #include <string>
 
 #include "ckpt/io/reader.h"
@@ -42,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) return 0;
   Target& it = target(data[0] % 2 == 0 ? Codec::kRaw : Codec::kZstd);
   Manifest manifest = it.manifest;
-  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(), [](const FileEntry& file) { return file.role == FileRole::kShard; });
+  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [](const FileEntry& file) { return file.role == FileRole::kShard; });
   // Bytes that the input does not give are those of the checkpoint.
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
   const std::string shard = join_path(it.path, entry->path);

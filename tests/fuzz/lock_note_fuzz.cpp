@@ -1,4 +1,5 @@
-// Any bytes as run.lock: a note is read or refused, and one that was read is written as a text that reads back as the same note.
+// Any bytes as run.lock: a note is read or refused, and one that was read is written as a text that reads back as the
+// same note.
 #include <string>
 
 #include "ckpt/io/run_lock.h"

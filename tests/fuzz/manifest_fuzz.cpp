@@ -1,5 +1,5 @@
-// Any bytes as manifest.json, with a self-digest that holds: what is accepted keeps the rules that readers rely on, and is written as a
-// text that reads back as the same manifest.
+// Any bytes as manifest.json, with a self-digest that holds: what is accepted keeps the rules that readers rely on, and
+// is written as a text that reads back as the same manifest.
 #include "ckpt/plan/reshard_plan.h"
 #include "tests/fuzz/checkpoint_input.h"
 
@@ -16,10 +16,13 @@ void check_places(const Manifest& manifest) {
     for (const Piece& piece : tensor.pieces) {
       require(piece.file < manifest.files.size() && manifest.files[piece.file].role == FileRole::kShard);
       const FileEntry& file = manifest.files[piece.file];
-      require(piece.first_leaf == next && piece.row + piece.leaf_count <= file.table_rows && piece.offset <= file.bytes);
+      require(piece.first_leaf == next && piece.row + piece.leaf_count <= file.table_rows &&
+              piece.offset <= file.bytes);
       next += piece.leaf_count;
       rows[piece.file] += piece.leaf_count;
-      if (piece.codec == Codec::kRaw) require((grid.begin(next) - grid.begin(piece.first_leaf)) * dtype_size(tensor.dtype) <= file.bytes - piece.offset);
+      if (piece.codec == Codec::kRaw)
+        require((grid.begin(next) - grid.begin(piece.first_leaf)) * dtype_size(tensor.dtype) <=
+                file.bytes - piece.offset);
     }
     require(next == grid.count());
   };
@@ -30,7 +33,8 @@ void check_places(const Manifest& manifest) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const FileEntry& file = manifest.files[i];
     require(check_member_path(file.path).ok());
-    if (file.role == FileRole::kShard) require(rows[i] == file.table_rows && file.table_rows <= file.bytes / kLeafRowBytes);
+    if (file.role == FileRole::kShard)
+      require(rows[i] == file.table_rows && file.table_rows <= file.bytes / kLeafRowBytes);
   }
 }
 
@@ -56,7 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint64_t leaves = 0;
   for (const FileEntry& file : manifest->files) leaves += file.table_rows;
   if (leaves > 4096) return 0;
-  for (const ReshardTarget& target : {ReshardTarget{2u, 2u, "", Codec::kZstd}, ReshardTarget{3u, std::nullopt, "", std::nullopt}}) {
+  for (const ReshardTarget& target :
+       {ReshardTarget{2u, 2u, "", Codec::kZstd}, ReshardTarget{3u, std::nullopt, "", std::nullopt}}) {
     const auto plan = plan_reshard(*manifest, target);
     if (plan.ok()) static_cast<void>(plan_moves(*manifest, *plan, std::uint64_t{64} << 20).ok());
   }

@@ -1,7 +1,7 @@
 #pragma once
-// A mutator that sets the CRCs of all zip archives in an input right again: without it no changed payload gets past the checksum.
+// A mutator that sets the CRCs of all zip archives in an input right again: without it no changed payload gets past the
+// checksum.
 #include <cstdint>
-#include <cstring>
 #include <cstring>
 #include <span>
 
@@ -45,7 +45,8 @@ inline std::size_t mutate_archives(std::uint8_t* data, std::size_t size, std::si
 }  // namespace titan::fuzz
 
 #ifdef TITAN_FUZZ
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
   return titan::fuzz::mutate_archives(data, size, max_size, seed);
 }
 #endif

@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace titan::convert::dcp;
   const auto metadata = decode_metadata("input", std::string(reinterpret_cast<const char*>(data), size));
   if (!metadata.ok()) return 0;
-  for (const std::string& file : metadata->files) require(file.find("..") == std::string::npos || file.find("/../") == std::string::npos);
+  for (const std::string& file : metadata->files)
+    require(file.find("..") == std::string::npos || file.find("/../") == std::string::npos);
   for (const TensorEntry& tensor : metadata->tensors) {
     require(metadata->tensor(tensor.name) == &tensor);
     std::uint64_t elements = 1, held = 0;

@@ -58,7 +58,9 @@ class MadeFolder final : public ckpt::Fs {
   std::map<std::string, Made> files;
   void put(const std::string& path, std::string text) {
     const auto kept = std::make_shared<std::string>(std::move(text));
-    files[path] = {kept->size(), kept->size(), [kept](std::uint64_t offset, std::span<std::byte> out) { std::memcpy(out.data(), kept->data() + offset, out.size()); }};
+    files[path] = {kept->size(), kept->size(), [kept](std::uint64_t offset, std::span<std::byte> out) {
+                     std::memcpy(out.data(), kept->data() + offset, out.size());
+                   }};
   }
 
   Result<std::unique_ptr<ckpt::File>> open_read(const std::string& path) override {
@@ -131,8 +133,8 @@ struct Checkpoint {
     const auto report = ckpt::verify_checkpoint(fs, kRoot, {}, {}, 1);
     if (!report.ok()) return report.status();
     if (report->damage.empty()) return ckpt::ok_status();
-    return ckpt::corrupt(report->damage[0].file + ": " + report->damage[0].unit + ": " + report->damage[0].detail + " (" +
-                         std::to_string(report->damage.size() + report->not_named) + " places)");
+    return ckpt::corrupt(report->damage[0].file + ": " + report->damage[0].unit + ": " + report->damage[0].detail +
+                         " (" + std::to_string(report->damage.size() + report->not_named) + " places)");
   }
   // What cat and a resume do.
   Status read() {
@@ -147,11 +149,13 @@ struct Checkpoint {
 Digest digest_of_zeros(std::uint64_t bytes) {
   const std::vector<std::byte> part(1 << 20);
   ckpt::Hasher hasher;
-  for (; bytes > 0; bytes -= std::min<std::uint64_t>(bytes, part.size())) hasher.update(std::span(part).first(std::min<std::uint64_t>(bytes, part.size())));
+  for (; bytes > 0; bytes -= std::min<std::uint64_t>(bytes, part.size()))
+    hasher.update(std::span(part).first(std::min<std::uint64_t>(bytes, part.size())));
   return hasher.digest();
 }
 
-// A text of `head`, `element` again and again up to `bytes`, without its last comma, and `tail`; none of it is in memory.
+// A text of `head`, `element` again and again up to `bytes`, without its last comma, and `tail`; none of it is in
+// memory.
 Made endless(std::string head, std::string element, std::string tail, std::uint64_t bytes) {
   const std::uint64_t middle = bytes / element.size() * element.size() - 1;
   Made made;
@@ -159,7 +163,9 @@ Made endless(std::string head, std::string element, std::string tail, std::uint6
   made.content = [head, element, tail, middle](std::uint64_t offset, std::span<std::byte> out) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::uint64_t at = offset + i;
-      const char c = at < head.size() ? head[at] : at < head.size() + middle ? element[(at - head.size()) % element.size()] : tail[at - head.size() - middle];
+      const char c = at < head.size()            ? head[at]
+                     : at < head.size() + middle ? element[(at - head.size()) % element.size()]
+                                                 : tail[at - head.size() - middle];
       out[i] = static_cast<std::byte>(c);
     }
   };
@@ -179,7 +185,8 @@ Digest digest_of(const Made& made) {
 }
 
 // A sealed manifest whose list or object `key` is full of `element`, in place of what a small one has.
-Status manifest_with(const std::string& key, const std::string& open, const std::string& element, const std::string& close) {
+Status manifest_with(const std::string& key, const std::string& open, const std::string& element,
+                     const std::string& close) {
   std::string text = encode_manifest(bytes_manifest(1));
   std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(ckpt::kManifestPrefix.size()), 32, '0');
   std::size_t at = text.find("\"" + key + "\":[");
@@ -213,23 +220,29 @@ Status state_with(const std::string& head, const std::string& element, const std
 }  // namespace
 
 std::vector<OwnBomb> own_bombs() {
-  const std::string attempt = R"({"step":1,"tokens":1,"seed":"1","origin":"","wall_time_s":0,"attempts":[{"number":1,"changed":[)";
+  const std::string attempt =
+      R"({"step":1,"tokens":1,"seed":"1","origin":"","wall_time_s":0,"attempts":[{"number":1,"changed":[)";
   return {
-      {"ours: 2^34 rows in a file without a byte on disk, verified", [] { return Checkpoint(std::uint64_t{1} << 34, 0).verify(); }},
-      {"ours: 2^34 rows in a file without a byte on disk, read", [] { return Checkpoint(std::uint64_t{1} << 34, 0).read(); }},
+      {"ours: 2^34 rows in a file without a byte on disk, verified",
+       [] { return Checkpoint(std::uint64_t{1} << 34, 0).verify(); }},
+      {"ours: 2^34 rows in a file without a byte on disk, read",
+       [] { return Checkpoint(std::uint64_t{1} << 34, 0).read(); }},
       {"ours: 4 million rows of zeros, verified", [] { return Checkpoint(4 * kMillion, 4096).verify(); }},
       {"ours: 4 million rows of zeros, read", [] { return Checkpoint(4 * kMillion, 4096).read(); }},
-      {"ours: 4 million rows of zeros under their right digest, verified", [] {
+      {"ours: 4 million rows of zeros under their right digest, verified",
+       [] {
          Checkpoint bomb(4 * kMillion, 4096);
          bomb.manifest.files[0].table = digest_of_zeros(4 * kMillion * kLeafRowBytes);
          return bomb.verify();
        }},
-      {"ours: 4 million rows of zeros under their right digest, read", [] {
+      {"ours: 4 million rows of zeros under their right digest, read",
+       [] {
          Checkpoint bomb(4 * kMillion, 4096);
          bomb.manifest.files[0].table = digest_of_zeros(4 * kMillion * kLeafRowBytes);
          return bomb.read();
        }},
-      {"ours: a JSON member of 2^40 bytes", [] {
+      {"ours: a JSON member of 2^40 bytes",
+       [] {
          Checkpoint bomb(1, 4096);
          FileEntry json;
          json.path = "train_state.json";
@@ -240,29 +253,42 @@ std::vector<OwnBomb> own_bombs() {
          bomb.fs.files["/c/train_state.json"] = {json.bytes, 0};
          return bomb.verify();
        }},
-      {"ours: a manifest of 2^40 bytes", [] {
+      {"ours: a manifest of 2^40 bytes",
+       [] {
          Checkpoint bomb(1, 4096);
          bomb.fs.files["/c/manifest.json"] = {std::uint64_t{1} << 40, 0};
          const auto report = ckpt::verify_checkpoint(bomb.fs, kRoot, {}, {}, 1);
-         return !report.ok() ? report.status() : report->damage.empty() ? ckpt::ok_status() : ckpt::corrupt(report->damage[0].detail);
+         return !report.ok()             ? report.status()
+                : report->damage.empty() ? ckpt::ok_status()
+                                         : ckpt::corrupt(report->damage[0].detail);
        }},
       {"ours: a manifest full of pieces", [] { return manifest_with("pieces", "[", "[0,0,1,0,0],", "]"); }},
-      {"ours: a manifest full of members", [] {
-         return manifest_with("files", "[", R"({"path":"a","role":"json","bytes":0,"digest":"00000000000000000000000000000000"},)", "]");
+      {"ours: a manifest full of members",
+       [] {
+         return manifest_with(
+             "files", "[", R"({"path":"a","role":"json","bytes":0,"digest":"00000000000000000000000000000000"},)", "]");
        }},
-      {"ours: a manifest full of parameters", [] { return manifest_with("parameters", "[", R"({"name":"a","shape":[],"stage":0},)", "]"); }},
-      {"ours: a manifest full of slots", [] {
-         return manifest_with("parameters", R"([{"name":"a","shape":[],"stage":0,"optimizer_step":0,"slots":{)",
-                              R"("a":{"dtype":"uint8","chunk":1,"digest":"00000000000000000000000000000000","pieces":[]},)", "}}]");
+      {"ours: a manifest full of parameters",
+       [] { return manifest_with("parameters", "[", R"({"name":"a","shape":[],"stage":0},)", "]"); }},
+      {"ours: a manifest full of slots",
+       [] {
+         return manifest_with(
+             "parameters", R"([{"name":"a","shape":[],"stage":0,"optimizer_step":0,"slots":{)",
+             R"("a":{"dtype":"uint8","chunk":1,"digest":"00000000000000000000000000000000","pieces":[]},)", "}}]");
        }},
       {"ours: a manifest full of dimensions", [] { return manifest_with("shape", "[", "1,", "]"); }},
       {"ours: a manifest full of stage cuts", [] { return manifest_with("stage_cuts", "[", "1,", "]"); }},
       {"ours: a manifest full of features", [] { return manifest_with("requires", "[", R"("a",)", "]"); }},
-      {"ours: a manifest full of components", [] {
-         return manifest_with("components", "[", R"({"name":"a","digest":"00000000000000000000000000000000","bytes":0,"stored_bytes":0,"files":0},)", "]");
+      {"ours: a manifest full of components",
+       [] {
+         return manifest_with(
+             "components", "[",
+             R"({"name":"a","digest":"00000000000000000000000000000000","bytes":0,"stored_bytes":0,"files":0},)", "]");
        }},
-      {"ours: a manifest full of escaped strings under an unknown key", [] { return manifest_with("requires", R"([],"unknown":[)", R"("\n",)", R"(],"requires":["x"])"); }},
-      {"ours: a manifest full of escaped keys under an unknown key", [] { return manifest_with("requires", R"([],"unknown":{)", R"("\n":1,)", R"(},"requires":["x"])"); }},
+      {"ours: a manifest full of escaped strings under an unknown key",
+       [] { return manifest_with("requires", R"([],"unknown":[)", R"("\n",)", R"(],"requires":["x"])"); }},
+      {"ours: a manifest full of escaped keys under an unknown key",
+       [] { return manifest_with("requires", R"([],"unknown":{)", R"("\n":1,)", R"(},"requires":["x"])"); }},
       {"ours: a train_state full of notes", [attempt] { return state_with(attempt, R"("",)", "]}]}"); }},
       {"ours: a train_state full of escaped notes", [attempt] { return state_with(attempt, R"("\n",)", "]}]}"); }},
       {"ours: a train_state full of attempts", [] { return state_with(R"({"attempts":[)", R"({},)", "]}"); }},

@@ -1,4 +1,5 @@
-// Any bytes as a pickle: either an error that names an opcode, or a tree that can be walked and read as an item or as metadata.
+// Any bytes as a pickle: either an error that names an opcode, or a tree that can be walked and read as an item or as
+// metadata.
 #include <cstdlib>
 #include <string>
 

@@ -1,5 +1,6 @@
-// Any bytes as the receipt of a rank, with the digest that they should have: what is accepted is encoded to the same bytes; and rank 0,
-// which is given it for a save of one rank, either says why it cannot be or publishes a checkpoint that opens.
+// Any bytes as the receipt of a rank, with the digest that they should have: what is accepted is encoded to the same
+// bytes; and rank 0, which is given it for a save of one rank, either says why it cannot be or publishes a checkpoint
+// that opens.
 #include <string>
 
 #include "ckpt/io/reader.h"
@@ -37,7 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (auto made = fs.create(path); made.ok()) require((*made)->truncate(file.bytes).ok());
   }
   const auto published = commit_save(fs, "/run/checkpoint", *tmp, snapshot(), {*receipt});
-  if (published.ok()) require(CheckpointReader::open(fs, published->path).ok());
-  else require(!published.status().message.empty() && !fs.stat("/run/checkpoint/step-00000040").ok());
+  if (published.ok())
+    require(CheckpointReader::open(fs, published->path).ok());
+  else
+    require(!published.status().message.empty() && !fs.stat("/run/checkpoint/step-00000040").ok());
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes as a safetensors file: the reader either explains what is wrong, or gives entries that tile the buffer and that the
-// writer writes as a header with the same entries.
+// Any bytes as a safetensors file: the reader either explains what is wrong, or gives entries that tile the buffer and
+// that the writer writes as a header with the same entries.
 #include <algorithm>
 #include <cstdlib>
 

@@ -1,6 +1,7 @@
-// A library to preload: one bit of what a rank sends over its sockets is another one. TITAN_FLIP_RANK is the rank (its RANK), TITAN_FLIP_AT
-// the bit, counted over all that it sends by writev (collectives) or, with TITAN_FLIP_STORE=1, by send (the store). TITAN_FLIP_LOG names a
-// file that gets "<length of the message> <byte in it>" when it is done, and TITAN_FLIP_TOTAL one that holds the number of bits sent so far.
+// A library to preload: one bit of what a rank sends over its sockets is another one. TITAN_FLIP_RANK is the rank (its
+// RANK), TITAN_FLIP_AT the bit, counted over all that it sends by writev (collectives) or, with TITAN_FLIP_STORE=1, by
+// send (the store). TITAN_FLIP_LOG names a file that gets "<length of the message> <byte in it>" when it is done, and
+// TITAN_FLIP_TOTAL one that holds the number of bits sent so far.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -49,7 +50,8 @@ struct Plan {
     const std::uint64_t begin = own.fetch_add(8 * bytes);
     if (total) total->store(begin + 8 * bytes);
     if (!flips || at < begin || at - begin >= 8 * bytes) return -1;
-    const std::string line = std::to_string(bytes) + " " + std::to_string((at - begin) / 8) + "\n", log = variable("TITAN_FLIP_LOG");
+    const std::string line = std::to_string(bytes) + " " + std::to_string((at - begin) / 8) + "\n",
+                      log = variable("TITAN_FLIP_LOG");
     const int fd = log.empty() ? -1 : ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd >= 0) {
       (void)!::write(fd, line.data(), line.size());
@@ -72,9 +74,12 @@ ssize_t writev(int fd, const iovec* parts, int count) {
   const auto real = next<ssize_t(int, const iovec*, int)>("writev");
   sockaddr_storage address;
   socklen_t length = sizeof address;
-  if (!plan().here || plan().store || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return real(fd, parts, count);
+  if (!plan().here || plan().store || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return real(fd, parts, count);
   std::vector<char> bytes;
-  for (int i = 0; i < count; ++i) bytes.insert(bytes.end(), static_cast<const char*>(parts[i].iov_base), static_cast<const char*>(parts[i].iov_base) + parts[i].iov_len);
+  for (int i = 0; i < count; ++i)
+    bytes.insert(bytes.end(), static_cast<const char*>(parts[i].iov_base),
+                 static_cast<const char*>(parts[i].iov_base) + parts[i].iov_len);
   const std::int64_t bit = plan().take(bytes.size());
   if (bit < 0) return real(fd, parts, count);
   bytes[static_cast<std::size_t>(bit / 8)] ^= static_cast<char>(1 << (bit % 8));

@@ -1,8 +1,9 @@
-// A library to preload: below the folder TITAN_SHIM_ROOT the file system answers as NFS and Lustre do. TITAN_SHIM_STORE lists what,
-// separated by commas:
+// A library to preload: below the folder TITAN_SHIM_ROOT the file system answers as NFS and Lustre do. TITAN_SHIM_STORE
+// lists what, separated by commas:
 //   no-exchange      renameat2(RENAME_EXCHANGE) is EINVAL
 //   no-noreplace     renameat2(RENAME_NOREPLACE) is EINVAL
-//   silly-rename     unlink of a file that some process has open makes it a `.nfs*` beside it, which stays until the last one closes it, so
+//   silly-rename     unlink of a file that some process has open makes it a `.nfs*` beside it, which stays until the
+//   last one closes it, so
 //                    that rmdir fails with ENOTEMPTY; unlink of such a name is EBUSY
 //   busy-rmdir       rmdir of a folder with a `.nfs*` is EBUSY instead
 //   flock=ENOLCK     (or ENOSYS, EOPNOTSUPP) what flock fails with
@@ -79,7 +80,8 @@ bool open_in(const char* fds, const struct stat& wanted) {
   bool found = false;
   for (const dirent* item = dir ? ::readdir(dir) : nullptr; item && !found; item = ::readdir(dir)) {
     struct stat info {};
-    found = ::stat((std::string(fds) + "/" + item->d_name).c_str(), &info) == 0 && info.st_dev == wanted.st_dev && info.st_ino == wanted.st_ino;
+    found = ::stat((std::string(fds) + "/" + item->d_name).c_str(), &info) == 0 && info.st_dev == wanted.st_dev &&
+            info.st_ino == wanted.st_ino;
   }
   if (dir) ::closedir(dir);
   return found;
@@ -92,23 +94,26 @@ bool is_open(const std::string& path) {
   DIR* proc = next<DIR*(const char*)>("opendir")("/proc");
   bool found = false;
   for (const dirent* item = proc ? ::readdir(proc) : nullptr; item && !found; item = ::readdir(proc))
-    if (item->d_name[0] >= '0' && item->d_name[0] <= '9') found = open_in((std::string("/proc/") + item->d_name + "/fd").c_str(), wanted);
+    if (item->d_name[0] >= '0' && item->d_name[0] <= '9')
+      found = open_in((std::string("/proc/") + item->d_name + "/fd").c_str(), wanted);
   if (proc) ::closedir(proc);
   return found;
 }
 
 bool is_silly(const std::string& path) { return path.compare(path.find_last_of('/') + 1, 4, ".nfs") == 0; }
 
-// The client removes a `.nfs*` at the last close; nobody sees the difference when it is done before the folder is looked at. Says whether
-// one is left.
+// The client removes a `.nfs*` at the last close; nobody sees the difference when it is done before the folder is
+// looked at. Says whether one is left.
 bool collect(const std::string& folder) {
   DIR* dir = next<DIR*(const char*)>("opendir")(folder.c_str());
   bool left = false;
   for (const dirent* item = dir ? ::readdir(dir) : nullptr; item; item = ::readdir(dir)) {
     const std::string path = folder + "/" + item->d_name;
     if (!is_silly(path)) continue;
-    if (is_open(path)) left = true;
-    else next<int(const char*)>("unlink")(path.c_str());
+    if (is_open(path))
+      left = true;
+    else
+      next<int(const char*)>("unlink")(path.c_str());
   }
   if (dir) ::closedir(dir);
   return left;
@@ -119,7 +124,8 @@ bool collect(const std::string& folder) {
 extern "C" {
 
 int renameat2(int from_dir, const char* from, int to_dir, const char* to, unsigned flags) {
-  const bool refused = ((flags & RENAME_EXCHANGE) && answers("no-exchange")) || ((flags & RENAME_NOREPLACE) && answers("no-noreplace"));
+  const bool refused =
+      ((flags & RENAME_EXCHANGE) && answers("no-exchange")) || ((flags & RENAME_NOREPLACE) && answers("no-noreplace"));
   if (refused && ours(from)) return fail(flags & RENAME_EXCHANGE ? "exchange" : "noreplace", from, EINVAL);
   return next<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_dir, from, to_dir, to, flags);
 }
@@ -131,7 +137,8 @@ int unlink(const char* path) {
   if (!is_open(where)) return real(path);
   if (is_silly(where)) return fail("unlink", where, EBUSY);
   static std::atomic<unsigned> count = 0;
-  const std::string silly = where.substr(0, where.find_last_of('/') + 1) + ".nfs" + std::to_string(::getpid()) + "x" + std::to_string(count++);
+  const std::string silly = where.substr(0, where.find_last_of('/') + 1) + ".nfs" + std::to_string(::getpid()) + "x" +
+                            std::to_string(count++);
   log("unlink", where, 0);
   return ::rename(where.c_str(), silly.c_str());
 }
@@ -154,7 +161,8 @@ int flock(int fd, int operation) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = ::readlink(link, path, sizeof path - 1);
   if (length > 0 && !root().empty() && std::string(path, static_cast<std::size_t>(length)).starts_with(root())) {
-    for (const auto& [what, error] : {std::pair("flock=ENOLCK", ENOLCK), std::pair("flock=ENOSYS", ENOSYS), std::pair("flock=EOPNOTSUPP", EOPNOTSUPP)})
+    for (const auto& [what, error] : {std::pair("flock=ENOLCK", ENOLCK), std::pair("flock=ENOSYS", ENOSYS),
+                                      std::pair("flock=EOPNOTSUPP", EOPNOTSUPP)})
       if (answers(what)) return fail("flock", std::string(path, static_cast<std::size_t>(length)), error);
     if (answers("flock=local")) return 0;
   }

@@ -70,7 +70,8 @@ Status fill_size(Synthetic& options, std::uint64_t bytes) {
   return ok_status();
 }
 
-void bulk_values(std::uint64_t seed, const std::string& name, const std::string& slot, std::uint64_t leaf, std::span<float> out) {
+void bulk_values(std::uint64_t seed, const std::string& name, const std::string& slot, std::uint64_t leaf,
+                 std::span<float> out) {
   std::uint64_t counter = key_of(seed, name + "." + slot, leaf);
   const float scale = slot.empty() ? 0.02f : 1e-3f;
   for (float& value : out) {
@@ -81,10 +82,12 @@ void bulk_values(std::uint64_t seed, const std::string& name, const std::string&
     for (float& value : out) value *= value;
 }
 
-Result<std::span<const std::byte>> BulkSource::leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) {
+Result<std::span<const std::byte>> BulkSource::leaf(const TensorRef& ref, std::uint64_t leaf,
+                                                    std::span<std::byte> scratch) {
   const ParameterMeta& meta = parameters_[ref.index];
   const std::span<std::byte> bytes = scratch.first(meta.grid(options_.leaf_elements).length(leaf) * sizeof(float));
-  bulk_values(options_.seed, meta.name, ref.slot, leaf, {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)});
+  bulk_values(options_.seed, meta.name, ref.slot, leaf,
+              {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)});
   return std::span<const std::byte>(bytes);
 }
 

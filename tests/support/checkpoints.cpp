@@ -25,8 +25,10 @@ std::string name_of(const Snapshot& snapshot, const TensorRef& ref) {
 
 }  // namespace
 
-Result<std::span<const std::byte>> PatternSource::leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) {
-  const std::uint64_t bytes = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements).length(leaf) * dtype_size(snapshot_.dtype);
+Result<std::span<const std::byte>> PatternSource::leaf(const TensorRef& ref, std::uint64_t leaf,
+                                                       std::span<std::byte> scratch) {
+  const std::uint64_t bytes =
+      snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements).length(leaf) * dtype_size(snapshot_.dtype);
   if (scratch.size() < bytes) return invalid("the scratch is too small");
   fill(name_of(snapshot_, ref), salt_, leaf, scratch.first(bytes));
   return std::span<const std::byte>(scratch.first(bytes));
@@ -37,16 +39,24 @@ std::vector<std::byte> pattern(const Snapshot& snapshot, const TensorRef& ref, L
   const std::uint64_t size = dtype_size(snapshot.dtype), begin = grid.begin(leaves.first);
   std::vector<std::byte> bytes((grid.begin(leaves.end()) - begin) * size);
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf)
-    fill(name_of(snapshot, ref), salt, leaf, std::span(bytes).subspan((grid.begin(leaf) - begin) * size, grid.length(leaf) * size));
+    fill(name_of(snapshot, ref), salt, leaf,
+         std::span(bytes).subspan((grid.begin(leaf) - begin) * size, grid.length(leaf) * size));
   return bytes;
 }
 
 std::vector<ParameterMeta> small_model() {
-  return {{"tok_embeddings.weight", {61, 40}}, {"layers.0.attention.wq.weight", {40, 40}}, {"layers.0.scale", {}}, {"layers.0.attention_norm.weight", {40}},
-          {"layers.0.empty", {0, 40}},         {"layers.1.odd%/name", {7, 11, 13}},        {"norm.weight", {40}},  {"output.weight", {61, 40}}};
+  return {{"tok_embeddings.weight", {61, 40}},
+          {"layers.0.attention.wq.weight", {40, 40}},
+          {"layers.0.scale", {}},
+          {"layers.0.attention_norm.weight", {40}},
+          {"layers.0.empty", {0, 40}},
+          {"layers.1.odd%/name", {7, 11, 13}},
+          {"norm.weight", {40}},
+          {"output.weight", {61, 40}}};
 }
 
-Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements, std::uint64_t step) {
+Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements,
+                       std::uint64_t step) {
   Snapshot snapshot;
   snapshot.parameters = std::move(parameters);
   for (std::size_t i = 0; i < snapshot.parameters.size(); ++i)
@@ -55,14 +65,27 @@ Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::ui
   for (std::uint32_t i = 1; i < mesh.pp; ++i) snapshot.stage_cuts.push_back(i);
   snapshot.leaf_elements = leaf_elements;
   snapshot.optimizer_step = step;
-  snapshot.lr.phases = {{1, PhaseKind::kLinear, 0, 1e-3, 0, 10}, {11, PhaseKind::kConstant, 1e-3, 1e-3, 10, 30}, {41, PhaseKind::kCosine, 1e-3, 1e-4, 40, 60.5}};
+  snapshot.lr.phases = {{1, PhaseKind::kLinear, 0, 1e-3, 0, 10},
+                        {11, PhaseKind::kConstant, 1e-3, 1e-3, 10, 30},
+                        {41, PhaseKind::kCosine, 1e-3, 1e-4, 40, 60.5}};
   snapshot.lr.accepted = {1e-3, 10, 100, 0.6, "cosine", 0.1};
-  snapshot.data = {step * 8, 0, 0, 0xFEDCBA9876543210, true, 64, 64, 1000, "text", "byte", {{"corpus.txt", 65001, digest_of("blocks")}}};
+  snapshot.data = {step * 8,
+                   0,
+                   0,
+                   0xFEDCBA9876543210,
+                   true,
+                   64,
+                   64,
+                   1000,
+                   "text",
+                   "byte",
+                   {{"corpus.txt", 65001, digest_of("blocks")}}};
   snapshot.train.step = step;
   snapshot.train.tokens = step * 8 * 64;
   snapshot.train.seed = 0xFFFFFFFFFFFFFFFF;
   snapshot.train.wall_time_s = 12.25;
-  snapshot.train.attempts = {{1, "2026-01-02T03:04:05Z", 1, step, mesh.dp, mesh.pp, "1F1B", "titan 0.1.0", "cpu", "", {}, {"a \"note\"\n"}}};
+  snapshot.train.attempts = {
+      {1, "2026-01-02T03:04:05Z", 1, step, mesh.dp, mesh.pp, "1F1B", "titan 0.1.0", "cpu", "", {}, {"a \"note\"\n"}}};
   snapshot.train.accepted = {{"optimizer.lr", "0.001"}, {"training.seq_len", "64"}};
   snapshot.train.environment = {{"blas", "openblas"}, {"isa", "avx2"}};
   snapshot.config = {{"model.name", "\"llama3\""}, {"training.steps", "100"}};
@@ -71,7 +94,8 @@ Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::ui
   return snapshot;
 }
 
-Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id) {
+Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source,
+                       const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(make_dirs(fs, dir));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, dir, snapshot, save_id));
   const auto all_ranks = [&]() -> Result<Published> {

@@ -1,6 +1,6 @@
 #pragma once
-// Checkpoints for tests: a model with awkward shapes, tensors whose bytes are a function of name and position, and a save
-// that plays all ranks.
+// Checkpoints for tests: a model with awkward shapes, tensors whose bytes are a function of name and position, and a
+// save that plays all ranks.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +15,8 @@ class PatternSource final : public TensorSource {
  public:
   /// `salt` makes another state.
   explicit PatternSource(const Snapshot& snapshot, std::uint64_t salt = 0) : snapshot_(snapshot), salt_(salt) {}
-  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) override;
+  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
+                                          std::span<std::byte> scratch) override;
 
  private:
   const Snapshot& snapshot_;
@@ -23,16 +24,19 @@ class PatternSource final : public TensorSource {
 };
 
 /// The bytes that PatternSource gives for `leaves` of `ref`.
-std::vector<std::byte> pattern(const Snapshot& snapshot, const TensorRef& ref, LeafRange leaves, std::uint64_t salt = 0);
+std::vector<std::byte> pattern(const Snapshot& snapshot, const TensorRef& ref, LeafRange leaves,
+                               std::uint64_t salt = 0);
 
 /// A small model: tensors of several leaves with short last ones, a scalar, one without elements.
 std::vector<ParameterMeta> small_model();
 
 /// A snapshot with every field set; stages are dealt out evenly in order.
-Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements, std::uint64_t step = 40);
+Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements,
+                       std::uint64_t step = 40);
 
 /// Runs a whole save as every rank in turn. On an error the temporary is abandoned.
-Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source, const std::string& save_id = "0123456789ab");
+Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source,
+                       const std::string& save_id = "0123456789ab");
 
 /// As save() with a PatternSource.
 Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, std::uint64_t salt = 0);

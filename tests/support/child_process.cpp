@@ -1,9 +1,5 @@
 #include "tests/support/child_process.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -11,6 +7,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 
 namespace titan::test {
 namespace {
@@ -51,7 +51,8 @@ class RoleEnvironment : public ::testing::Environment {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments, const Environment& environment) {
+ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
+                           const Environment& environment) {
   std::vector<std::string> entries, texts{program};
   for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
   for (char** entry = environ; *entry; ++entry) {
@@ -118,13 +119,11 @@ std::optional<int> ChildProcess::wait(milliseconds limit) {
   if (code_) return code_;
   const auto deadline = Clock::now() + limit;
   // A full pipe would keep the child from ending. Grandchildren may hold the pipe open, so its end alone is no sign.
-  while (!await_end(pid_, milliseconds(0)) && read_some(left_until(deadline))) {
-  }
+  while (!await_end(pid_, milliseconds(0)) && read_some(left_until(deadline))) {}
   if (!await_end(pid_, left_until(deadline))) return std::nullopt;
   int status = 0;
   waitpid(pid_, &status, 0);
-  while (read_some(milliseconds(0))) {
-  }
+  while (read_some(milliseconds(0))) {}
   code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return code_;
 }

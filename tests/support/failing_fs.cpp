@@ -10,16 +10,18 @@
 namespace titan::ckpt::testing {
 
 const char* op_name(Op op) {
-  static constexpr const char* kNames[] = {"create", "open_read", "pread", "pwrite", "truncate", "size", "datasync",
-                                           "close", "make_dir", "remove_file", "remove_dir", "rename",
-                                           "rename_noreplace", "sync_dir", "list", "stat", "free_bytes", "lock", "lock_write",
-                                           "link", "reflink", "exchange", "real_path", "set_read_only"};
+  static constexpr const char* kNames[] = {
+      "create",           "open_read", "pread",    "pwrite",      "truncate",   "size",
+      "datasync",         "close",     "make_dir", "remove_file", "remove_dir", "rename",
+      "rename_noreplace", "sync_dir",  "list",     "stat",        "free_bytes", "lock",
+      "lock_write",       "link",      "reflink",  "exchange",    "real_path",  "set_read_only"};
   return kNames[static_cast<std::size_t>(op)];
 }
 
 // Those whose EIO PosixFs calls a media error.
 static bool reads(Op op) {
-  return op == Op::kOpenRead || op == Op::kPread || op == Op::kSize || op == Op::kList || op == Op::kStat || op == Op::kRealPath;
+  return op == Op::kOpenRead || op == Op::kPread || op == Op::kSize || op == Op::kList || op == Op::kStat ||
+         op == Op::kRealPath;
 }
 
 struct FailingFs::State {
@@ -32,12 +34,14 @@ struct FailingFs::State {
   bool synced_again = false;
 
   /// Notes the call; returns the fault's status when its turn has come.
-  Status enter(Op op, const std::string& path, std::uint64_t* written_before = nullptr, std::uint64_t offset = 0, std::uint64_t bytes = 0) {
+  Status enter(Op op, const std::string& path, std::uint64_t* written_before = nullptr, std::uint64_t offset = 0,
+               std::uint64_t bytes = 0) {
     std::lock_guard guard(mutex);
     calls.push_back({op, path});
     if (op == Op::kCreate) lost.erase(path);  // a new inode under an old name
     if (op == Op::kDatasync && lost.contains(path)) synced_again = true;
-    if (!fault || (fault->op && *fault->op != op) || path.find(fault->path_part) == std::string::npos) return ok_status();
+    if (!fault || (fault->op && *fault->op != op) || path.find(fault->path_part) == std::string::npos)
+      return ok_status();
     if (fault->touching && (*fault->touching < offset || *fault->touching - offset >= bytes)) return ok_status();
     ++matched;
     if (fault->repeat == Repeat::kOnce ? matched != fault->k : matched < fault->k) return ok_status();
@@ -45,7 +49,8 @@ struct FailingFs::State {
     if (op == Op::kDatasync) lost.insert(path);
     if (written_before) *written_before = fault->written_before;
     if (fault->status) return *fault->status;
-    return reads(op) ? read_errno_status(fault->error, path, op_name(op)) : errno_status(fault->error, path, op_name(op));
+    return reads(op) ? read_errno_status(fault->error, path, op_name(op))
+                     : errno_status(fault->error, path, op_name(op));
   }
 
   /// Whether the call that fails is carried out.
@@ -73,7 +78,8 @@ class FailingFile final : public File {
     Status status = state_->enter(Op::kPwrite, path_, &keep);
     if (status.ok()) return inner_->pwrite(offset, data);
     if (keep > 0) {
-      Status torn = inner_->pwrite(offset, data.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, data.size()))));
+      Status torn =
+          inner_->pwrite(offset, data.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, data.size()))));
       if (!torn.ok()) return torn;
     }
     return status;
@@ -183,7 +189,8 @@ Result<std::unique_ptr<File>> FailingFs::open_read(const std::string& path) {
   return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
 }
 
-Result<std::unique_ptr<File>> FailingFs::open_member(const std::string& folder, const std::string& member, Access access) {
+Result<std::unique_ptr<File>> FailingFs::open_member(const std::string& folder, const std::string& member,
+                                                     Access access) {
   const std::string path = join_path(folder, member);
   TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_member(folder, member, access));

@@ -12,9 +12,30 @@
 namespace titan::ckpt::testing {
 
 enum class Op {
-  kCreate, kOpenRead, kPread, kPwrite, kTruncate, kSize, kDatasync, kClose, kMakeDir, kRemoveFile, kRemoveDir,
-  kRename, kRenameNoReplace, kSyncDir, kList, kStat, kFreeBytes, kLock, kLockWrite,
-  kLink, kReflink, kExchange, kRealPath, kSetReadOnly,
+  kCreate,
+  kOpenRead,
+  kPread,
+  kPwrite,
+  kTruncate,
+  kSize,
+  kDatasync,
+  kClose,
+  kMakeDir,
+  kRemoveFile,
+  kRemoveDir,
+  kRename,
+  kRenameNoReplace,
+  kSyncDir,
+  kList,
+  kStat,
+  kFreeBytes,
+  kLock,
+  kLockWrite,
+  kLink,
+  kReflink,
+  kExchange,
+  kRealPath,
+  kSetReadOnly,
 };
 const char* op_name(Op op);
 
@@ -22,14 +43,14 @@ enum class Repeat { kOnce, kSticky };
 
 /// Fails the k-th call (1-based, counted from arm()) among those that match; kSticky: every later one as well.
 struct Fault {
-  std::optional<Op> op;              ///< empty: any call
-  std::string path_part;             ///< only paths that contain this
+  std::optional<Op> op;   ///< empty: any call
+  std::string path_part;  ///< only paths that contain this
   std::uint64_t k = 1;
   Repeat repeat = Repeat::kOnce;
   int error = EIO;                   ///< gives the Status that PosixFs would give
   std::optional<Status> status;      ///< instead of `error`
   std::uint64_t written_before = 0;  ///< bytes that a failing pwrite still writes
-  bool done = false;                 ///< a failing make_dir or rename is carried out all the same: a reply that was lost
+  bool done = false;  ///< a failing make_dir or rename is carried out all the same: a reply that was lost
   std::optional<std::uint64_t> touching = std::nullopt;  ///< of pread: only calls that read this byte
 };
 
@@ -58,7 +79,8 @@ class FailingFs final : public Fs {
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Result<std::unique_ptr<File>> open_read(const std::string& path) override;
   /// A kOpenRead and a kStat of the joined path.
-  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                            Access access) override;
   Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
   Result<std::unique_ptr<File>> open_update(const std::string& path) override;
   Status make_dir(const std::string& path) override;

@@ -32,7 +32,8 @@ float value(std::uint64_t key, std::uint64_t index, bool positive) {
 
 class SyntheticSource final : public TensorSource {
  public:
-  SyntheticSource(const Synthetic& options, const std::vector<ParameterMeta>& parameters) : options_(options), parameters_(parameters) {}
+  SyntheticSource(const Synthetic& options, const std::vector<ParameterMeta>& parameters)
+      : options_(options), parameters_(parameters) {}
   Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte>) override {
     if (present_ != ref) {
       bytes_ = synthetic_tensor(options_, parameters_, ref);
@@ -63,11 +64,13 @@ std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters,
 }
 
 // Writes every `stride`-th rank from `first` on.
-Status write_ranks(Fs& fs, const std::string& tmp, const Synthetic& options, const Snapshot& snapshot, std::uint32_t first,
-                   std::uint32_t stride, std::vector<RankReceipt>& receipts) {
+Status write_ranks(Fs& fs, const std::string& tmp, const Synthetic& options, const Snapshot& snapshot,
+                   std::uint32_t first, std::uint32_t stride, std::vector<RankReceipt>& receipts) {
   std::unique_ptr<TensorSource> source;
-  if (options.values == Values::kNormal) source = std::make_unique<BulkSource>(options, snapshot.parameters);
-  else source = std::make_unique<SyntheticSource>(options, snapshot.parameters);
+  if (options.values == Values::kNormal)
+    source = std::make_unique<BulkSource>(options, snapshot.parameters);
+  else
+    source = std::make_unique<SyntheticSource>(options, snapshot.parameters);
   for (std::uint32_t rank = first; rank < snapshot.mesh.world(); rank += stride) {
     TITAN_ASSIGN_OR_RETURN(receipts[rank], write_rank(fs, tmp, snapshot, rank, *source, options.threads));
   }
@@ -81,7 +84,8 @@ std::vector<ParameterMeta> synthetic_parameters(const Synthetic& options) {
   std::vector<ParameterMeta> parameters{{"tok_embeddings.weight", {v, d}}};
   for (std::uint32_t layer = 0; layer < options.layers; ++layer) {
     const std::string prefix = "layers." + std::to_string(layer) + ".";
-    for (const char* name : {"wq", "wk", "wv", "wo"}) parameters.push_back({prefix + "attention." + name + ".weight", {d, d}});
+    for (const char* name : {"wq", "wk", "wv", "wo"})
+      parameters.push_back({prefix + "attention." + name + ".weight", {d, d}});
     parameters.push_back({prefix + "feed_forward.w1.weight", {f, d}});
     parameters.push_back({prefix + "feed_forward.w2.weight", {d, f}});
     parameters.push_back({prefix + "feed_forward.w3.weight", {f, d}});
@@ -93,7 +97,8 @@ std::vector<ParameterMeta> synthetic_parameters(const Synthetic& options) {
   return parameters;
 }
 
-std::vector<std::byte> synthetic_tensor(const Synthetic& options, const std::vector<ParameterMeta>& parameters, const TensorRef& ref) {
+std::vector<std::byte> synthetic_tensor(const Synthetic& options, const std::vector<ParameterMeta>& parameters,
+                                        const TensorRef& ref) {
   const ParameterMeta& meta = parameters[ref.index];
   const std::string name = ref.slot.empty() ? meta.name : meta.name + "." + ref.slot;
   std::uint64_t key = scramble(options.seed);

@@ -25,11 +25,11 @@ struct Synthetic {
   std::uint64_t step = 10;
   std::uint32_t dp = 1, pp = 1;
   std::uint64_t leaf_elements = 256;
-  std::uint64_t seed = 1;                 ///< of the tensor values
-  DType dtype = DType::kF32;              ///< kF32 or kBF16
+  std::uint64_t seed = 1;     ///< of the tensor values
+  DType dtype = DType::kF32;  ///< kF32 or kBF16
   Codec codec = Codec::kRaw;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
-  unsigned threads = 1;                   ///< of each rank's writer
+  unsigned threads = 1;  ///< of each rank's writer
   std::uint32_t layers = 2;
   std::uint64_t dim = 16, ffn = 24, vocab = 67;
   Values values = Values::kUniform;
@@ -44,7 +44,8 @@ std::vector<ParameterMeta> synthetic_parameters(const Synthetic& options);
 /// The snapshot that make_checkpoint saves.
 Snapshot synthetic_snapshot(const Synthetic& options);
 /// The raw bytes of one whole stored tensor.
-std::vector<std::byte> synthetic_tensor(const Synthetic& options, const std::vector<ParameterMeta>& parameters, const TensorRef& ref);
+std::vector<std::byte> synthetic_tensor(const Synthetic& options, const std::vector<ParameterMeta>& parameters,
+                                        const TensorRef& ref);
 
 /// Saves step `options.step` below `checkpoint_dir`; with kNormal the ranks are written by two threads.
 Result<Published> make_checkpoint(Fs& fs, const std::string& checkpoint_dir, const Synthetic& options);

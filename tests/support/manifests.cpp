@@ -17,18 +17,26 @@ struct Cursor {
 };
 
 // Places `leaves` of a tensor at the end of the file of `rank` and returns the piece.
-Piece place(Manifest& manifest, std::map<std::string, Cursor>& cursors, const char* component, std::uint32_t rank, const LeafGrid& grid, LeafRange leaves) {
+Piece place(Manifest& manifest, std::map<std::string, Cursor>& cursors, const char* component, std::uint32_t rank,
+            const LeafGrid& grid, LeafRange leaves) {
   const std::string path = shard_path(component, rank);
-  const auto file = std::find_if(manifest.files.begin(), manifest.files.end(), [&](const FileEntry& entry) { return entry.path == path; });
+  const auto file = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                 [&](const FileEntry& entry) { return entry.path == path; });
   Cursor& cursor = cursors[path];
-  const Piece piece{static_cast<std::uint32_t>(file - manifest.files.begin()), leaves.first, leaves.count, cursor.offset, cursor.rows, Codec::kRaw};
+  const Piece piece{static_cast<std::uint32_t>(file - manifest.files.begin()),
+                    leaves.first,
+                    leaves.count,
+                    cursor.offset,
+                    cursor.rows,
+                    Codec::kRaw};
   cursor.offset += (grid.begin(leaves.end()) - grid.begin(leaves.first)) * 4;
   cursor.rows += leaves.count;
   return piece;
 }
 
 // Every tensor is halved over two neighbouring ranks when it has two leaves or more.
-StoredTensor tensor(Manifest& manifest, std::map<std::string, Cursor>& cursors, const char* component, const ParameterMeta& meta, std::uint32_t ranks, std::uint32_t rank) {
+StoredTensor tensor(Manifest& manifest, std::map<std::string, Cursor>& cursors, const char* component,
+                    const ParameterMeta& meta, std::uint32_t ranks, std::uint32_t rank) {
   const LeafGrid grid = meta.grid(manifest.leaf_elements);
   StoredTensor stored;
   stored.chunk = grid.chunk_extent();
@@ -72,7 +80,8 @@ Manifest build(const std::vector<ParameterMeta>& parameters, Mesh mesh, std::uin
   std::uint32_t rank = 0;
   for (const ParameterMeta& meta : parameters) {
     ParameterRecord record{meta, tensor(manifest, cursors, kModel, meta, mesh.world(), rank), {}, 40};
-    for (const char* slot : {kExpAvg, kExpAvgSq}) record.slots.push_back({slot, tensor(manifest, cursors, kOptimizer, meta, mesh.world(), rank)});
+    for (const char* slot : {kExpAvg, kExpAvgSq})
+      record.slots.push_back({slot, tensor(manifest, cursors, kOptimizer, meta, mesh.world(), rank)});
     manifest.parameters.push_back(std::move(record));
     rank = (rank + 1) % mesh.world();
   }
@@ -98,18 +107,23 @@ Manifest build(const std::vector<ParameterMeta>& parameters, Mesh mesh, std::uin
     entry.files = static_cast<std::uint32_t>(files.size());
     manifest.components.push_back(entry);
   }
-  for (const char* name : {kLrScheduler, kDataloader, kTrainState}) manifest.components.push_back({name, digest_of(std::string_view(name)), 300, 300, 1});
+  for (const char* name : {kLrScheduler, kDataloader, kTrainState})
+    manifest.components.push_back({name, digest_of(std::string_view(name)), 300, 300, 1});
   return manifest;
 }
 
 }  // namespace
 
-Manifest small_manifest() { return build({{"tok_embeddings.weight", {40, 10}, 0}, {"norm.weight", {40}, 1}}, {2, 2, 1}, 100); }
+Manifest small_manifest() {
+  return build({{"tok_embeddings.weight", {40, 10}, 0}, {"norm.weight", {40}, 1}}, {2, 2, 1}, 100);
+}
 
 Manifest large_manifest(std::uint64_t stored_tensors, std::uint32_t ranks) {
   std::vector<ParameterMeta> parameters;
   for (std::uint64_t i = 0; i < (stored_tensors + 2) / 3; ++i)
-    parameters.push_back({"layers." + std::to_string(i / 9) + ".feed_forward.w" + std::to_string(i % 9) + ".weight", {4096, i % 9 == 0 ? 1U : 1024U}, 0});
+    parameters.push_back({"layers." + std::to_string(i / 9) + ".feed_forward.w" + std::to_string(i % 9) + ".weight",
+                          {4096, i % 9 == 0 ? 1U : 1024U},
+                          0});
   return build(parameters, {1, ranks, 1}, kDefaultLeafElements);
 }
 

@@ -30,8 +30,8 @@ struct MemFs::Node {
   std::int64_t mtime_ns = 0;
   bool locked = false;
   bool writable = true;
-  std::uint64_t names = 0;  // that lead here
-  std::string target;       // of a symbolic link
+  std::uint64_t names = 0;              // that lead here
+  std::string target;                   // of a symbolic link
   std::map<std::uint64_t, Page> pages;  // a page that is not there reads as zeros
   std::map<std::string, std::shared_ptr<Node>> children;
 };
@@ -377,7 +377,14 @@ Result<FileInfo> MemFs::stat(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();
   if (!node) return missing(path, "lstat");
-  return FileInfo{node->type, node->size, node->mtime_ns, node->names, 1, reinterpret_cast<std::uint64_t>(node.get()), node->pages.size() * kPage, node->writable};
+  return FileInfo{node->type,
+                  node->size,
+                  node->mtime_ns,
+                  node->names,
+                  1,
+                  reinterpret_cast<std::uint64_t>(node.get()),
+                  node->pages.size() * kPage,
+                  node->writable};
 }
 
 Result<std::uint64_t> MemFs::free_bytes(const std::string& path) {

@@ -10,8 +10,9 @@
 
 namespace titan::ckpt::testing {
 
-/// Files are sparse (pages of 4 KiB), so that tests may write at terabyte offsets. Paths are taken from "/". Symbolic links on the way of
-/// a path are followed, the last name only where PosixFs follows it (list, sync_dir, free_bytes, real_path).
+/// Files are sparse (pages of 4 KiB), so that tests may write at terabyte offsets. Paths are taken from "/". Symbolic
+/// links on the way of a path are followed, the last name only where PosixFs follows it (list, sync_dir, free_bytes,
+/// real_path).
 class MemFs final : public Fs {
  public:
   struct Node;   ///< an inode

@@ -14,8 +14,8 @@ class UnsharedFs final : public Fs {
  public:
   explicit UnsharedFs(MemFs& inner) : inner_(inner) {}
 
-  LockReach reach = LockReach::kUnknown;                ///< what its locks say of themselves
-  bool shared = false;                                  ///< as on an ordinary store: the locks are those of `inner`
+  LockReach reach = LockReach::kUnknown;                 ///< what its locks say of themselves
+  bool shared = false;                                   ///< as on an ordinary store: the locks are those of `inner`
   std::function<void(const std::string& path)> on_lock;  ///< called after a lock was granted, before its taker goes on
 
   std::function<void(const std::string& path)> on_create;  ///< called before a file is created
@@ -31,7 +31,9 @@ class UnsharedFs final : public Fs {
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
   Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
   Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
-  Status rename_noreplace(const std::string& from, const std::string& to) override { return inner_.rename_noreplace(from, to); }
+  Status rename_noreplace(const std::string& from, const std::string& to) override {
+    return inner_.rename_noreplace(from, to);
+  }
   Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
   Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
   Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }

@@ -1,11 +1,13 @@
-// titan-corruption [--count N] [--seed S]: N seeded corruptions of bytes on their way into a checkpoint and of bytes that lie in one, each
-// with what came of it; prints a JSON document. Half of them are of written bytes. Everything is in memory; scripts/corruption makes the table.
+// titan-corruption [--count N] [--seed S]: N seeded corruptions of bytes on their way into a checkpoint and of bytes
+// that lie in one, each with what came of it; prints a JSON document. Half of them are of written bytes. Everything is
+// in memory; scripts/corruption makes the table.
 //
 // The ways, in the order of a save:
 //   tensors    a bit of a weight or moment, before it is hashed
 //   writes     a bit of what is written (leaves, tables, HDF5's bytes, JSON members, the manifest), after it was hashed
 //   receipts   a bit of what a rank sends to rank 0 about its files
-//   stored     bytes of a published member: a bit, a byte, sectors or pages that are zero, swapped, old or another file's, a cut, a lost file
+//   stored     bytes of a published member: a bit, a byte, sectors or pages that are zero, swapped, old or another
+//   file's, a cut, a lost file
 // The outcomes:
 //   no_effect  the checkpoint verifies and holds the state
 //   at_save    the save failed with an error
@@ -51,7 +53,9 @@ class FlippingFs final : public Fs {
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
   Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
   Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
-  Status rename_noreplace(const std::string& from, const std::string& to) override { return inner_.rename_noreplace(from, to); }
+  Status rename_noreplace(const std::string& from, const std::string& to) override {
+    return inner_.rename_noreplace(from, to);
+  }
   Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
   Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
   Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
@@ -88,9 +92,11 @@ class FlippingFs final : public Fs {
 /// Flips a bit of the k-th leaf that a save asks for.
 class FlippingSource final : public TensorSource {
  public:
-  FlippingSource(const Snapshot& snapshot, std::uint64_t k, Random& random) : pattern_(snapshot), left_(k), random_(random) {}
+  FlippingSource(const Snapshot& snapshot, std::uint64_t k, Random& random)
+      : pattern_(snapshot), left_(k), random_(random) {}
   std::uint64_t leaves() const { return leaves_; }
-  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) override {
+  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
+                                          std::span<std::byte> scratch) override {
     TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, pattern_.leaf(ref, leaf, scratch));
     ++leaves_;
     if (left_ > 0 && --left_ == 0) flip(random_, scratch.first(bytes.size()));
@@ -106,13 +112,15 @@ class FlippingSource final : public TensorSource {
 const std::string kRun = "/run/checkpoint";
 
 Snapshot snapshot_of(std::uint64_t step, Codec codec) {
-  Snapshot snapshot = make_snapshot({{"embedding", {40, 16}}, {"norm", {48}}, {"scale", {}}, {"output", {24, 16}}}, {1, 2, 1}, 128, step);
+  Snapshot snapshot = make_snapshot({{"embedding", {40, 16}}, {"norm", {48}}, {"scale", {}}, {"output", {24, 16}}},
+                                    {1, 2, 1}, 128, step);
   snapshot.codec = codec;
   return snapshot;
 }
 
 /// A save by all ranks; bit `receipt_bit` of what they send is another one (negative: none).
-Result<Published> save_all(Fs& fs, const Snapshot& snapshot, TensorSource& source, std::int64_t receipt_bit, std::uint64_t* receipt_bits) {
+Result<Published> save_all(Fs& fs, const Snapshot& snapshot, TensorSource& source, std::int64_t receipt_bit,
+                           std::uint64_t* receipt_bits) {
   TITAN_RETURN_IF_ERROR(make_dirs(fs, kRun));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, kRun, snapshot, "0123456789ab"));
   std::vector<RankReceipt> receipts;
@@ -121,7 +129,8 @@ Result<Published> save_all(Fs& fs, const Snapshot& snapshot, TensorSource& sourc
     std::string sent = encode_receipt(receipt);
     const auto bits = static_cast<std::int64_t>(8 * sent.size());
     *receipt_bits += static_cast<std::uint64_t>(bits);
-    if (receipt_bit >= 0 && receipt_bit < bits) sent[static_cast<std::size_t>(receipt_bit / 8)] ^= static_cast<char>(1 << (receipt_bit % 8));
+    if (receipt_bit >= 0 && receipt_bit < bits)
+      sent[static_cast<std::size_t>(receipt_bit / 8)] ^= static_cast<char>(1 << (receipt_bit % 8));
     receipt_bit -= bits;
     TITAN_ASSIGN_OR_RETURN(RankReceipt received, decode_receipt(sent));
     receipts.push_back(std::move(received));
@@ -139,7 +148,8 @@ Loaded load(Fs& fs, const std::string& path, const Snapshot& snapshot) {
   const auto data = reader->data_position();
   const auto train = reader->train_state();
   if (!lr.ok() || !data.ok() || !train.ok()) return Loaded::kError;
-  bool right = *lr == snapshot.lr && *data == snapshot.data && *train == snapshot.train && reader->manifest().step == snapshot.train.step;
+  bool right = *lr == snapshot.lr && *data == snapshot.data && *train == snapshot.train &&
+               reader->manifest().step == snapshot.train.step;
   for (std::uint32_t i = 0; i < snapshot.parameters.size(); ++i) {
     const auto found = ckpt::ParameterIndex(reader->manifest()).find(snapshot.parameters[i].name);
     if (!found) return Loaded::kError;
@@ -242,10 +252,13 @@ std::vector<std::byte> contents(Fs& fs, const std::string& path) {
   return bytes.ok() ? std::move(bytes).value() : std::vector<std::byte>{};
 }
 
-constexpr const char* kDamages[] = {"bit", "byte", "zero sector", "zero page", "swapped sectors", "old page", "old file", "page of another file", "cut", "longer", "lost file"};
+constexpr const char* kDamages[] = {"bit",      "byte",     "zero sector",          "zero page", "swapped sectors",
+                                    "old page", "old file", "page of another file", "cut",       "longer",
+                                    "lost file"};
 
 /// Damages one member of the checkpoint and gives the bytes that it has then; nullopt: the file is gone.
-std::optional<std::vector<std::byte>> damaged(Random& random, Published2& it, const std::string& member, const std::string& how, std::vector<std::byte> bytes) {
+std::optional<std::vector<std::byte>> damaged(Random& random, Published2& it, const std::string& member,
+                                              const std::string& how, std::vector<std::byte> bytes) {
   const auto fill = [&](std::size_t unit, auto value) {
     const std::size_t first = below(random, bytes.size() / unit + 1) * unit;
     for (std::size_t i = first; i < std::min(first + unit, bytes.size()); ++i) bytes[i] = value(i);
@@ -265,7 +278,9 @@ std::optional<std::vector<std::byte>> damaged(Random& random, Published2& it, co
   }
   if (how == "swapped sectors" && bytes.size() >= 1024) {
     const std::size_t sectors = bytes.size() / 512, a = below(random, sectors), b = below(random, sectors);
-    std::swap_ranges(bytes.begin() + static_cast<std::ptrdiff_t>(512 * a), bytes.begin() + static_cast<std::ptrdiff_t>(512 * a + 512), bytes.begin() + static_cast<std::ptrdiff_t>(512 * b));
+    std::swap_ranges(bytes.begin() + static_cast<std::ptrdiff_t>(512 * a),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(512 * a + 512),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(512 * b));
   }
   if (how == "cut") bytes.resize(below(random, bytes.size()));
   if (how == "longer") bytes.resize(bytes.size() + 1 + below(random, 600));
@@ -301,7 +316,8 @@ int run(std::uint64_t count, std::uint64_t seed) {
       const std::string result = stored(random, codec, &how, &changed);
       // Every changed byte is found, and an unchanged file is whole.
       if (result != (changed ? "detected" : "no_effect")) {
-        std::fprintf(stderr, "written bytes: %s, %s, after %s (seed %llu, corruption %llu)\n", how.c_str(), changed ? "changed" : "unchanged", result.c_str(), static_cast<unsigned long long>(seed),
+        std::fprintf(stderr, "written bytes: %s, %s, after %s (seed %llu, corruption %llu)\n", how.c_str(),
+                     changed ? "changed" : "unchanged", result.c_str(), static_cast<unsigned long long>(seed),
                      static_cast<unsigned long long>(i));
         ++wrong;
       }
@@ -311,7 +327,11 @@ int run(std::uint64_t count, std::uint64_t seed) {
     }
     const Snapshot snapshot = snapshot_of(40, codec);
     const std::uint64_t way = below(random, 3);
-    ++table[way == 0 ? "tensors" : way == 1 ? "writes" : "receipts"][way == 0 ? tensors(random, snapshot) : way == 1 ? writes(random, snapshot) : receipts(random, snapshot)];
+    ++table[way == 0   ? "tensors"
+            : way == 1 ? "writes"
+                       : "receipts"][way == 0   ? tensors(random, snapshot)
+                                     : way == 1 ? writes(random, snapshot)
+                                                : receipts(random, snapshot)];
   }
   const auto print = [](const auto& rows) {
     const char* separator = "";
@@ -326,7 +346,8 @@ int run(std::uint64_t count, std::uint64_t seed) {
       separator = ",";
     }
   };
-  std::printf("{\"seed\":%llu,\"count\":%llu,\"ways\":{", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(count));
+  std::printf("{\"seed\":%llu,\"count\":%llu,\"ways\":{", static_cast<unsigned long long>(seed),
+              static_cast<unsigned long long>(count));
   print(table);
   std::printf("},\"stored\":{");
   print(by_damage);
@@ -341,8 +362,10 @@ int main(int argc, char** argv) {
   std::uint64_t count = 2000, seed = 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
-    if (name == "--count") count = std::stoull(argv[i + 1]);
-    else if (name == "--seed") seed = std::stoull(argv[i + 1]);
+    if (name == "--count")
+      count = std::stoull(argv[i + 1]);
+    else if (name == "--seed")
+      seed = std::stoull(argv[i + 1]);
     else {
       std::fprintf(stderr, "unknown flag %s\n", argv[i]);
       return 2;

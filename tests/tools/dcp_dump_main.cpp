@@ -1,6 +1,6 @@
-// titan-dcp-dump DIR OUT: every tensor of a DCP directory as OUT/<n>.bin, and OUT/index.txt with one line each: a number, dtype,
-// dimensions, name; plain values as lines "value <name> <text>". Reads in pieces of ELEMENTS (default 1000), so that ranges cross
-// chunks. A tool of tests/interop.
+// titan-dcp-dump DIR OUT: every tensor of a DCP directory as OUT/<n>.bin, and OUT/index.txt with one line each: a
+// number, dtype, dimensions, name; plain values as lines "value <name> <text>". Reads in pieces of ELEMENTS (default
+// 1000), so that ranges cross chunks. A tool of tests/interop.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
   std::ofstream index(out + "/index.txt");
   std::size_t number = 0;
   for (const auto& tensor : (*reader)->metadata().tensors) {
-    const std::uint64_t elements = ckpt::element_count(tensor.shape), unit = convert::dcp::torch_dtype_size(tensor.dtype);
+    const std::uint64_t elements = ckpt::element_count(tensor.shape),
+                        unit = convert::dcp::torch_dtype_size(tensor.dtype);
     std::ofstream file(out + "/" + std::to_string(number) + ".bin", std::ios::binary);
     std::vector<std::byte> buffer;
     for (std::uint64_t first = 0; first < elements; first += step) {
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
   }
   for (const auto& value : (*reader)->metadata().values) {
     const auto read = (*reader)->value(value.name);
-    index << "value " << value.name << ' ' << (read.ok() ? read->to_string() : "<" + read.status().message + ">") << '\n';
+    index << "value " << value.name << ' ' << (read.ok() ? read->to_string() : "<" + read.status().message + ">")
+          << '\n';
   }
   const auto report = (*reader)->verify({});
   if (!report.ok()) return fail(report.status());

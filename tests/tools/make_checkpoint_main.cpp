@@ -1,6 +1,7 @@
-// titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]: saves one made-up checkpoint below DIR, for
-// the command-line cases and the bench. --size (800M, 2G, 10GiB): a Llama-shaped model of about that size with normal-like values,
-// made at about the speed of a disk; `newer`: of a format version that does not exist yet. `--name value` is `name=value`.
+// titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]: saves one made-up checkpoint
+// below DIR, for the command-line cases and the bench. --size (800M, 2G, 10GiB): a Llama-shaped model of about that
+// size with normal-like values, made at about the speed of a disk; `newer`: of a format version that does not exist
+// yet. `--name value` is `name=value`.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -48,29 +49,47 @@ std::uint64_t parse_size(const std::string& text) {
 bool set(Synthetic& options, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
   if (name == "size") return fill_size(options, parse_size(value)).ok();
-  if (name == "step") options.step = number();
-  else if (name == "dp") options.dp = static_cast<std::uint32_t>(number());
-  else if (name == "pp") options.pp = static_cast<std::uint32_t>(number());
-  else if (name == "leaf") options.leaf_elements = number();
-  else if (name == "seed") options.seed = number();
-  else if (name == "dim") options.dim = number();
-  else if (name == "vocab") options.vocab = number();
-  else if (name == "layers") options.layers = static_cast<std::uint32_t>(number());
-  else if (name == "dtype" && value == "bf16") options.dtype = DType::kBF16;
-  else if (name == "compression" && (value == "zstd" || value == "none")) options.codec = value == "zstd" ? Codec::kZstd : Codec::kRaw;
-  else if (name == "threads") options.threads = static_cast<unsigned>(number());
-  else if (name == "lr") options.peak_lr = std::stod(value);
-  else if (name == "slots" && value == "none") options.slots.clear();  // before --size
-  else if (name == "created") options.created = value;
-  else if (name == "change") options.changes.push_back(parse_change(value));
-  else if (name == "steps") options.config.back().second = value;  // training.steps, the last key
-  else return false;
+  if (name == "step")
+    options.step = number();
+  else if (name == "dp")
+    options.dp = static_cast<std::uint32_t>(number());
+  else if (name == "pp")
+    options.pp = static_cast<std::uint32_t>(number());
+  else if (name == "leaf")
+    options.leaf_elements = number();
+  else if (name == "seed")
+    options.seed = number();
+  else if (name == "dim")
+    options.dim = number();
+  else if (name == "vocab")
+    options.vocab = number();
+  else if (name == "layers")
+    options.layers = static_cast<std::uint32_t>(number());
+  else if (name == "dtype" && value == "bf16")
+    options.dtype = DType::kBF16;
+  else if (name == "compression" && (value == "zstd" || value == "none"))
+    options.codec = value == "zstd" ? Codec::kZstd : Codec::kRaw;
+  else if (name == "threads")
+    options.threads = static_cast<unsigned>(number());
+  else if (name == "lr")
+    options.peak_lr = std::stod(value);
+  else if (name == "slots" && value == "none")
+    options.slots.clear();  // before --size
+  else if (name == "created")
+    options.created = value;
+  else if (name == "change")
+    options.changes.push_back(parse_change(value));
+  else if (name == "steps")
+    options.config.back().second = value;  // training.steps, the last key
+  else
+    return false;
   return true;
 }
 
 int main_of(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-' || argv[1][0] == '\0') {
-    std::fprintf(stderr, "usage: titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]\n");
+    std::fprintf(stderr,
+                 "usage: titan-make-checkpoint DIR [--size BYTES] [--dp N] [--pp N] [newer] [name=value ...]\n");
     return 2;
   }
   Synthetic options;

@@ -12,7 +12,13 @@ using ::testing::Pair;
 Program program() {
   return {"tool",
           "does things",
-          {{"ls", {"RUN"}, "lists", {{"tensors", "GLOB", "a glob"}, {"config", "", "a switch"}, {"out", "FILE", "a file", 'o'}, {"stats", "", "later", 0, Built::kNotYet}}},
+          {{"ls",
+            {"RUN"},
+            "lists",
+            {{"tensors", "GLOB", "a glob"},
+             {"config", "", "a switch"},
+             {"out", "FILE", "a file", 'o'},
+             {"stats", "", "later", 0, Built::kNotYet}}},
            {"run", {"CONFIG"}, "runs", {{"set", "K=V", "sets", 0, Built::kYes, Repeat::kMany}}, Built::kYes, true},
            {"plot", {}, "later", {}, Built::kNotYet}},
           {{"json", "", "as JSON"}, {"color", "WHEN", "colour"}}};
@@ -21,9 +27,10 @@ Program program() {
 ckpt::Result<Command> parse(std::vector<std::string> words) { return parse_command_line(program(), words); }
 
 TEST(CommandLine, TakesFlagsBeforeAndAfterTheVerb) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"--json", "--color", "never", "ls", "run", "-o", "x.npy", "--config"},
-                                                {"ls", "--config", "--out=x.npy", "run", "--json", "--color=never"},
-                                                {"ls", "-o", "x.npy", "--config", "--json", "--color", "never", "--", "run"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--json", "--color", "never", "ls", "run", "-o", "x.npy", "--config"},
+        {"ls", "--config", "--out=x.npy", "run", "--json", "--color=never"},
+        {"ls", "-o", "x.npy", "--config", "--json", "--color", "never", "--", "run"}}) {
     const auto command = parse(words);
     ASSERT_TRUE(command.ok()) << command.status().to_string();
     EXPECT_EQ(command->verb, "ls");
@@ -51,7 +58,8 @@ TEST(CommandLine, DoesNotLetAFlagEatThePositionalsAfterItsValue) {
 TEST(CommandLine, CollectsDottedOverridesInBothForms) {
   const auto command = parse({"run", "x.toml", "--model.n_layers=12", "--optimizer.lr", "-2", "--a.b=c=d"});
   ASSERT_TRUE(command.ok()) << command.status().to_string();
-  EXPECT_THAT(command->overrides, ElementsAre(Pair("model.n_layers", "12"), Pair("optimizer.lr", "-2"), Pair("a.b", "c=d")));
+  EXPECT_THAT(command->overrides,
+              ElementsAre(Pair("model.n_layers", "12"), Pair("optimizer.lr", "-2"), Pair("a.b", "c=d")));
   EXPECT_THAT(command->positionals, ElementsAre("x.toml"));
 }
 

@@ -56,7 +56,8 @@ TEST(CurveText, ShowsTheOldCurveBesideTheNewOneOnlyWhereTheyDiffer) {
   EXPECT_THAT(text, HasSubstr(".  before    *  after    |  next step"));
   const std::vector<std::string> rows = lines(text);
   const std::size_t mark = rows[0].find('|', 12);
-  for (std::size_t r = 0; r < curve.height; ++r) EXPECT_EQ(rows[r].substr(0, mark).find('.', 11), std::string::npos) << "the past is one curve: " << rows[r];
+  for (std::size_t r = 0; r < curve.height; ++r)
+    EXPECT_EQ(rows[r].substr(0, mark).find('.', 11), std::string::npos) << "the past is one curve: " << rows[r];
   EXPECT_NE(rows[curve.height - 1].find('.', mark), std::string::npos) << "the old end lies on the floor";
 }
 
@@ -73,7 +74,8 @@ TEST(CurveText, NeverExceedsTheWidthAndSurvivesOddInput) {
           curve.last = last;
           curve.resume = resume;
           curve.width = width;
-          for (const std::string& line : lines(curve_text(curve, {}))) EXPECT_LE(line.size(), std::max<std::size_t>(width, 50)) << line;
+          for (const std::string& line : lines(curve_text(curve, {})))
+            EXPECT_LE(line.size(), std::max<std::size_t>(width, 50)) << line;
         }
       }
     }
@@ -82,7 +84,8 @@ TEST(CurveText, NeverExceedsTheWidthAndSurvivesOddInput) {
 
 TEST(CurveText, AJumpBetweenTwoStepsIsALineAndNotAGap) {
   Curve curve;
-  curve.old_phases = {{1, ckpt::PhaseKind::kConstant, 1e-3, 1e-3, 1, 0}, {501, ckpt::PhaseKind::kConstant, 0, 0, 501, 0}};
+  curve.old_phases = {{1, ckpt::PhaseKind::kConstant, 1e-3, 1e-3, 1, 0},
+                      {501, ckpt::PhaseKind::kConstant, 0, 0, 501, 0}};
   curve.last = 1000;
   const std::vector<std::string> rows = lines(curve_text(curve, {}));
   for (std::size_t r = 0; r < curve.height; ++r) EXPECT_NE(rows[r].find('*'), std::string::npos) << r;
@@ -94,7 +97,8 @@ TEST(CurveText, ColourIsOnlyAnAddition) {
   curve.last = 100;
   std::string colored = curve_text(curve, {true});
   EXPECT_THAT(colored, HasSubstr("\x1b["));
-  for (std::size_t at; (at = colored.find("\x1b[")) != std::string::npos;) colored.erase(at, colored.find('m', at) - at + 1);
+  for (std::size_t at; (at = colored.find("\x1b[")) != std::string::npos;)
+    colored.erase(at, colored.find('m', at) - at + 1);
   EXPECT_EQ(colored, curve_text(curve, {}));
 }
 

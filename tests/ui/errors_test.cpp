@@ -34,7 +34,8 @@ TEST(Errors, WhoMayNotDoSomethingIsToldWhereToLook) {
 }
 
 TEST(Errors, LinesToPasteStandBelowTheHint) {
-  EXPECT_EQ(error_text(ckpt::invalid("no").with_hint("type:\n    one\x1b\n    two\nthree"), {}), "error: no\n  hint: type:\n    one\\x1b\n    two\\x0athree\n");
+  EXPECT_EQ(error_text(ckpt::invalid("no").with_hint("type:\n    one\x1b\n    two\nthree"), {}),
+            "error: no\n  hint: type:\n    one\\x1b\n    two\\x0athree\n");
 }
 
 TEST(Errors, AreOneJsonObjectWithTheExitCode) {

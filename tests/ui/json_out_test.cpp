@@ -19,7 +19,9 @@ TEST(JsonOut, WritesOneLineWithNestedValues) {
   json.real(0.1);
   json.end_array();
   json.end_object();
-  EXPECT_EQ(json.line(), R"({"name":"x","big":18446744073709551615,"negative":-3,"ok":true,"none":null,"list":[1,"two",0.1]})" "\n");
+  EXPECT_EQ(json.line(),
+            R"({"name":"x","big":18446744073709551615,"negative":-3,"ok":true,"none":null,"list":[1,"two",0.1]})"
+            "\n");
 }
 
 TEST(JsonOut, WritesNonFiniteNumbersAsStrings) {

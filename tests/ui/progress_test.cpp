@@ -8,7 +8,8 @@ namespace titan::ui {
 namespace {
 
 TEST(ProgressLine, ShowsShareRateAndTimeLeft) {
-  EXPECT_EQ(progress_line("verify a", 512 << 20, 1 << 30, 2, 80), "verify a  512.0 MiB of 1.0 GiB  50%  256.0 MiB/s  2.0s left");
+  EXPECT_EQ(progress_line("verify a", 512 << 20, 1 << 30, 2, 80),
+            "verify a  512.0 MiB of 1.0 GiB  50%  256.0 MiB/s  2.0s left");
   EXPECT_EQ(progress_line("verify a", 512, 0, 0, 80), "verify a  512 B");
 }
 

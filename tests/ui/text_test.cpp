@@ -11,10 +11,15 @@ TEST(Escape, MakesControlCharactersVisible) {
   struct Case {
     std::string raw, escaped;
   };
-  for (const Case& c : {Case{"layers.0.wq", "layers.0.wq"}, Case{"\x1b[31mred", "\\x1b[31mred"}, Case{"a\nb\tc\r", "a\\x0ab\\x09c\\x0d"},
-                        Case{"nul\0end"s, "nul\\x00end"}, Case{"del\x7f", "del\\x7f"}, Case{"größe 张量", "größe 张量"},
-                        Case{"\xc2\x9b" "31m", "\\u{9b}31m"},          // CSI as one C1 character
-                        Case{"\xe2\x80\xae" "gnp", "\\u{202e}gnp"},     // right-to-left override
+  for (const Case& c : {Case{"layers.0.wq", "layers.0.wq"}, Case{"\x1b[31mred", "\\x1b[31mred"},
+                        Case{"a\nb\tc\r", "a\\x0ab\\x09c\\x0d"}, Case{"nul\0end"s, "nul\\x00end"},
+                        Case{"del\x7f", "del\\x7f"}, Case{"größe 张量", "größe 张量"},
+                        Case{"\xc2\x9b"
+                             "31m",
+                             "\\u{9b}31m"},  // CSI as one C1 character
+                        Case{"\xe2\x80\xae"
+                             "gnp",
+                             "\\u{202e}gnp"},  // right-to-left override
                         Case{"bad\xff\xfe", "bad\\xff\\xfe"}, Case{"cut\xe2\x82", "cut\\xe2\\x82"}})
     EXPECT_EQ(escape(c.raw), c.escaped);
 }
@@ -30,12 +35,16 @@ TEST(Escape, LetsNoControlByteThroughForAnyPairOfBytes) {
 }
 
 TEST(Utf8, RejectsOverlongSurrogateAndTruncatedForms) {
-  for (const std::string bad : {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xc3"}) {
+  for (const std::string bad :
+       {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xc3"}) {
     EXPECT_FALSE(is_utf8(bad));
     EXPECT_TRUE(is_utf8(replace_bad_utf8(bad)));
   }
   EXPECT_TRUE(is_utf8("\xf0\x9f\x92\xbe \xc3\xa9"));
-  EXPECT_EQ(replace_bad_utf8("a\xff" "b"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(replace_bad_utf8("a\xff"
+                             "b"),
+            "a\xef\xbf\xbd"
+            "b");
 }
 
 TEST(DisplayWidth, CountsColumnsNotBytes) {

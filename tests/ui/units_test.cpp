@@ -19,7 +19,8 @@ TEST(ParseBytes, TakesDecimalAndBinaryUnitsAndNothingElse) {
   EXPECT_EQ(parse_bytes("5GB"), 5'000'000'000u);
   EXPECT_EQ(parse_bytes("512MiB"), 536'870'912u);
   EXPECT_EQ(parse_bytes("123"), 123u);
-  for (const char* wrong : {"", "0", "GB", "5 GB", "5gb", "-1", "1.5GB", "99999999999TB", "5GBx"}) EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
+  for (const char* wrong : {"", "0", "GB", "5 GB", "5gb", "-1", "1.5GB", "99999999999TB", "5GBx"})
+    EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
 }
 
 TEST(FormatDuration, ChangesUnitsWithTheSize) {

@@ -1,5 +1,6 @@
-// titan-bench-scale: what rank 0 (one core) and a plain rank spend on the plan, the commit and the start of jobs that this machine could
-// never run. Holes stand for tensor bytes and memory for the file system, so that what is timed is this program's own work.
+// titan-bench-scale: what rank 0 (one core) and a plain rank spend on the plan, the commit and the start of jobs that
+// this machine could never run. Holes stand for tensor bytes and memory for the file system, so that what is timed is
+// this program's own work.
 #include <cstdio>
 #include <ctime>
 
@@ -53,9 +54,16 @@ void measure(const Scale& scale) {
   timed(model, [&] { take(ckpt::make_virtual_file(ckpt::virtual_tensors(snapshot))); });
   Post post(ranks);
   std::vector<ckpt::RankReceipt> receipts;
-  play_gather(post, [&](int rank) { return ckpt::encode_receipt(take(play_write(memory, tmp, snapshot, static_cast<std::uint32_t>(rank)))); },
-              [&](int, std::string_view bytes) { timed(gather, [&] { receipts.push_back(take(ckpt::decode_receipt(bytes))); }); });
-  const ckpt::Published published = timed(commit, [&] { return take(ckpt::commit_save(memory, kDir, tmp, snapshot, receipts)); });
+  play_gather(
+      post,
+      [&](int rank) {
+        return ckpt::encode_receipt(take(play_write(memory, tmp, snapshot, static_cast<std::uint32_t>(rank))));
+      },
+      [&](int, std::string_view bytes) {
+        timed(gather, [&] { receipts.push_back(take(ckpt::decode_receipt(bytes))); });
+      });
+  const ckpt::Published published =
+      timed(commit, [&] { return take(ckpt::commit_save(memory, kDir, tmp, snapshot, receipts)); });
   receipts.clear();
 
   train::Config config;
@@ -65,26 +73,36 @@ void measure(const Scale& scale) {
   train::StartDecision decision = timed(decide, [&] { return take(train::decide_start(memory, request, {})); });
   (void)take(train::decide_start(counted, request, {}));
   const std::string word = timed(word_seconds, [&] {
-    const auto texts = take(train::json_texts(ckpt::CheckpointReader::known(memory, decision.path, *decision.manifest)));
+    const auto texts =
+        take(train::json_texts(ckpt::CheckpointReader::known(memory, decision.path, *decision.manifest)));
     return train::encode_start({decision, texts});
   });
   timed(other, [&] {
     train::StartWord heard = take(train::decode_start(word));
-    take(train::read_stored(ckpt::CheckpointReader::known(memory, heard.decision.path, std::move(*heard.decision.manifest), std::move(heard.json))));
+    take(train::read_stored(ckpt::CheckpointReader::known(memory, heard.decision.path,
+                                                          std::move(*heard.decision.manifest), std::move(heard.json))));
   });
 
   double pass = 0;
   {
     // The step before, as long as the one just saved; then a pass that deletes it.
     take(play_save(memory, kDir, make_snapshot(scale, 500)));
-    ckpt::Retention retention(memory, {kDir, 1, {}, [](const std::string&) {}, [](const std::string& problem) { std::fprintf(stderr, "%s\n", problem.c_str()); }});
+    ckpt::Retention retention(memory,
+                              {kDir,
+                               1,
+                               {},
+                               [](const std::string&) {},
+                               [](const std::string& problem) { std::fprintf(stderr, "%s\n", problem.c_str()); }});
     for (const std::uint64_t step : {500, 1000}) retention.judge(step, ckpt::Verdict::kProved);
     timed(pass, [&] { retention.pass(); });
   }
   const Traffic &root = post.traffic(0), &plain = post.traffic(1);
-  std::printf("| %-16s | %6d | %7.3f | %7.3f | %7.3f | %8.3f | %7.3f | %7.3f | %7.3f | %7.3f | %6zu | %6llu | %8.2f | %9.4f |\n", scale.name().c_str(), ranks, plan, model, gather, commit,
-              decide, word_seconds, other, pass, decision.manifest->files.size(), static_cast<unsigned long long>(counted.count(ckpt::testing::Op::kStat)),
-              static_cast<double>(root.bytes_in) / 1e6, static_cast<double>(plain.bytes_out) / 1e6);
+  std::printf(
+      "| %-16s | %6d | %7.3f | %7.3f | %7.3f | %8.3f | %7.3f | %7.3f | %7.3f | %7.3f | %6zu | %6llu | %8.2f | %9.4f "
+      "|\n",
+      scale.name().c_str(), ranks, plan, model, gather, commit, decide, word_seconds, other, pass,
+      decision.manifest->files.size(), static_cast<unsigned long long>(counted.count(ckpt::testing::Op::kStat)),
+      static_cast<double>(root.bytes_in) / 1e6, static_cast<double>(plain.bytes_out) / 1e6);
   std::fflush(stdout);
 }
 
@@ -93,7 +111,9 @@ void measure(const Scale& scale) {
 
 int main(int argc, char** argv) {
   std::printf("Processor seconds of rank 0, \"a rank\" those of any other; files and memory are simulated.\n\n");
-  std::printf("| layout           |  ranks |    plan | model.h5 | receipts |  commit | decide |    word | a rank | retain | files |  stats | MB to 0 | MB of one |\n");
+  std::printf(
+      "| layout           |  ranks |    plan | model.h5 | receipts |  commit | decide |    word | a rank | retain | "
+      "files |  stats | MB to 0 | MB of one |\n");
   std::printf("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const titan::bench::Scale& scale : titan::bench::scales())
     if (argc < 2 || scale.name().find(argv[1]) != std::string::npos) titan::bench::measure(scale);

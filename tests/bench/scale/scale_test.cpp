@@ -1,4 +1,5 @@
-// Bounds on counts at 10,000 simulated ranks: what a start, a plan, a commit and a gather may cost. Seconds are the bench's business.
+// Bounds on counts at 10,000 simulated ranks: what a start, a plan, a commit and a gather may cost. Seconds are the
+// bench's business.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -33,7 +34,9 @@ ckpt::Snapshot with_ownership(ckpt::Snapshot snapshot) {
 }
 
 /// A bisection of 64 bits, each step of which looks at the runs of leaves and at the ranges that it fills.
-std::uint64_t one_partition(const ckpt::Snapshot& snapshot) { return 66 * (2 * snapshot.parameters.size() + snapshot.mesh.world() + snapshot.mesh.pp); }
+std::uint64_t one_partition(const ckpt::Snapshot& snapshot) {
+  return 66 * (2 * snapshot.parameters.size() + snapshot.mesh.world() + snapshot.mesh.pp);
+}
 
 class ScaleOf : public testing::TestWithParam<Scale> {};
 
@@ -43,7 +46,8 @@ TEST_P(ScaleOf, OnePartitionServesPlanWritersAndCommit) {
   const ckpt::Snapshot snapshot = with_ownership(make_snapshot(GetParam(), 1000));
   const auto saved = play_save(fs, kDir, snapshot);
   ASSERT_TRUE(saved.ok()) << saved.status().to_string();
-  EXPECT_LT(ckpt::partition_work() - before, one_partition(snapshot)) << "for all " << snapshot.mesh.world() << " ranks together";
+  EXPECT_LT(ckpt::partition_work() - before, one_partition(snapshot))
+      << "for all " << snapshot.mesh.world() << " ranks together";
 }
 
 TEST_P(ScaleOf, ReceiptsReachRankZeroInTwoLevels) {
@@ -74,7 +78,8 @@ TEST_P(ScaleOf, ReceiptsReachRankZeroInTwoLevels) {
   const auto published = ckpt::commit_save(fs, kDir, *tmp, snapshot, receipts);
   ASSERT_TRUE(published.ok()) << published.status().to_string();
 
-  const std::uint64_t largest = *std::ranges::max_element(sizes), all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  const std::uint64_t largest = *std::ranges::max_element(sizes),
+                      all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   for (int rank = 0; rank < ranks; ++rank) {
     const Traffic& traffic = post.traffic(rank);
     ASSERT_LE(traffic.largest, train::kLargestMessage) << "rank " << rank;
@@ -83,7 +88,8 @@ TEST_P(ScaleOf, ReceiptsReachRankZeroInTwoLevels) {
       ASSERT_EQ(traffic.bytes_in, 0u) << "rank " << rank << " holds its own receipt alone";
       continue;
     }
-    ASSERT_LE(traffic.bytes_in, static_cast<std::uint64_t>(width) * (largest + 8)) << "rank " << rank << " holds those of its group";
+    ASSERT_LE(traffic.bytes_in, static_cast<std::uint64_t>(width) * (largest + 8))
+        << "rank " << rank << " holds those of its group";
     ASSERT_LE(traffic.messages_in, static_cast<std::uint64_t>(width) * (2 + largest / train::kLargestMessage));
   }
   EXPECT_LE(post.traffic(0).bytes_in, all + 16 * static_cast<std::uint64_t>(ranks));
@@ -123,7 +129,8 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
   auto heard = train::decode_start(word);
   ASSERT_TRUE(heard.ok()) << heard.status().to_string();
   EXPECT_EQ(heard->decision.manifest, decision->manifest);
-  const auto reader = ckpt::CheckpointReader::known(others, heard->decision.path, *heard->decision.manifest, heard->json);
+  const auto reader =
+      ckpt::CheckpointReader::known(others, heard->decision.path, *heard->decision.manifest, heard->json);
   const auto stored = train::read_stored(reader);
   ASSERT_TRUE(stored.ok()) << stored.status().to_string();
   EXPECT_EQ(stored->state.step, kSteps * 1000);
@@ -132,7 +139,11 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
   // What this process saved it need not look at again; one step expires.
   FailingFs store(memory);
   std::vector<std::string> deleted, problems;
-  ckpt::RetentionOptions options{kDir, kSteps - 1, {}, [&](const std::string& name) { deleted.push_back(name); }, [&](const std::string& problem) { problems.push_back(problem); }};
+  ckpt::RetentionOptions options{kDir,
+                                 kSteps - 1,
+                                 {},
+                                 [&](const std::string& name) { deleted.push_back(name); },
+                                 [&](const std::string& problem) { problems.push_back(problem); }};
   ckpt::Retention retention(store, options);
   for (std::uint64_t step = 1; step <= kSteps; ++step) retention.judge(step * 1000, ckpt::Verdict::kProved);
   retention.pass();
@@ -163,9 +174,13 @@ TEST_P(ScaleOf, ACommitLooksAtEachMemberOnce) {
   EXPECT_LE(fs.calls().size(), files + 64) << "calls of any kind";
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ScaleOf, testing::Values(Scale{"70B", 8, 64}, Scale{"405B", 16, 64}, Scale{"405B", 16, 625}, Scale{"405B", 1, 10'000}), [](const auto& info) {
-  return "Llama" + std::string(info.param.model) + "On" + std::to_string(info.param.pp) + "x" + std::to_string(info.param.dp);
-});
+INSTANTIATE_TEST_SUITE_P(Layouts, ScaleOf,
+                         testing::Values(Scale{"70B", 8, 64}, Scale{"405B", 16, 64}, Scale{"405B", 16, 625},
+                                         Scale{"405B", 1, 10'000}),
+                         [](const auto& info) {
+                           return "Llama" + std::string(info.param.model) + "On" + std::to_string(info.param.pp) + "x" +
+                                  std::to_string(info.param.dp);
+                         });
 
 }  // namespace
 }  // namespace titan::bench

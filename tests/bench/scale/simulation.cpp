@@ -61,8 +61,8 @@ ckpt::Status hole(ckpt::Fs& fs, const std::string& path, std::uint64_t bytes) {
   return file->close();
 }
 
-ckpt::Status play_component(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, const char* component, const std::vector<std::string>& slots,
-                            ckpt::RankReceipt& receipt) {
+ckpt::Status play_component(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot,
+                            const char* component, const std::vector<std::string>& slots, ckpt::RankReceipt& receipt) {
   const std::shared_ptr<const ckpt::Ownership> ownership = ckpt::ownership_of(snapshot);
   const std::span<const ckpt::OwnedPiece> owned = ownership->of(receipt.rank);
   if (owned.empty() || slots.empty()) return ckpt::ok_status();
@@ -74,9 +74,16 @@ ckpt::Status play_component(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt
       const ckpt::LeafGrid grid = snapshot.parameters[piece.parameter].grid(snapshot.leaf_elements);
       ckpt::RankReceipt::Item& item = receipt.items.emplace_back();
       item.ref = {piece.parameter, slots[slot]};
-      item.piece = {static_cast<std::uint32_t>(receipt.files.size()), piece.leaves.first, piece.leaves.count, file.bytes, file.table_rows, snapshot.codec};
-      for (std::uint64_t leaf = piece.leaves.first; leaf < piece.leaves.end(); ++leaf) item.leaves.push_back(made_up(piece.parameter * 4 + slot, leaf));
-      file.bytes += (grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first)) * ckpt::dtype_size(snapshot.dtype);
+      item.piece = {static_cast<std::uint32_t>(receipt.files.size()),
+                    piece.leaves.first,
+                    piece.leaves.count,
+                    file.bytes,
+                    file.table_rows,
+                    snapshot.codec};
+      for (std::uint64_t leaf = piece.leaves.first; leaf < piece.leaves.end(); ++leaf)
+        item.leaves.push_back(made_up(piece.parameter * 4 + slot, leaf));
+      file.bytes +=
+          (grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first)) * ckpt::dtype_size(snapshot.dtype);
       file.table_rows += piece.leaves.count;
     }
   }
@@ -92,11 +99,13 @@ ckpt::Status play_component(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt
 }  // namespace
 
 std::vector<Scale> scales() {
-  return {{"8B", 1, 64}, {"70B", 8, 64}, {"70B", 1, 1024}, {"405B", 16, 64}, {"405B", 16, 256}, {"405B", 16, 625}, {"405B", 1, 10'000}};
+  return {{"8B", 1, 64},     {"70B", 8, 64},    {"70B", 1, 1024},   {"405B", 16, 64},
+          {"405B", 16, 256}, {"405B", 16, 625}, {"405B", 1, 10'000}};
 }
 
 ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step) {
-  ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(llama(dims_of(scale.model)), {scale.pp, scale.dp, 1}, ckpt::kDefaultLeafElements, step);
+  ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(llama(dims_of(scale.model)), {scale.pp, scale.dp, 1},
+                                                         ckpt::kDefaultLeafElements, step);
   if (!ckpt::assign_stages(snapshot.parameters, scale.pp).ok()) throw std::logic_error(scale.name() + " has no stages");
   return snapshot;
 }
@@ -106,7 +115,8 @@ Result<std::string> play_begin(ckpt::Fs& fs, const std::string& checkpoint_dir, 
   return ckpt::begin_save(fs, checkpoint_dir, snapshot, "simulated");
 }
 
-Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, std::uint32_t rank) {
+Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot,
+                                     std::uint32_t rank) {
   ckpt::RankReceipt receipt;
   receipt.rank = rank;
   TITAN_RETURN_IF_ERROR(play_component(fs, tmp_dir, snapshot, ckpt::kModel, {""}, receipt));
@@ -125,7 +135,8 @@ Result<std::string> play_save(ckpt::Fs& fs, const std::string& checkpoint_dir, c
     TITAN_ASSIGN_OR_RETURN(ckpt::RankReceipt receipt, play_write(fs, tmp, snapshot, rank));
     receipts.push_back(std::move(receipt));
   }
-  TITAN_ASSIGN_OR_RETURN(const ckpt::Published published, ckpt::commit_save(fs, checkpoint_dir, tmp, snapshot, receipts));
+  TITAN_ASSIGN_OR_RETURN(const ckpt::Published published,
+                         ckpt::commit_save(fs, checkpoint_dir, tmp, snapshot, receipts));
   return published.path;
 }
 
@@ -143,7 +154,8 @@ class PostRank final : public train::Communicator {
   }
   void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override {
     const auto box = post_.mail_.find({src, rank_, tag});
-    if (box == post_.mail_.end() || box->second.front().size() != bytes.size()) throw train::CommError("no such message");
+    if (box == post_.mail_.end() || box->second.front().size() != bytes.size())
+      throw train::CommError("no such message");
     std::ranges::copy(box->second.front(), bytes.begin());
     box->second.pop_front();
     if (box->second.empty()) post_.mail_.erase(box);
@@ -152,7 +164,10 @@ class PostRank final : public train::Communicator {
     mine.bytes_in += bytes.size();
   }
   void sum(std::span<std::int64_t>) override { unplayable(); }
-  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&, const std::vector<std::int64_t>&) override { unplayable(); }
+  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
+                  const std::vector<std::int64_t>&) override {
+    unplayable();
+  }
   void all_reduce_sum(at::Tensor&) override { unplayable(); }
   std::unique_ptr<train::Transfer> send(const at::Tensor&, int, std::uint64_t) override { unplayable(); }
   std::unique_ptr<train::Transfer> recv(at::Tensor&, int, std::uint64_t) override { unplayable(); }
@@ -161,14 +176,17 @@ class PostRank final : public train::Communicator {
   void barrier() override { unplayable(); }
 
  private:
-  [[noreturn]] static void unplayable() { throw train::CommError("ranks that are played one after the other cannot meet"); }
+  [[noreturn]] static void unplayable() {
+    throw train::CommError("ranks that are played one after the other cannot meet");
+  }
   Post& post_;
   int rank_;
 };
 
 std::unique_ptr<train::Communicator> Post::rank(int rank) { return std::make_unique<PostRank>(*this, rank); }
 
-void play_gather(Post& post, const std::function<std::string(int)>& bytes_of, const std::function<void(int, std::string_view)>& take) {
+void play_gather(Post& post, const std::function<std::string(int)>& bytes_of,
+                 const std::function<void(int, std::string_view)>& take) {
   const int width = train::gather_width(post.size());
   const auto play = [&](int rank) { train::gather_to_root(*post.rank(rank), bytes_of(rank), take); };
   for (int rank = 0; rank < post.size(); ++rank)

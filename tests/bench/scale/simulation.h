@@ -1,6 +1,7 @@
 #pragma once
-// A job of up to 10,000 ranks played by one process on the memory file system: who owns what, receipts without tensor bytes, messages
-// between ranks. Real are the plan, the commit, the start and the retention: the code that runs on rank 0 and in between.
+// A job of up to 10,000 ranks played by one process on the memory file system: who owns what, receipts without tensor
+// bytes, messages between ranks. Real are the plan, the commit, the start and the retention: the code that runs on rank
+// 0 and in between.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -30,7 +31,8 @@ ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step);
 ckpt::Result<std::string> play_begin(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot);
 
 /// What write_rank() returns for `rank`, with files that are holes and digests that are made up.
-ckpt::Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot, std::uint32_t rank);
+ckpt::Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot,
+                                           std::uint32_t rank);
 
 /// Plays all ranks through begin, write and commit. Returns the step's folder.
 ckpt::Result<std::string> play_save(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot);
@@ -56,6 +58,7 @@ class Post {
 };
 
 /// Gathers bytes_of(rank) of every rank of `post` on rank 0.
-void play_gather(Post& post, const std::function<std::string(int)>& bytes_of, const std::function<void(int, std::string_view)>& take);
+void play_gather(Post& post, const std::function<std::string(int)>& bytes_of,
+                 const std::function<void(int, std::string_view)>& take);
 
 }  // namespace titan::bench

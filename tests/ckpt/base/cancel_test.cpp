@@ -48,7 +48,8 @@ TEST_F(CancelOps, VerifyStopsInTheMiddleOfTheWork) {
     if (done > all / 2) (void)source_.request(StopReason::kInterrupt);
   };
   // One thread: with several, all the work may be handed out by the time that half of it is done.
-  EXPECT_EQ(verify_checkpoint(fs_, "/run/checkpoint/step-00000010", stop_at_half, token_, 1).status().code, Code::kInterrupted);
+  EXPECT_EQ(verify_checkpoint(fs_, "/run/checkpoint/step-00000010", stop_at_half, token_, 1).status().code,
+            Code::kInterrupted);
   EXPECT_LT(seen, total);
 }
 

@@ -14,8 +14,8 @@
 namespace titan::ckpt {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::get_text;
+using ::testing::HasSubstr;
 using testing::put_text;
 using testing::TempDir;
 
@@ -81,8 +81,10 @@ TEST(PosixFs, MessagesNamePathCallAndReason) {
 
 TEST(PosixFs, OnlyAnErrorOfTheStoreWhileReadingIsAMediaError) {
   for (const int error : {EIO, ENODATA}) EXPECT_EQ(read_errno_status(error, "/f", "pread").code, Code::kMediaError);
-  for (const int error : {EACCES, EMFILE, ENOMEM, ESTALE, ENOSPC}) EXPECT_EQ(read_errno_status(error, "/f", "pread").code, Code::kFailed);
-  EXPECT_EQ(errno_status(EIO, "/f", "pwrite").code, Code::kFailed) << "a write that failed says nothing of what is stored";
+  for (const int error : {EACCES, EMFILE, ENOMEM, ESTALE, ENOSPC})
+    EXPECT_EQ(read_errno_status(error, "/f", "pread").code, Code::kFailed);
+  EXPECT_EQ(errno_status(EIO, "/f", "pwrite").code, Code::kFailed)
+      << "a write that failed says nothing of what is stored";
 }
 
 TEST(PosixFs, AReadOnlyFileKeepsWhatTheUmaskAllows) {
@@ -100,16 +102,21 @@ TEST(PosixFs, AReadOnlyFileKeepsWhatTheUmaskAllows) {
 }
 
 TEST(PosixFs, NoInodesLeftIsNotCalledAFullDisk) {
-  const Status none = full_status(ENOSPC, "/d/f", "create", SpaceLeft{.bytes = 20'742'144, .inodes = 40, .inodes_free = 0});
+  const Status none =
+      full_status(ENOSPC, "/d/f", "create", SpaceLeft{.bytes = 20'742'144, .inodes = 40, .inodes_free = 0});
   EXPECT_EQ(none.message, "/d/f: create: no inodes left (No space left on device); 19.8 MiB free on this file system");
   EXPECT_THAT(none.hint, HasSubstr("df -i"));
   // Neither where bytes are missing, nor where the file system has no limit of inodes, nor for a quota.
-  for (const SpaceLeft left : {SpaceLeft{.bytes = 0, .inodes = 40, .inodes_free = 0}, SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 1}, SpaceLeft{.bytes = 9}})
+  for (const SpaceLeft left : {SpaceLeft{.bytes = 0, .inodes = 40, .inodes_free = 0},
+                               SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 1}, SpaceLeft{.bytes = 9}})
     EXPECT_THAT(full_status(ENOSPC, "/d/f", "create", left).message, HasSubstr("disk full"));
-  EXPECT_THAT(full_status(EDQUOT, "/d/f", "create", SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 0}).hint, HasSubstr("quota"));
+  EXPECT_THAT(full_status(EDQUOT, "/d/f", "create", SpaceLeft{.bytes = 9, .inodes = 40, .inodes_free = 0}).hint,
+              HasSubstr("quota"));
 }
 
-TEST(PosixFs, ALimitOfFileSizesSaysWhereToLook) { EXPECT_THAT(errno_status(EFBIG, "/d/f", "pwrite").hint, HasSubstr("ulimit -f")); }
+TEST(PosixFs, ALimitOfFileSizesSaysWhereToLook) {
+  EXPECT_THAT(errno_status(EFBIG, "/d/f", "pwrite").hint, HasSubstr("ulimit -f"));
+}
 
 TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {
   TempDir dir;

@@ -15,8 +15,8 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::get_text;
+using ::testing::HasSubstr;
 using testing::put_text;
 
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -58,7 +58,9 @@ class FsConformance : public ::testing::TestWithParam<Kind> {
 
 INSTANTIATE_TEST_SUITE_P(All, FsConformance, ::testing::Values(Kind::kPosix, Kind::kPosixFallback, Kind::kMemory),
                          [](const auto& info) {
-                           return info.param == Kind::kMemory ? "Memory" : info.param == Kind::kPosix ? "Posix" : "PosixFallback";
+                           return info.param == Kind::kMemory  ? "Memory"
+                                  : info.param == Kind::kPosix ? "Posix"
+                                                               : "PosixFallback";
                          });
 
 TEST_P(FsConformance, ACreatedFileIsReadBackWhileOpenAndAfterwards) {
@@ -264,7 +266,10 @@ TEST_P(FsConformance, ThreadsMayWriteTheirOwnRangesOfOneFile) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&file, t] {
       for (int i = 0; i < 100; ++i)
-        EXPECT_TRUE((*file)->pwrite(static_cast<std::uint64_t>(4 * i + t), bytes(std::string(1, static_cast<char>('a' + t)))).ok());
+        EXPECT_TRUE(
+            (*file)
+                ->pwrite(static_cast<std::uint64_t>(4 * i + t), bytes(std::string(1, static_cast<char>('a' + t))))
+                .ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -305,7 +310,8 @@ TEST_P(FsConformance, ReadFileRefusesMoreThanItsLimit) {
 
 TEST(Fs, JoinPathPutsOneSlashBetween) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
-      {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "/b", "a/b"}, {"/", "b", "/b"}, {"", "b", "b"}, {"a", "", "a"}, {"/a", "b/c", "/a/b/c"}};
+      {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "/b", "a/b"},   {"/", "b", "/b"},
+      {"", "b", "b"},    {"a", "", "a"},     {"/a", "b/c", "/a/b/c"}};
   for (const auto& [a, b, joined] : cases) EXPECT_EQ(join_path(a, b), joined);
 }
 
@@ -337,7 +343,8 @@ TEST_P(FsConformance, TheRealPathIsOneSpellingForAll) {
   ASSERT_TRUE(put_text(fs(), at("d/f"), "").ok());
   const auto real = fs().real_path(at("d"));
   ASSERT_TRUE(real.ok()) << real.status().to_string();
-  for (const char* spelling : {"d/", "./d", "d/../d", "d//."}) EXPECT_EQ(*fs().real_path(at(spelling)), *real) << spelling;
+  for (const char* spelling : {"d/", "./d", "d/../d", "d//."})
+    EXPECT_EQ(*fs().real_path(at(spelling)), *real) << spelling;
   EXPECT_EQ(*fs().real_path(at("d/f")), *real + "/f");
   EXPECT_EQ(fs().real_path(at("none")).status().code, Code::kNotFound);
 }
@@ -349,7 +356,8 @@ TEST_P(FsConformance, ALinkIsTypedAsOneAndFollowedOnTheWayOnly) {
   symlink("../d/../d", at("d/round"));
   symlink("nothing", at("dangling"));
   symlink("loop", at("loop"));
-  for (const char* name : {"to-folder", "to-file", "d/round", "dangling", "loop"}) EXPECT_EQ(fs().stat(at(name))->type, FileType::kLink) << name;
+  for (const char* name : {"to-folder", "to-file", "d/round", "dangling", "loop"})
+    EXPECT_EQ(fs().stat(at(name))->type, FileType::kLink) << name;
   EXPECT_THAT(*fs().list(root_), ::testing::Contains(DirEntry{"to-file", FileType::kLink}));
   EXPECT_EQ(get_text(fs(), at("to-folder/f")), "text");
   EXPECT_EQ(get_text(fs(), at("d/round/round/f")), "text");
@@ -393,10 +401,13 @@ TEST_P(FsConformance, AMemberIsReachedThroughItsFolderAndThroughNoLinkBelowIt) {
     EXPECT_EQ(fs().stat_member(at(folder), "model/f")->size, 6u);
     EXPECT_EQ(fs().stat_member(at(folder), "model")->type, FileType::kDirectory);
     for (const std::string member : {"model/link", "hf/f", "near/f", "hf", "hf/none"}) {
-      const Status stat = fs().stat_member(at(folder), member).status(), open = fs().open_member(at(folder), member).status();
+      const Status stat = fs().stat_member(at(folder), member).status(),
+                   open = fs().open_member(at(folder), member).status();
       for (const Status& status : {stat, open}) {
         EXPECT_EQ(status.code, Code::kCorrupt) << member << ": " << status.to_string();
-        EXPECT_THAT(status.message, HasSubstr(at(folder) + "/" + (member == "model/link" ? member : member.substr(0, member.find('/'))))) << "names the link";
+        EXPECT_THAT(status.message, HasSubstr(at(folder) + "/" +
+                                              (member == "model/link" ? member : member.substr(0, member.find('/')))))
+            << "names the link";
         EXPECT_THAT(status.message, HasSubstr("symbolic link"));
       }
     }

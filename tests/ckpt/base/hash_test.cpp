@@ -50,9 +50,9 @@ TEST(Hash, ParseDigestTakesBackWhatHexPrints) {
 }
 
 TEST(Hash, ParseDigestRefusesEverythingElse) {
-  for (const char* text : {"", "99aa06d3014798d86001c324468d497", "99aa06d3014798d86001c324468d497f0",
-                           "99AA06d3014798d86001c324468d497f", "99aa06d3014798d86001c324468d497g",
-                           " 9aa06d3014798d86001c324468d497f"}) {
+  for (const char* text :
+       {"", "99aa06d3014798d86001c324468d497", "99aa06d3014798d86001c324468d497f0", "99AA06d3014798d86001c324468d497f",
+        "99aa06d3014798d86001c324468d497g", " 9aa06d3014798d86001c324468d497f"}) {
     Result<Digest> parsed = parse_digest(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code, Code::kInvalid);
@@ -72,7 +72,8 @@ TEST(Hash, EveryInstructionSetGivesTheSameDigests) {
         EXPECT_TRUE(same(kernel.hash(data.data() + offset, size), expected)) << kernel.name << ", " << size << " bytes";
         HashKernel::State state;
         kernel.reset(state);
-        for (std::size_t at = 0; at < size; at += 777) kernel.update(state, data.data() + offset + at, std::min<std::size_t>(777, size - at));
+        for (std::size_t at = 0; at < size; at += 777)
+          kernel.update(state, data.data() + offset + at, std::min<std::size_t>(777, size - at));
         EXPECT_TRUE(same(kernel.digest(state), expected)) << kernel.name << ", " << size << " bytes in pieces";
       }
     }
@@ -89,13 +90,14 @@ TEST(IdentityEncoder, WritesTagLengthAndLittleEndianValues) {
   encoder.absent();
   encoder.list(3);
   using namespace std::string_literals;
-  EXPECT_EQ(encoder.bytes(), "s\2\0\0\0\0\0\0\0ab"s
-                             "u\2\1\0\0\0\0\0\0"s
-                             "i\xfe\xff\xff\xff\xff\xff\xff\xff"s
-                             "d\0\0\0\0\0\0\xf0\x3f"s
-                             "b\1"s
-                             "-"s
-                             "l\3\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(encoder.bytes(),
+            "s\2\0\0\0\0\0\0\0ab"s
+            "u\2\1\0\0\0\0\0\0"s
+            "i\xfe\xff\xff\xff\xff\xff\xff\xff"s
+            "d\0\0\0\0\0\0\xf0\x3f"s
+            "b\1"s
+            "-"s
+            "l\3\0\0\0\0\0\0\0"s);
   EXPECT_EQ(encoder.finish(), digest_of(std::string_view(encoder.bytes())));
 }
 

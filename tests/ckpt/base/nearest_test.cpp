@@ -13,8 +13,9 @@ TEST(EditDistance, CountsInsertionsDeletionsSubstitutionsAndSwaps) {
     const char *a, *b;
     std::size_t distance;
   };
-  for (const Case& c : {Case{"", "", 0}, Case{"", "abc", 3}, Case{"cat", "cat", 0}, Case{"cta", "cat", 1}, Case{"ca", "cat", 1},
-                        Case{"verfiy", "verify", 1}, Case{"kitten", "sitting", 3}, Case{"inspect", "ispetc", 2}}) {
+  for (const Case& c :
+       {Case{"", "", 0}, Case{"", "abc", 3}, Case{"cat", "cat", 0}, Case{"cta", "cat", 1}, Case{"ca", "cat", 1},
+        Case{"verfiy", "verify", 1}, Case{"kitten", "sitting", 3}, Case{"inspect", "ispetc", 2}}) {
     EXPECT_EQ(edit_distance(c.a, c.b), c.distance) << c.a << " " << c.b;
     EXPECT_EQ(edit_distance(c.b, c.a), c.distance) << c.b << " " << c.a;
   }
@@ -36,7 +37,8 @@ TEST(Nearest, DoesNotCallAnyShortWordATypoOfAnother) {
 }
 
 TEST(Nearest, KeepsTheGivenOrderAmongEqualsAndTheLimit) {
-  EXPECT_THAT(nearest("layers.x", {"layers.0", "layers.1", "layers.2", "layers.3"}), ElementsAre("layers.0", "layers.1", "layers.2"));
+  EXPECT_THAT(nearest("layers.x", {"layers.0", "layers.1", "layers.2", "layers.3"}),
+              ElementsAre("layers.0", "layers.1", "layers.2"));
   EXPECT_THAT(nearest("layers.x", {"layers.12", "layers.1"}, 1), ElementsAre("layers.1"));
 }
 

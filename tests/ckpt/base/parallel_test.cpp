@@ -26,7 +26,8 @@ TEST(ParallelFor, CallsEveryIndexOnceWithAnyNumberOfThreads) {
 
 TEST(ParallelFor, ReturnsTheFailureOfTheLowestIndexAndBeginsNothingMore) {
   std::atomic<std::size_t> calls = 0;
-  const Status alone = parallel_for(1000, 1, [&](std::size_t i) { return ++calls, i >= 10 ? failed(std::to_string(i)) : ok_status(); });
+  const Status alone =
+      parallel_for(1000, 1, [&](std::size_t i) { return ++calls, i >= 10 ? failed(std::to_string(i)) : ok_status(); });
   EXPECT_EQ(alone.message, "10");
   EXPECT_EQ(calls, 11u);
   // The first `threads` indices are all begun when each waits for the others.

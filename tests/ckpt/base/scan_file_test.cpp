@@ -19,7 +19,8 @@ class ScanFile : public ::testing::Test {
     folder_ = name;
     bytes_.resize(3 * kScanAlignment + 100);
     for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<char>(i * 31 + i / 251);
-    std::ofstream(folder_ + "/file", std::ios::binary).write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+    std::ofstream(folder_ + "/file", std::ios::binary)
+        .write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
   }
   void TearDown() override { ASSERT_TRUE(remove_tree(posix_fs(), folder_).ok()); }
 
@@ -32,10 +33,13 @@ TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBufferThroughAndPastTh
     const auto file = posix_fs().open_member(folder_, "file", access);
     ASSERT_TRUE(file.ok()) << file.status().to_string();
     EXPECT_EQ(*(*file)->size(), bytes_.size());
-    const std::unique_ptr<std::byte, decltype(&free)> memory(static_cast<std::byte*>(aligned_alloc(kScanAlignment, 5 * kScanAlignment)), free);
-    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, kScanAlignment - 1, kScanAlignment, 2 * kScanAlignment, bytes_.size() - 1}) {
+    const std::unique_ptr<std::byte, decltype(&free)> memory(
+        static_cast<std::byte*>(aligned_alloc(kScanAlignment, 5 * kScanAlignment)), free);
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, kScanAlignment - 1, kScanAlignment,
+                                       2 * kScanAlignment, bytes_.size() - 1}) {
       for (const std::size_t shift : {0, 1, 512}) {
-        for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{kScanAlignment}, bytes_.size() - offset}) {
+        for (const std::size_t size :
+             {std::size_t{1}, std::size_t{100}, std::size_t{kScanAlignment}, bytes_.size() - offset}) {
           if (offset + size > bytes_.size()) continue;
           const std::span<std::byte> out(memory.get() + shift, size);
           ASSERT_TRUE((*file)->pread(offset, out).ok()) << offset << " " << size;

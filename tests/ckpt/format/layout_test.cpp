@@ -16,20 +16,25 @@ TEST(Layout, NamesFilesAndFolders) {
 
 TEST(Layout, KnowsTheIdsOfSavesFromWhatPeopleWriteThere) {
   for (const std::string good : {"0123456789ab", "0123456789abcdef"}) EXPECT_TRUE(is_save_id(good)) << good;
-  for (const std::string& bad : {std::string(), std::string("mine"), std::string("0123456789a"), std::string("0123456789aB"), std::string("0123456789ab "),
-                                 std::string("0123456789ag"), std::string(65, 'a')})
+  for (const std::string& bad :
+       {std::string(), std::string("mine"), std::string("0123456789a"), std::string("0123456789aB"),
+        std::string("0123456789ab "), std::string("0123456789ag"), std::string(65, 'a')})
     EXPECT_FALSE(is_save_id(bad)) << bad;
 }
 
 TEST(Layout, AcceptsMemberPathsInsideTheCheckpointOnly) {
-  for (const char* good : {"a", "model/shard-00000.h5", "a/b/c", "..a", "a..", "...", ".keep"}) EXPECT_TRUE(check_member_path(good).ok()) << good;
-  for (const char* bad : {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/./b", "a/../b", "a\\b", "a b", "a\nb", "\xC3\xA4"}) EXPECT_EQ(check_member_path(bad).code, Code::kCorrupt) << bad;
+  for (const char* good : {"a", "model/shard-00000.h5", "a/b/c", "..a", "a..", "...", ".keep"})
+    EXPECT_TRUE(check_member_path(good).ok()) << good;
+  for (const char* bad :
+       {"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/./b", "a/../b", "a\\b", "a b", "a\nb", "\xC3\xA4"})
+    EXPECT_EQ(check_member_path(bad).code, Code::kCorrupt) << bad;
   EXPECT_TRUE(check_member_path(std::string(255, 'a')).ok());
   EXPECT_FALSE(check_member_path(std::string(256, 'a')).ok());
 }
 
 TEST(Layout, AcceptsParameterNamesThatCanBePrinted) {
-  for (const char* good : {"a", "layers.0.attention.wq.weight", "a/b%", "\xC3\xA4 b"}) EXPECT_TRUE(check_parameter_name(good).ok()) << good;
+  for (const char* good : {"a", "layers.0.attention.wq.weight", "a/b%", "\xC3\xA4 b"})
+    EXPECT_TRUE(check_parameter_name(good).ok()) << good;
   for (const char* bad : {"", "a\n", "\x7F", "\xFF"}) EXPECT_EQ(check_parameter_name(bad).code, Code::kInvalid) << bad;
   EXPECT_FALSE(check_parameter_name(std::string(1025, 'a')).ok());
 }

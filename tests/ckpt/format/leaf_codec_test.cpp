@@ -52,7 +52,8 @@ Stored encode(const Bytes& raw, std::size_t size, std::size_t chunk) {
 TEST(LeafCodec, TakesEveryTypeAndLengthThereAndBack) {
   LeafEncoder encoder;
   LeafDecoder decoder;
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
     const std::size_t size = dtype_size(dtype);
     for (const std::size_t count : {1, 7, 100, 4099, 262144}) {
       for (const Bytes& raw : {gaussian(count, size, count), noise(count * size, count), Bytes(count * size)}) {
@@ -76,7 +77,8 @@ TEST(LeafCodec, CompressesSyntheticWeights) {
     const Bytes raw = gaussian(262'144, size, 5);
     const Stored stored = encode(raw, size, raw.size());
     EXPECT_EQ(stored.mask, kMaskBothFilters);
-    EXPECT_GT(static_cast<double>(raw.size()) / static_cast<double>(stored.bytes.size()), least) << size << " bytes per element";
+    EXPECT_GT(static_cast<double>(raw.size()) / static_cast<double>(stored.bytes.size()), least)
+        << size << " bytes per element";
   }
 }
 
@@ -112,7 +114,8 @@ TEST(LeafCodec, StoresALeafThatCompressesToItsOwnSizeAsItIs) {
       std::fill(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(zeros), std::byte{0});
       const auto encoded = encoder.encode(raw, 1, raw.size());
       ASSERT_TRUE(encoded.ok());
-      ASSERT_TRUE(stored_form_ok(encoded->bytes.size(), encoded->filter_mask, raw.size())) << zeros << " zeros, seed " << seed;
+      ASSERT_TRUE(stored_form_ok(encoded->bytes.size(), encoded->filter_mask, raw.size()))
+          << zeros << " zeros, seed " << seed;
       both[encoded->filter_mask == kMaskRaw] = true;
     }
   }
@@ -155,24 +158,89 @@ Bytes bomb(std::uint64_t claim) {
 }
 
 const Malformed kMalformed[] = {
-    {"Empty", [](Stored) { return Stored{{}, 0}; }, "cannot have 0 bytes"},
-    {"UnknownMask", [](Stored good) { return Stored{good.bytes, 1}; }, "filter mask 1"},
-    {"ShuffledOnly", [](Stored) { return Stored{Bytes(kChunk), 2}; }, "filter mask 2"},
-    {"RawOfAnotherLength", [](Stored) { return Stored{Bytes(kChunk - 4), kMaskRaw}; }, "cannot have"},
+    {"Empty",
+     [](Stored) {
+       return Stored{{}, 0};
+     },
+     "cannot have 0 bytes"},
+    {"UnknownMask",
+     [](Stored good) {
+       return Stored{good.bytes, 1};
+     },
+     "filter mask 1"},
+    {"ShuffledOnly",
+     [](Stored) {
+       return Stored{Bytes(kChunk), 2};
+     },
+     "filter mask 2"},
+    {"RawOfAnotherLength",
+     [](Stored) {
+       return Stored{Bytes(kChunk - 4), kMaskRaw};
+     },
+     "cannot have"},
     {"FrameAsLongAsTheChunk", [](Stored good) { return good.bytes.resize(kChunk), good; }, "cannot have"},
-    {"NoFrame", [](Stored) { return Stored{Bytes(100, std::byte{0x55}), 0}; }, "no zstd frame"},
+    {"NoFrame",
+     [](Stored) {
+       return Stored{Bytes(100, std::byte{0x55}), 0};
+     },
+     "no zstd frame"},
     {"CutOff", [](Stored good) { return good.bytes.pop_back(), good; }, "cut off"},
     {"CutInTheHeader", [](Stored good) { return good.bytes.resize(5), good; }, ""},
     {"TrailingByte", [](Stored good) { return good.bytes.push_back({}), good; }, "1 bytes behind a zstd frame"},
-    {"SecondFrame", [](Stored good) { good.bytes.insert(good.bytes.end(), good.bytes.begin(), good.bytes.begin() + 20); return good; }, "behind a zstd frame"},
-    {"SecondFrameOfNothing", [](Stored good) { const Bytes none = frame_of({}, true); good.bytes.insert(good.bytes.end(), none.begin(), none.end()); return good; }, "behind a zstd frame"},
-    {"SkippableFrame", [](Stored) { Bytes b(24); b[0] = std::byte{0x50}; b[1] = std::byte{0x2A}; b[2] = std::byte{0x4D}; b[3] = std::byte{0x18}; b[4] = std::byte{16}; return Stored{b, 0}; }, "claims"},
-    {"SmallerContent", [](Stored) { return Stored{frame_of(Bytes(kChunk - 1), true), 0}; }, "claims 39999 bytes of content, expected 40000"},
-    {"LargerContent", [](Stored) { return Stored{frame_of(Bytes(kChunk + 1), true), 0}; }, "claims 40001"},
-    {"NoContentSize", [](Stored) { return Stored{frame_of(Bytes(kChunk), false), 0}; }, "claims no bytes"},
-    {"ClaimsATerabyte", [](Stored) { return Stored{bomb(std::uint64_t{1} << 40), 0}; }, "claims 1099511627776"},
-    {"ClaimsAlmostAllOf64Bits", [](Stored) { return Stored{bomb(~std::uint64_t{0} - 5), 0}; }, "claims"},
-    {"ClaimsTheChunkAndHoldsNothing", [](Stored) { return Stored{bomb(kChunk), 0}; }, ""},
+    {"SecondFrame",
+     [](Stored good) {
+       good.bytes.insert(good.bytes.end(), good.bytes.begin(), good.bytes.begin() + 20);
+       return good;
+     },
+     "behind a zstd frame"},
+    {"SecondFrameOfNothing",
+     [](Stored good) {
+       const Bytes none = frame_of({}, true);
+       good.bytes.insert(good.bytes.end(), none.begin(), none.end());
+       return good;
+     },
+     "behind a zstd frame"},
+    {"SkippableFrame",
+     [](Stored) {
+       Bytes b(24);
+       b[0] = std::byte{0x50};
+       b[1] = std::byte{0x2A};
+       b[2] = std::byte{0x4D};
+       b[3] = std::byte{0x18};
+       b[4] = std::byte{16};
+       return Stored{b, 0};
+     },
+     "claims"},
+    {"SmallerContent",
+     [](Stored) {
+       return Stored{frame_of(Bytes(kChunk - 1), true), 0};
+     },
+     "claims 39999 bytes of content, expected 40000"},
+    {"LargerContent",
+     [](Stored) {
+       return Stored{frame_of(Bytes(kChunk + 1), true), 0};
+     },
+     "claims 40001"},
+    {"NoContentSize",
+     [](Stored) {
+       return Stored{frame_of(Bytes(kChunk), false), 0};
+     },
+     "claims no bytes"},
+    {"ClaimsATerabyte",
+     [](Stored) {
+       return Stored{bomb(std::uint64_t{1} << 40), 0};
+     },
+     "claims 1099511627776"},
+    {"ClaimsAlmostAllOf64Bits",
+     [](Stored) {
+       return Stored{bomb(~std::uint64_t{0} - 5), 0};
+     },
+     "claims"},
+    {"ClaimsTheChunkAndHoldsNothing",
+     [](Stored) {
+       return Stored{bomb(kChunk), 0};
+     },
+     ""},
 };
 
 class MalformedLeaf : public ::testing::TestWithParam<Malformed> {};
@@ -186,11 +254,13 @@ TEST_P(MalformedLeaf, IsCorrupt) {
   EXPECT_EQ(status.code, Code::kCorrupt) << status.to_string();
   EXPECT_THAT(status.message, HasSubstr(GetParam().message));
   const Stored good = encode(raw, 4, kChunk);
-  EXPECT_TRUE(decoder.decode(good.bytes, good.mask, 4, kChunk, back).ok()) << "the decoder must be usable after an error";
+  EXPECT_TRUE(decoder.decode(good.bytes, good.mask, 4, kChunk, back).ok())
+      << "the decoder must be usable after an error";
   EXPECT_EQ(back, raw);
 }
 
-INSTANTIATE_TEST_SUITE_P(LeafCodec, MalformedLeaf, ::testing::ValuesIn(kMalformed), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(LeafCodec, MalformedLeaf, ::testing::ValuesIn(kMalformed),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LeafCodec, SurvivesFlippedBitsInFrames) {
   constexpr std::uint64_t kSeed = 12;
@@ -240,7 +310,8 @@ TEST(LeafCodec, ALeafThatDecodesToAnotherIsNoticedBeforeItIsWritten) {
   };
   EXPECT_TRUE(prove(nullptr).ok());
   EXPECT_TRUE(prove(nullptr).ok()) << "a second time, with buffers that are used";
-  for (const auto spoil : {+[](std::span<std::byte> frame) { frame[frame.size() / 2] ^= std::byte{4}; }, +[](std::span<std::byte> frame) { frame[0] ^= std::byte{1}; }}) {
+  for (const auto spoil : {+[](std::span<std::byte> frame) { frame[frame.size() / 2] ^= std::byte{4}; },
+                           +[](std::span<std::byte> frame) { frame[0] ^= std::byte{1}; }}) {
     const Status wrong = prove(spoil);
     EXPECT_EQ(wrong.code, Code::kFailed);
     EXPECT_THAT(wrong.message, HasSubstr("does not decode to itself"));

@@ -54,7 +54,8 @@ TEST(ManifestCodec, RefusesCompressedPiecesWithTooLargeChunks) {
   record.model->pieces[0].row = 0;
   manifest.files[record.model->pieces[0].file].table_rows = 4;
   manifest.files[record.model->pieces[0].file].bytes = std::uint64_t{1} << 40;
-  EXPECT_THAT(decode_manifest("m", encode_manifest(manifest)).status().message, HasSubstr("too large for compressed pieces"));
+  EXPECT_THAT(decode_manifest("m", encode_manifest(manifest)).status().message,
+              HasSubstr("too large for compressed pieces"));
 }
 
 TEST(ManifestCodec, ReadsAManifestWithoutComponents) {
@@ -139,9 +140,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Edit{"UnknownFeature", "\"requires\":[]", "\"requires\":[\"zstd\",\"quantum\"]", kNewer, "quantum"},
         Edit{"UnknownOrder", "\"order\":\"row_major\"", "\"order\":\"column_major\"", kNewer, "column_major"},
-        Edit{"UnknownOrderOfAParameter", "\"stage\":0,", "\"stage\":0,\"order\":\"column_major\",", kNewer, "column_major"},
+        Edit{"UnknownOrderOfAParameter", "\"stage\":0,", "\"stage\":0,\"order\":\"column_major\",", kNewer,
+             "column_major"},
         Edit{"UnknownCodec", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,2]", kNewer, "codec 2"},
-        Edit{"CompressedPieceWithoutItsFeature", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,1]", kBad, "'requires' does not name 'zstd'"},
+        Edit{"CompressedPieceWithoutItsFeature", "[[2,0,2,4096,0]", "[[2,0,2,4096,0,1]", kBad,
+             "'requires' does not name 'zstd'"},
         Edit{"UnknownRole", "\"role\":\"json\"", "\"role\":\"mirror\"", kNewer, "mirror"},
         Edit{"OtherFormatName", "\"titan-checkpoint\"", "\"titanic\"", kBad, "titanic"},
         Edit{"MajorZero", "\"major\":1", "\"major\":0", kBad, "version 0"},
@@ -161,7 +164,8 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"BackslashPath", "\"path\":\"model/", "\"path\":\"model\\\\", kBad, "ASCII"},
         Edit{"ControlCharacterInPath", "\"path\":\"model/", "\"path\":\"model\\u0007/", kBad, "ASCII"},
         Edit{"RepeatedPath", "model/shard-00001.h5", "model/shard-00000.h5", kBad, "listed twice"},
-        Edit{"ManifestAsMember", "\"path\":\"model/shard-00000.h5\"", "\"path\":\"manifest.json\"", kBad, "lists itself"},
+        Edit{"ManifestAsMember", "\"path\":\"model/shard-00000.h5\"", "\"path\":\"manifest.json\"", kBad,
+             "lists itself"},
         Edit{"OverflowingShape", "\"shape\":[40,10]", "\"shape\":[4294967296,4294967296]", kBad, "overflows"},
         Edit{"ShapeOfMoreThan2To63Bytes", "\"shape\":[40,10]", "\"shape\":[2305843009213693953]", kBad, "overflows"},
         Edit{"HugeShape", "\"shape\":[40,10]", "\"shape\":[4611686018427387904]", kBad, "overflows"},
@@ -180,13 +184,15 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"RowsBeyondTheTable", "[[2,0,2,4096,0]", "[[2,0,2,4096,18446744073709551615]", kBad, "rows"},
         Edit{"RowsTwice", "[[7,0,2,4896,2]", "[[7,0,2,4896,1]", kBad, "exactly once"},
         Edit{"PiecesOverlap", "[[7,0,2,4896,2]", "[[7,0,2,4800,2]", kBad, "overlap"},
-        Edit{"JsonMemberOfOtherSize", "\"bytes\":300,\"stored_bytes\":300", "\"bytes\":299,\"stored_bytes\":299", kBad, "do not agree"},
+        Edit{"JsonMemberOfOtherSize", "\"bytes\":300,\"stored_bytes\":300", "\"bytes\":299,\"stored_bytes\":299", kBad,
+             "do not agree"},
         Edit{"TableBeyondTheFile", "\"table_offset\":", "\"table_offset\":9", kBad, "leaf table"},
         Edit{"TableRowsOverflow", "\"table_rows\":", "\"table_rows\":288230376151711744", kBad, "leaf table"},
         Edit{"UnknownDtype", "\"float32\"", "\"float33\"", kBad, "float33"},
         Edit{"ParameterTwice", "\"name\":\"norm.weight\"", "\"name\":\"tok_embeddings.weight\"", kBad, "listed twice"},
         Edit{"ParameterWithoutName", "\"name\":\"norm.weight\"", "\"name\":\"\"", kBad, "1 to 1,024"},
-        Edit{"ParameterWithControlCharacter", "\"name\":\"norm.weight\"", "\"name\":\"norm\\nweight\"", kBad, "control"},
+        Edit{"ParameterWithControlCharacter", "\"name\":\"norm.weight\"", "\"name\":\"norm\\nweight\"", kBad,
+             "control"},
         Edit{"BadSlotName", "\"exp_avg\":", "\"exp.avg\":", kBad, "slot name"},
         Edit{"SlotTwice", "\"exp_avg_sq\":", "\"exp_avg\":", kBad, "twice"},
         Edit{"NoOptimizerStep", ",\"optimizer_step\":40", "", kBad, "must come together"},
@@ -250,11 +256,13 @@ TEST(ManifestCodec, RefusesDeepNestingBytesThatAreNotUtf8AndHiddenText) {
     return decode_manifest("m", *with_self_digest(changed)).status();
   };
   EXPECT_TRUE(with("\"x\":" + std::string(30, '[') + std::string(30, ']') + ",").ok());
-  EXPECT_THAT(with("\"x\":" + std::string(100'000, '[') + std::string(100'000, ']') + ",").message, HasSubstr("nested too deeply"));
+  EXPECT_THAT(with("\"x\":" + std::string(100'000, '[') + std::string(100'000, ']') + ",").message,
+              HasSubstr("nested too deeply"));
   EXPECT_EQ(with("\"x\":\"\xC0\x80\",").code, Code::kCorrupt);
   EXPECT_EQ(with("\"x\":\"\xFF\",").code, Code::kCorrupt);
   EXPECT_EQ(with(std::string("\"x\":0,") + '\0').code, Code::kCorrupt);
-  EXPECT_EQ(decode_manifest("m", *with_self_digest(text + std::string(1, '\0') + "hidden")).status().code, Code::kCorrupt);
+  EXPECT_EQ(decode_manifest("m", *with_self_digest(text + std::string(1, '\0') + "hidden")).status().code,
+            Code::kCorrupt);
   EXPECT_EQ(decode_manifest("m", *with_self_digest(text + "{}")).status().code, Code::kCorrupt);
 }
 
@@ -266,11 +274,13 @@ TEST(ManifestCodec, ReadsTenThousandTensors) {
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     const auto decoded = decode_manifest("m", text);
-    best_ms = std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best_ms =
+        std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
     ASSERT_EQ(decoded->parameters.size(), manifest.parameters.size());
   }
-  std::printf("manifest of 10,000 stored tensors: %zu bytes, read and checked in %.2f ms (best of 5)\n", text.size(), best_ms);
+  std::printf("manifest of 10,000 stored tensors: %zu bytes, read and checked in %.2f ms (best of 5)\n", text.size(),
+              best_ms);
   EXPECT_LT(text.size(), std::size_t{4} << 20);
 }
 

@@ -19,11 +19,29 @@ struct State {
 // The encoding spelled out by hand from FORMAT.md, not through IdentityEncoder.
 struct ByHand {
   std::string bytes;
-  ByHand& u(std::uint64_t v) { bytes += 'u'; return le(v); }
-  ByHand& l(std::uint64_t v) { bytes += 'l'; return le(v); }
-  ByHand& s(const std::string& v) { bytes += 's'; le(v.size()); bytes += v; return *this; }
-  ByHand& h(const Digest& d) { bytes += 'h'; bytes.append(reinterpret_cast<const char*>(d.bytes.data()), 16); return *this; }
-  ByHand& le(std::uint64_t v) { for (int i = 0; i < 8; ++i) bytes += static_cast<char>(v >> (8 * i)); return *this; }
+  ByHand& u(std::uint64_t v) {
+    bytes += 'u';
+    return le(v);
+  }
+  ByHand& l(std::uint64_t v) {
+    bytes += 'l';
+    return le(v);
+  }
+  ByHand& s(const std::string& v) {
+    bytes += 's';
+    le(v.size());
+    bytes += v;
+    return *this;
+  }
+  ByHand& h(const Digest& d) {
+    bytes += 'h';
+    bytes.append(reinterpret_cast<const char*>(d.bytes.data()), 16);
+    return *this;
+  }
+  ByHand& le(std::uint64_t v) {
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(v >> (8 * i));
+    return *this;
+  }
 };
 
 TEST(Manifest, TensorDigestIsOverTheLeafDigests) {
@@ -80,14 +98,25 @@ TEST(Manifest, TheIdCoversStateAndNothingElse) {
     EXPECT_NE(state.id(), id) << what;
   }
   const std::vector<std::pair<const char*, std::function<void(State&)>>> outside = {
-      {"mesh", [](State& s) { s.manifest.mesh = {4, 4, 1}; }},
-      {"stages", [](State& s) { s.manifest.stage_cuts = {1, 2}; s.manifest.parameters[0].meta.stage = 1; }},
+      {"mesh",
+       [](State& s) {
+         s.manifest.mesh = {4, 4, 1};
+       }},
+      {"stages",
+       [](State& s) {
+         s.manifest.stage_cuts = {1, 2};
+         s.manifest.parameters[0].meta.stage = 1;
+       }},
       {"files", [](State& s) { s.manifest.files.clear(); }},
       {"created, writer", [](State& s) { s.manifest.created = s.manifest.writer = "x"; }},
       {"config", [](State& s) { s.manifest.config.clear(); }},
       {"derived from", [](State& s) { s.manifest.derived_from = DerivedFrom{}; }},
       {"accepted LR settings", [](State& s) { s.snapshot.lr.accepted.total_steps = 7; }},
-      {"attempts, wall time", [](State& s) { s.snapshot.train.attempts.clear(); s.snapshot.train.wall_time_s = 1; }},
+      {"attempts, wall time",
+       [](State& s) {
+         s.snapshot.train.attempts.clear();
+         s.snapshot.train.wall_time_s = 1;
+       }},
   };
   for (const auto& [what, change] : outside) {
     State state;

@@ -2,15 +2,15 @@
 
 #include <gtest/gtest.h>
 
-
 namespace titan::ckpt {
 namespace {
 
-// The image is seen through what it is for: a file of many datasets, larger than any buffer of libhdf5, described by its
-// metadata alone.
+// The image is seen through what it is for: a file of many datasets, larger than any buffer of libhdf5, described by
+// its metadata alone.
 TEST(MemoryImage, HoldsTheMetadataOfManyDatasetsAndNoData) {
   std::vector<ShardPiece> pieces;
-  for (int i = 0; i < 2000; ++i) pieces.push_back({"layers." + std::to_string(i) + ".weight", DType::kF32, {1'000'000, 262'144}, {0, 4}});
+  for (int i = 0; i < 2000; ++i)
+    pieces.push_back({"layers." + std::to_string(i) + ".weight", DType::kF32, {1'000'000, 262'144}, {0, 4}});
   const auto skeleton = make_skeleton(pieces);
   ASSERT_TRUE(skeleton.ok()) << skeleton.status().to_string();
   std::uint64_t metadata = 0, end = 0;

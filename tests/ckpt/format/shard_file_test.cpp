@@ -9,15 +9,21 @@ namespace titan::ckpt {
 namespace {
 
 std::vector<ShardPiece> pieces() {
-  return {{"a/b%", DType::kF32, {1000, 100}, {3, 7}}, {"bf", DType::kBF16, {50, 100}, {0, 1}}, {"big", DType::kF32, {300'000, 262'144}, {0, 2}},
-          {"half", DType::kF16, {10, 100}, {0, 1}},   {"i", DType::kI64, {3, 2}, {1, 1}},      {"u", DType::kU8, {1, 1}, {0, 1}}};
+  return {{"a/b%", DType::kF32, {1000, 100}, {3, 7}},
+          {"bf", DType::kBF16, {50, 100}, {0, 1}},
+          {"big", DType::kF32, {300'000, 262'144}, {0, 2}},
+          {"half", DType::kF16, {10, 100}, {0, 1}},
+          {"i", DType::kI64, {3, 2}, {1, 1}},
+          {"u", DType::kU8, {1, 1}, {0, 1}}};
 }
 
 // The file that a skeleton describes, with `fill` in leaves and table.
 std::vector<std::byte> image(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& of, std::byte fill) {
   std::vector<std::byte> bytes(skeleton.file_bytes);
-  for (const auto& extent : skeleton.metadata) std::memcpy(bytes.data() + extent.offset, extent.bytes.data(), extent.bytes.size());
-  for (std::size_t i = 0; i < of.size(); ++i) std::memset(bytes.data() + skeleton.offsets[i], static_cast<int>(fill), of[i].bytes());
+  for (const auto& extent : skeleton.metadata)
+    std::memcpy(bytes.data() + extent.offset, extent.bytes.data(), extent.bytes.size());
+  for (std::size_t i = 0; i < of.size(); ++i)
+    std::memset(bytes.data() + skeleton.offsets[i], static_cast<int>(fill), of[i].bytes());
   std::memset(bytes.data() + skeleton.table_offset, static_cast<int>(fill), skeleton.table_rows * kLeafRowBytes);
   return bytes;
 }
@@ -26,7 +32,8 @@ TEST(ShardFile, RowsHave64LittleEndianBytes) {
   const LeafRow row{0x0102030405060708, 0x11, 0x12, 0x21222324, digest_of("raw"), digest_of("stored")};
   const std::vector<std::byte> bytes = encode_leaf_table({row, {}});
   ASSERT_EQ(bytes.size(), 128u);
-  const unsigned char head[32] = {8, 7, 6, 5, 4, 3, 2, 1, 0x11, 0, 0, 0, 0, 0, 0, 0, 0x12, 0, 0, 0, 0, 0, 0, 0, 0x24, 0x23, 0x22, 0x21, 0, 0, 0, 0};
+  const unsigned char head[32] = {8,    7, 6, 5, 4, 3, 2, 1, 0x11, 0,    0,    0,    0, 0, 0, 0,
+                                  0x12, 0, 0, 0, 0, 0, 0, 0, 0x24, 0x23, 0x22, 0x21, 0, 0, 0, 0};
   EXPECT_EQ(std::memcmp(bytes.data(), head, 32), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 32, digest_of("raw").bytes.data(), 16), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 48, digest_of("stored").bytes.data(), 16), 0);
@@ -73,17 +80,21 @@ TEST(ShardFile, EnvelopeDigestLeavesOutLeavesAndTable) {
   const auto skeleton = make_skeleton(pieces());
   ASSERT_TRUE(skeleton.ok());
   const std::vector<std::byte> bytes = image(*skeleton, pieces(), std::byte{0xAB});
-  std::vector<ByteRange> covered{{skeleton->table_offset, skeleton->table_offset + skeleton->table_rows * kLeafRowBytes}};
-  for (std::size_t i = 0; i < pieces().size(); ++i) covered.push_back({skeleton->offsets[i], skeleton->offsets[i] + pieces()[i].bytes()});
+  std::vector<ByteRange> covered{
+      {skeleton->table_offset, skeleton->table_offset + skeleton->table_rows * kLeafRowBytes}};
+  for (std::size_t i = 0; i < pieces().size(); ++i)
+    covered.push_back({skeleton->offsets[i], skeleton->offsets[i] + pieces()[i].bytes()});
   Hasher hasher;
-  for (const ByteRange& range : uncovered(covered, bytes.size())) hasher.update(std::span(bytes).subspan(range.begin, range.end - range.begin));
+  for (const ByteRange& range : uncovered(covered, bytes.size()))
+    hasher.update(std::span(bytes).subspan(range.begin, range.end - range.begin));
   EXPECT_EQ(envelope_digest(*skeleton, pieces()), hasher.digest());
 }
 
 TEST(ShardFile, UncoveredRangesTakeOverlapsAndEnds) {
   const auto text = [](std::vector<ByteRange> covered, std::uint64_t size) {
     std::string out;
-    for (const ByteRange& range : uncovered(std::move(covered), size)) out += "[" + std::to_string(range.begin) + "," + std::to_string(range.end) + ")";
+    for (const ByteRange& range : uncovered(std::move(covered), size))
+      out += "[" + std::to_string(range.begin) + "," + std::to_string(range.end) + ")";
     return out;
   };
   EXPECT_EQ(text({}, 10), "[0,10)");
@@ -95,9 +106,11 @@ TEST(ShardFile, UncoveredRangesTakeOverlapsAndEnds) {
 
 TEST(ShardFile, PlacesCompressedLeavesAsAStream) {
   // Enough chunks that looking each of them up would take minutes.
-  std::vector<ShardPiece> many{{"w", DType::kF32, {16'000 * 1000, 1000}, {0, 16'000}, Codec::kZstd}, {"raw", DType::kF32, {70'000, 1000}, {0, 70}},
+  std::vector<ShardPiece> many{{"w", DType::kF32, {16'000 * 1000, 1000}, {0, 16'000}, Codec::kZstd},
+                               {"raw", DType::kF32, {70'000, 1000}, {0, 70}},
                                {"b", DType::kBF16, {2'500, 1000}, {2, 1}, Codec::kZstd, {{700, 0}}}};
-  for (std::uint64_t i = 0; i < 16'000; ++i) many[0].stored.push_back(i % 7 ? StoredLeaf{3000 + i % 1000, 0} : StoredLeaf{4000, 3});
+  for (std::uint64_t i = 0; i < 16'000; ++i)
+    many[0].stored.push_back(i % 7 ? StoredLeaf{3000 + i % 1000, 0} : StoredLeaf{4000, 3});
   const auto skeleton = make_skeleton(many);
   ASSERT_TRUE(skeleton.ok()) << skeleton.status().to_string();
   std::uint64_t at = kStreamBegin;
@@ -123,7 +136,8 @@ TEST(ShardFile, RefusesPiecesThatCannotBe) {
   EXPECT_EQ(make_skeleton({}).status().code, Code::kInvalid);
   EXPECT_EQ(make_skeleton({{"a", DType::kF32, {10, 5}, {0, 0}}}).status().code, Code::kInvalid);
   EXPECT_EQ(make_skeleton({{"a", DType::kF32, {10, 5}, {1, 2}}}).status().code, Code::kInvalid);
-  EXPECT_EQ(make_skeleton({{"a", DType::kF32, {10, 5}, {0, 1}}, {"a", DType::kF32, {10, 5}, {0, 1}}}).status().code, Code::kFailed);
+  EXPECT_EQ(make_skeleton({{"a", DType::kF32, {10, 5}, {0, 1}}, {"a", DType::kF32, {10, 5}, {0, 1}}}).status().code,
+            Code::kFailed);
 }
 
 }  // namespace

@@ -36,8 +36,10 @@ TEST(StateCodec, AcceptsPhasesThatBeginAtOneStepAndRefusesDescendingOnes) {
 
 // Cuts the text everywhere and drops or doubles each key in turn.
 template <typename T>
-void expect_strict(const std::string& text, Result<T> (*decode)(const std::string&, std::string_view), const std::vector<std::string>& keys) {
-  for (std::size_t size = 0; size + 2 < text.size(); ++size) EXPECT_EQ(decode("f", text.substr(0, size)).status().code, Code::kCorrupt) << size;
+void expect_strict(const std::string& text, Result<T> (*decode)(const std::string&, std::string_view),
+                   const std::vector<std::string>& keys) {
+  for (std::size_t size = 0; size + 2 < text.size(); ++size)
+    EXPECT_EQ(decode("f", text.substr(0, size)).status().code, Code::kCorrupt) << size;
   for (const std::string& key : keys) {
     const std::size_t at = text.find("\"" + key + "\":");
     ASSERT_NE(at, std::string::npos) << key;
@@ -54,9 +56,15 @@ void expect_strict(const std::string& text, Result<T> (*decode)(const std::strin
 
 TEST(StateCodec, IsStrictAboutKnownKeysAndIgnoresOthers) {
   const Snapshot full = snapshot();
-  expect_strict(encode_lr_schedule(full.lr), decode_lr_schedule, {"phases", "first", "kind", "start", "end", "origin", "length", "accepted", "peak", "warmup_steps", "total_steps", "decay_ratio", "decay_type", "min_lr_factor"});
-  expect_strict(encode_data_position(full.data), decode_data_position, {"samples", "epoch_base", "first_epoch", "seed", "shuffle", "seq_len", "sample_stride", "samples_per_epoch", "kind", "tokenizer", "files", "name", "bytes", "blocks"});
-  expect_strict(encode_train_state(full.train), decode_train_state, {"step", "tokens", "seed", "origin", "wall_time_s", "attempts", "number", "started", "first_step", "last_step", "dp", "pp", "schedule", "version", "policy", "changed", "notes", "accepted"});
+  expect_strict(encode_lr_schedule(full.lr), decode_lr_schedule,
+                {"phases", "first", "kind", "start", "end", "origin", "length", "accepted", "peak", "warmup_steps",
+                 "total_steps", "decay_ratio", "decay_type", "min_lr_factor"});
+  expect_strict(encode_data_position(full.data), decode_data_position,
+                {"samples", "epoch_base", "first_epoch", "seed", "shuffle", "seq_len", "sample_stride",
+                 "samples_per_epoch", "kind", "tokenizer", "files", "name", "bytes", "blocks"});
+  expect_strict(encode_train_state(full.train), decode_train_state,
+                {"step", "tokens", "seed", "origin", "wall_time_s", "attempts", "number", "started", "first_step",
+                 "last_step", "dp", "pp", "schedule", "version", "policy", "changed", "notes", "accepted"});
 }
 
 TEST(StateCodec, NumbersThatAreNotFiniteCannotBeReadBack) {

@@ -52,9 +52,10 @@ TEST(RowMajorBoxes, AreConsecutiveRunsInOrderAndFew) {
 }
 
 TEST(VirtualFile, IsDeterministicAndAFunctionOfTheLayout) {
-  const std::vector<VirtualTensor> tensors{{"a/b%", DType::kBF16, {7, 11}, 20, {{"shard-00000.h5", {0, 2}}, {"shard-00001.h5", {2, 2}}}},
-                                           {".", DType::kF32, {}, 20, {{"shard-00000.h5", {0, 1}}}},
-                                           {"bfloat16", DType::kI64, {0, 3}, 20, {}}};
+  const std::vector<VirtualTensor> tensors{
+      {"a/b%", DType::kBF16, {7, 11}, 20, {{"shard-00000.h5", {0, 2}}, {"shard-00001.h5", {2, 2}}}},
+      {".", DType::kF32, {}, 20, {{"shard-00000.h5", {0, 1}}}},
+      {"bfloat16", DType::kI64, {0, 3}, 20, {}}};
   const auto first = make_virtual_file(tensors), second = make_virtual_file(tensors);
   ASSERT_TRUE(first.ok()) << first.status().to_string();
   EXPECT_EQ(*first, *second);
@@ -64,10 +65,12 @@ TEST(VirtualFile, IsDeterministicAndAFunctionOfTheLayout) {
 }
 
 TEST(VirtualFile, HoldsTheMappings) {
-  const auto made = make_virtual_file({{"w", DType::kF32, {7, 11}, 20, {{"shard-00000.h5", {0, 2}}, {"shard-00017.h5", {2, 2}}}}});
+  const auto made =
+      make_virtual_file({{"w", DType::kF32, {7, 11}, 20, {{"shard-00000.h5", {0, 2}}, {"shard-00017.h5", {2, 2}}}}});
   ASSERT_TRUE(made.ok());
   const std::string_view text(reinterpret_cast<const char*>(made->data()), made->size());
-  for (const char* part : {"GCOL", "shard-00000.h5", "w@0", "shard-00017.h5", "w@2"}) EXPECT_NE(text.find(part), text.npos) << part;
+  for (const char* part : {"GCOL", "shard-00000.h5", "w@0", "shard-00017.h5", "w@2"})
+    EXPECT_NE(text.find(part), text.npos) << part;
 }
 
 TEST(VirtualFile, RefusesEqualNames) {

@@ -57,9 +57,14 @@ TEST(CarryFile, ReportsOtherErrorsInsteadOfFallingBack) {
       MemFs memory;
       ASSERT_TRUE(put_text(memory, "/a", "x").ok());
       FailingFs inner(memory), fs(static_cast<Fs&>(inner));
-      inner.arm({.op = Op::kLink, .status = op == Op::kReflink ? std::optional(cannot("no")) : std::nullopt, });
-      if (op == Op::kReflink) fs.arm({.op = Op::kReflink, .error = error});
-      else fs.arm({.op = Op::kLink, .error = error});
+      inner.arm({
+          .op = Op::kLink,
+          .status = op == Op::kReflink ? std::optional(cannot("no")) : std::nullopt,
+      });
+      if (op == Op::kReflink)
+        fs.arm({.op = Op::kReflink, .error = error});
+      else
+        fs.arm({.op = Op::kLink, .error = error});
       EXPECT_EQ(carry_file(fs, "/", "a", "/b").status().code, Code::kFailed) << op_name(op) << " " << error;
       EXPECT_EQ(memory.stat("/b").status().code, Code::kNotFound);
     }
@@ -84,7 +89,8 @@ TEST(CarryFile, AnyFailedCallOfACopyLeavesNothingAndNeverSyncsTwice) {
     ASSERT_FALSE(carried.ok()) << "call " << k;
     EXPECT_EQ(carried.status().code, Code::kFailed);
     const std::string last = fs.calls().back().path;
-    EXPECT_TRUE(!memory.stat("/b").ok() || last == "/a") << "call " << k << ": only the close of the source comes after /b is whole";
+    EXPECT_TRUE(!memory.stat("/b").ok() || last == "/a")
+        << "call " << k << ": only the close of the source comes after /b is whole";
   }
 }
 

@@ -29,7 +29,8 @@ class Commit : public ::testing::Test {
     tmp_ = *tmp;
     PatternSource source(snapshot_);
     std::vector<RankReceipt> receipts;
-    for (std::uint32_t rank = 0; rank < snapshot_.mesh.world(); ++rank) receipts.push_back(write_rank(fs_, tmp_, snapshot_, rank, source).value());
+    for (std::uint32_t rank = 0; rank < snapshot_.mesh.world(); ++rank)
+      receipts.push_back(write_rank(fs_, tmp_, snapshot_, rank, source).value());
     return receipts;
   }
   std::vector<std::string> names() {
@@ -190,7 +191,8 @@ TEST_F(Commit, AStepWithADamagedJsonMemberIsNoEqualOne) {
 
 TEST_F(Commit, PublishesNothingOnceTheRunIsSomebodyElses) {
   const auto receipts = write("aaaaaaaaaaaa");
-  const auto published = commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.still_ours = [] { return locked("taken over"); }});
+  const auto published =
+      commit_save(fs_, "/run", tmp_, snapshot_, receipts, {.still_ours = [] { return locked("taken over"); }});
   EXPECT_EQ(published.status().code, Code::kLocked);
   EXPECT_FALSE(fs_.stat("/run/step-00000040").ok());
 }
@@ -199,7 +201,8 @@ TEST_F(Commit, AFailedReadIsNoProofOfDamage) {
   ASSERT_TRUE(testing::save(fs_, "/run", snapshot_).ok());
   const auto receipts = write("bbbbbbbbbbbb");
   testing::FailingFs failing(fs_);
-  failing.arm({.op = testing::Op::kPread, .path_part = "step-00000040/manifest.json", .status = corrupt("read once, wrongly")});
+  failing.arm(
+      {.op = testing::Op::kPread, .path_part = "step-00000040/manifest.json", .status = corrupt("read once, wrongly")});
   const auto published = commit_save(failing, "/run", tmp_, snapshot_, receipts);
   ASSERT_TRUE(published.ok()) << published.status().to_string();
   EXPECT_TRUE(published->already_there);
@@ -225,7 +228,8 @@ TEST_F(Commit, RecordsWhatTheSnapshotSays) {
   EXPECT_EQ(manifest.stage_cuts, snapshot_.stage_cuts);
   EXPECT_EQ(manifest.writer, snapshot_.writer);
   EXPECT_EQ(manifest.created, snapshot_.created);
-  for (std::size_t i = 0; i < snapshot_.parameters.size(); ++i) EXPECT_EQ(manifest.parameters[i].meta, snapshot_.parameters[i]);
+  for (std::size_t i = 0; i < snapshot_.parameters.size(); ++i)
+    EXPECT_EQ(manifest.parameters[i].meta, snapshot_.parameters[i]);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Holds the code to the frozen bytes of format versions 1.0 and 1.1: tests/golden/format-1/, tests/golden/format-1.1/.
 //
-// The golden checkpoints were made by this file: TITAN_WRITE_GOLDEN=zstd titan_ckpt_tests --gtest_filter='*Golden*zstd*' writes anew
-// those whose names contain the word. A published version's golden files are never changed; a new version gets its own folder beside them.
-// Steps of other versions than the newest writer are older than
-// model/model.h5, a derived member: what is written today is theirs, that member, and its entry in the manifest.
+// The golden checkpoints were made by this file: TITAN_WRITE_GOLDEN=zstd titan_ckpt_tests
+// --gtest_filter='*Golden*zstd*' writes anew those whose names contain the word. A published version's golden files are
+// never changed; a new version gets its own folder beside them. Steps of other versions than the newest writer are
+// older than model/model.h5, a derived member: what is written today is theirs, that member, and its entry in the
+// manifest.
 #include <gtest/gtest.h>
 #include <zstd.h>
 
@@ -46,11 +47,18 @@ constexpr Variant kVariants[] = {
     {"bfloat16", DType::kBF16, {1, 1, 1}, 13, "b2cc4d8575420d15126b1de4e450662b", false},
     {"virtual_model", DType::kBF16, {1, 3, 1}, 14, "1453b4422c7c774430a3023fd46267f0", true},
     {"zstd_float32", DType::kF32, {2, 2, 1}, 14, "24396103a1b4a178133617608185b310", false, "format-1.1", Codec::kZstd},
-    {"zstd_bfloat16", DType::kBF16, {1, 1, 1}, 15, "dd6aa70fa9b27aeabedb98a6eee6874e", false, "format-1.1", Codec::kZstd},
+    {"zstd_bfloat16",
+     DType::kBF16,
+     {1, 1, 1},
+     15,
+     "dd6aa70fa9b27aeabedb98a6eee6874e",
+     false,
+     "format-1.1",
+     Codec::kZstd},
 };
 
-// Raw checkpoints hold noise. For compression, which keeps noise as it is, the upper bytes become those of numbers around 1; what is smaller
-// than its frame stays raw there, too.
+// Raw checkpoints hold noise. For compression, which keeps noise as it is, the upper bytes become those of numbers
+// around 1; what is smaller than its frame stays raw there, too.
 void soften(const Variant& variant, std::span<std::byte> bytes) {
   const std::size_t size = dtype_size(variant.dtype);
   for (std::size_t i = size; variant.codec == Codec::kZstd && i <= bytes.size(); i += size) {
@@ -62,7 +70,8 @@ void soften(const Variant& variant, std::span<std::byte> bytes) {
 class GoldenSource final : public TensorSource {
  public:
   GoldenSource(const Variant& variant, const Snapshot& snapshot) : variant_(variant), pattern_(snapshot) {}
-  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf, std::span<std::byte> scratch) override {
+  Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
+                                          std::span<std::byte> scratch) override {
     TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, pattern_.leaf(ref, leaf, scratch));
     soften(variant_, scratch.first(bytes.size()));
     return bytes;
@@ -84,9 +93,14 @@ std::string without_derived(const std::string& text) {
 class Golden : public ::testing::TestWithParam<Variant> {
  protected:
   Snapshot snapshot() const {
-    Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {37, 12}}, {"layers.0.attention.wq.weight", {12, 12}}, {"layers.0.scale", {}},
-                                                {"layers.0.empty", {0, 12}}, {"norm.weight", {12}}, {"output/odd%.weight", {37, 12}}},
-                                               GetParam().mesh, GetParam().codec == Codec::kRaw ? 100 : 200, GetParam().step);
+    Snapshot snapshot =
+        testing::make_snapshot({{"tok_embeddings.weight", {37, 12}},
+                                {"layers.0.attention.wq.weight", {12, 12}},
+                                {"layers.0.scale", {}},
+                                {"layers.0.empty", {0, 12}},
+                                {"norm.weight", {12}},
+                                {"output/odd%.weight", {37, 12}}},
+                               GetParam().mesh, GetParam().codec == Codec::kRaw ? 100 : 200, GetParam().step);
     snapshot.dtype = GetParam().dtype;
     snapshot.codec = GetParam().codec;
     return snapshot;
@@ -133,14 +147,16 @@ TEST_P(Golden, WritesFormatVersion1ByteForByte) {
     ASSERT_TRUE(remove_tree(posix_fs(), folder()).ok());
     for (const std::string& file : files) {
       if (file.ends_with('/')) continue;
-      ASSERT_TRUE(testing::put_text(posix_fs(), folder() + "/" + file, get_text(fs, published->path + "/" + file)).ok());
+      ASSERT_TRUE(
+          testing::put_text(posix_fs(), folder() + "/" + file, get_text(fs, published->path + "/" + file)).ok());
     }
   }
   if (!GetParam().derived) {
     EXPECT_EQ(std::erase(files, "model/model.h5"), 1u);
   }
   EXPECT_EQ(files, testing::tree(posix_fs(), folder()));
-  if (GetParam().codec == Codec::kZstd && ZSTD_versionNumber() != kGoldenZstd) return;  // the id above is all that must be equal
+  if (GetParam().codec == Codec::kZstd && ZSTD_versionNumber() != kGoldenZstd)
+    return;  // the id above is all that must be equal
   std::erase_if(files, [](const std::string& file) { return file.ends_with('/'); });
   for (const std::string& file : files) {
     std::string written = get_text(fs, published->path + "/" + file);
@@ -150,7 +166,8 @@ TEST_P(Golden, WritesFormatVersion1ByteForByte) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Format, Golden, ::testing::ValuesIn(kVariants), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Format, Golden, ::testing::ValuesIn(kVariants),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace titan::ckpt

@@ -8,7 +8,9 @@ namespace {
 const CompressedLeaf kLeaf{400, 400, 4};
 
 /// The row of `stored` in a table that was made for it, with this raw digest.
-LeafRow row_of(std::span<const std::byte> stored, const Digest& raw) { return {0, stored.size(), kLeaf.raw_bytes, 0, raw, digest_of(stored)}; }
+LeafRow row_of(std::span<const std::byte> stored, const Digest& raw) {
+  return {0, stored.size(), kLeaf.raw_bytes, 0, raw, digest_of(stored)};
+}
 
 TEST(LeafCheck, BytesOfALeafHaveItsRow) {
   const std::vector<std::byte> raw(400, std::byte{7});

@@ -51,7 +51,8 @@ TEST(MediaWatch, RemembersThePlaceOfTheLastMediaErrorAndOfNoOther) {
 
 TEST(MediaWatch, AReaderThroughItTellsWhereALeafCouldNotBeRead) {
   MemFs memory;
-  const auto published = testing::save(memory, "/run/checkpoint", testing::make_snapshot(testing::small_model(), {1, 1, 1}, 100));
+  const auto published =
+      testing::save(memory, "/run/checkpoint", testing::make_snapshot(testing::small_model(), {1, 1, 1}, 100));
   ASSERT_TRUE(published.ok());
   FailingFs failing(memory);
   MediaWatch watch(failing);
@@ -63,7 +64,8 @@ TEST(MediaWatch, AReaderThroughItTellsWhereALeafCouldNotBeRead) {
   ASSERT_TRUE(reader->read({0, ""}, {0, 1}, out).ok());
   failing.arm({.op = Op::kPread});
   EXPECT_EQ(reader->read({0, ""}, {0, 1}, out).code, Code::kMediaError);
-  EXPECT_EQ(watch.place(), (UnreadablePlace{published->path, reader->manifest().files[piece.file].path, piece.offset, out.size()}));
+  EXPECT_EQ(watch.place(),
+            (UnreadablePlace{published->path, reader->manifest().files[piece.file].path, piece.offset, out.size()}));
 }
 
 TEST(ReadAgain, IsOkWhereThePlaceCanBeReadAndTellsWhyNotElsewhere) {
@@ -82,12 +84,14 @@ TEST(ReadAgain, IsOkWhereThePlaceCanBeReadAndTellsWhyNotElsewhere) {
 }
 
 TEST(UnreadablePlaces, GoThroughTextUnchanged) {
-  for (const UnreadablePlace& place : {UnreadablePlace{"/a b/7 step", "model/x y", 12, 34}, UnreadablePlace{"", ""}, UnreadablePlace{"/r", "", ~std::uint64_t{0}, 1}}) {
+  for (const UnreadablePlace& place : {UnreadablePlace{"/a b/7 step", "model/x y", 12, 34}, UnreadablePlace{"", ""},
+                                       UnreadablePlace{"/r", "", ~std::uint64_t{0}, 1}}) {
     const auto back = decode_place(encode_place(place));
     ASSERT_TRUE(back.ok()) << back.status().to_string();
     EXPECT_EQ(*back, place);
   }
-  for (const char* text : {"", "1", "1 2", "1 2 3", "1 2 9 /r", "x 2 1 /r", "1 2 -1 /r", "1,2,0 /r"}) EXPECT_FALSE(decode_place(text).ok()) << text;
+  for (const char* text : {"", "1", "1 2", "1 2 3", "1 2 9 /r", "x 2 1 /r", "1 2 -1 /r", "1,2,0 /r"})
+    EXPECT_FALSE(decode_place(text).ok()) << text;
 }
 
 }  // namespace

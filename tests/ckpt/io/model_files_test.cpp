@@ -19,13 +19,13 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::get_text;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using testing::get_text;
 using testing::make_snapshot;
 using testing::MemFs;
 using testing::put_text;
+using ::testing::SizeIs;
 using testing::small_model;
 
 ModelFile file_of(const std::string& member, const std::string& text) {
@@ -57,7 +57,12 @@ TEST_F(ModelFiles, ASaveHasThemAndTheSameId) {
   EXPECT_EQ(with->id, without->id);
   EXPECT_EQ(get_text(fs, with->path + "/hf/tokenizer.json"), "words");
   const std::vector<testing::Call> calls = watched.calls();
-  EXPECT_EQ(std::ranges::count_if(calls, [](const auto& call) { return call.op == testing::Op::kSetReadOnly && call.path.find("/hf/") != std::string::npos; }), 2);
+  EXPECT_EQ(std::ranges::count_if(calls,
+                                  [](const auto& call) {
+                                    return call.op == testing::Op::kSetReadOnly &&
+                                           call.path.find("/hf/") != std::string::npos;
+                                  }),
+            2);
   EXPECT_TRUE(verify_checkpoint(fs, with->path)->damage.empty());
 
   const auto source = open_weights(fs, with->path);
@@ -91,17 +96,23 @@ TEST_F(ModelFiles, WhatIsTooLargeInAllIsLeftOutAndSaid) {
   ASSERT_TRUE(put_text(fs, "/hf/a", std::string(60, 'a')).ok());
   ASSERT_TRUE(put_text(fs, "/hf/b", std::string(50, 'b')).ok());
   ASSERT_TRUE(put_text(fs, "/hf/c", std::string(40, 'c')).ok());
-  const std::vector<ModelFilePlace> places{{"", "/hf/a", "hf/a", {}}, {"", "/hf/b", "hf/b", {}}, {"", "/hf/c", "hf/c", {}}, {"", "/hf/gone", "hf/gone", {}}};
+  const std::vector<ModelFilePlace> places{
+      {"", "/hf/a", "hf/a", {}}, {"", "/hf/b", "hf/b", {}}, {"", "/hf/c", "hf/c", {}}, {"", "/hf/gone", "hf/gone", {}}};
   std::vector<std::string> notes;
   const auto files = read_model_files(fs, places, notes, 100);
   ASSERT_TRUE(files.ok()) << files.status().to_string();
   EXPECT_THAT(members(*files), ElementsAre("hf/a", "hf/c"));
-  EXPECT_THAT(notes, ElementsAre("/hf/b does not go into the run's checkpoints: it has 50 bytes, and the files of a model 100 at most in all", HasSubstr("/hf/gone")));
+  EXPECT_THAT(
+      notes,
+      ElementsAre(
+          "/hf/b does not go into the run's checkpoints: it has 50 bytes, and the files of a model 100 at most in all",
+          HasSubstr("/hf/gone")));
 }
 
 TEST_F(ModelFiles, OnlyFilesInAFolderOfAFormatAreTaken) {
   Manifest manifest;
-  for (const char* path : {"model/model.h5", "model/other", "optimizer/x", "plain", "hf/a/b", "hf/vocab.json", "gguf/x"}) {
+  for (const char* path :
+       {"model/model.h5", "model/other", "optimizer/x", "plain", "hf/a/b", "hf/vocab.json", "gguf/x"}) {
     manifest.files.push_back({});
     manifest.files.back().path = path;
     manifest.files.back().role = FileRole::kDerived;
@@ -129,7 +140,8 @@ TEST_F(ModelFiles, ASaveThatCannotWriteThemFails) {
 TEST_F(ModelFiles, TheyCountWhereSpaceIsShort) {
   MemFs small(4 << 20);
   EXPECT_TRUE(save(small, {}).ok());
-  EXPECT_THAT(save(small, {file_of("hf/tokenizer.json", std::string(3 << 20, 'x'))}, "/b/checkpoint").status().message, HasSubstr("not enough space"));
+  EXPECT_THAT(save(small, {file_of("hf/tokenizer.json", std::string(3 << 20, 'x'))}, "/b/checkpoint").status().message,
+              HasSubstr("not enough space"));
 }
 
 }  // namespace

@@ -14,24 +14,23 @@ namespace {
 
 using testing::FakeWait;
 using testing::get_text;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::MemFs;
 using testing::put_text;
 using testing::UnsharedFs;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const std::string kFile = "/run/run.lock";
 
-LockOwner owner(const std::string& host, double heartbeat = 1000, const std::string& job = "", std::uint32_t restarts = 0) {
+LockOwner owner(const std::string& host, double heartbeat = 1000, const std::string& job = "",
+                std::uint32_t restarts = 0) {
   return {host, "boot-of-" + host, job, 42, restarts, "2025-01-01T00:00:00Z", heartbeat};
 }
 
 // Two hosts that do not see each other's locks, on one store.
 class NoteLockTest : public ::testing::Test {
  protected:
-  NoteLockTest() {
-    EXPECT_TRUE(memory.make_dir("/run").ok());
-  }
+  NoteLockTest() { EXPECT_TRUE(memory.make_dir("/run").ok()); }
   void leave(const LockOwner& holder) { ASSERT_TRUE(put_text(fs, kFile, encode_lock_owner(holder)).ok()); }
   // What a holder on another host does every few seconds.
   void rewrite(const LockOwner& holder) {
@@ -52,7 +51,8 @@ TEST_F(NoteLockTest, AnotherHostTakesOverWithin30SecondsOfASilentNoteAndSaysThat
   EXPECT_GE(wait.time, 2 * kBeatSeconds) << "a live holder writes at least twice meanwhile";
   EXPECT_LE(wait.time, 30);
   ASSERT_EQ(wait.said.size(), 1u);
-  for (const char* part : {"/run/run.lock", "25 s", "process 42 on host b since 2025-01-01T00:00:00Z"}) EXPECT_THAT(wait.said[0], HasSubstr(part));
+  for (const char* part : {"/run/run.lock", "25 s", "process 42 on host b since 2025-01-01T00:00:00Z"})
+    EXPECT_THAT(wait.said[0], HasSubstr(part));
   EXPECT_EQ(host_in_note(), "a");
 }
 
@@ -96,8 +96,10 @@ TEST_F(NoteLockTest, WhoIsWatchedAndWhoIsNot) {
       {"the same host name, no boot id", nameless, owner("a"), false},
       {"another host name, no boot id", stranger, owner("a"), true},
       {"ended properly", owner("b", 0), owner("a"), false},
-      {"the same job, restarted: torchrun's id is often a constant", owner("b", 1000, "torchrun:1", 0), owner("a", 1000, "torchrun:1", 1), true},
-      {"the same job, requeued: its old node may still write", owner("b", 1000, "slurm:1", 0), owner("a", 1000, "slurm:1", 1), true},
+      {"the same job, restarted: torchrun's id is often a constant", owner("b", 1000, "torchrun:1", 0),
+       owner("a", 1000, "torchrun:1", 1), true},
+      {"the same job, requeued: its old node may still write", owner("b", 1000, "slurm:1", 0),
+       owner("a", 1000, "slurm:1", 1), true},
   };
   for (const Case& c : cases) {
     leave(c.holder);

@@ -12,10 +12,10 @@
 namespace titan::ckpt {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::MemFs;
 using testing::put_text;
 using testing::tree;
-using ::testing::ElementsAre;
 
 TEST(OpenRun, MakesTheFoldersAndHoldsBothLocks) {
   MemFs fs;
@@ -87,7 +87,8 @@ TEST(OpenRun, ALookNamesWhatCannotBeMade) {
   EXPECT_EQ(file.message, "the run folder " + (dir / "file") + " cannot be used");
   EXPECT_THAT(file.causes, ElementsAre((dir / "file") + " is a file: expected a folder"));
   EXPECT_THAT(file.hint, ::testing::HasSubstr("job.dump_folder"));
-  EXPECT_EQ(look_at_run(fs, dir / "file/run", dir / "file/run/checkpoint").message, "the run folder " + (dir / "file/run") + " cannot be made");
+  EXPECT_EQ(look_at_run(fs, dir / "file/run", dir / "file/run/checkpoint").message,
+            "the run folder " + (dir / "file/run") + " cannot be made");
   EXPECT_TRUE(look_at_run(fs, dir / "new/run", dir / "new/run/checkpoint").ok());
 }
 
@@ -103,7 +104,8 @@ TEST(OpenRun, RemovesWhatADeadRunLeftOnceTheLocksAreHeld) {
   {
     const auto other = RunLock::take(fs, "/run/checkpoint", this_process());
     EXPECT_EQ(open_run(fs, "/run", "/run/checkpoint").status().code, Code::kLocked);
-    EXPECT_TRUE(fs.stat("/run/checkpoint/step-00000001.tmp-0123456789ab/model/x").ok()) << "another process works there";
+    EXPECT_TRUE(fs.stat("/run/checkpoint/step-00000001.tmp-0123456789ab/model/x").ok())
+        << "another process works there";
   }
   EXPECT_TRUE(open_run(fs, "/run", "/run/checkpoint").ok());
   EXPECT_FALSE(fs.stat("/run/checkpoint/step-00000001.tmp-0123456789ab").ok());
@@ -119,12 +121,19 @@ TEST(OpenRun, ARunWhoseFolderOfStepsIsALinkExcludesToolsByEveryPath) {
   ASSERT_TRUE(make_dirs(fs, dir / "elsewhere").ok());
   std::filesystem::create_directory_symlink("../store/big", run + "/checkpoint");
   std::filesystem::create_directory_symlink(dir / "store", dir / "elsewhere/linked");
-  const std::string spellings[] = {store, store + "/", dir / "store/../store/big", dir / "store/./big", run + "/checkpoint",
-                                   run + "/checkpoint/../big", dir / "elsewhere/linked/big", dir / "elsewhere/../elsewhere/linked/big"};
+  const std::string spellings[] = {store,
+                                   store + "/",
+                                   dir / "store/../store/big",
+                                   dir / "store/./big",
+                                   run + "/checkpoint",
+                                   run + "/checkpoint/../big",
+                                   dir / "elsewhere/linked/big",
+                                   dir / "elsewhere/../elsewhere/linked/big"};
   {
     const auto live = open_run(fs, run, run + "/checkpoint");
     ASSERT_TRUE(live.ok()) << live.status().to_string();
-    for (const std::string& path : spellings) EXPECT_EQ(RunGuard::take(fs, path, true).status().code, Code::kLocked) << path;
+    for (const std::string& path : spellings)
+      EXPECT_EQ(RunGuard::take(fs, path, true).status().code, Code::kLocked) << path;
   }
   for (const std::string& path : spellings) {
     const auto tool = RunGuard::take(fs, path, true);
@@ -136,7 +145,8 @@ TEST(OpenRun, ARunWhoseFolderOfStepsIsALinkExcludesToolsByEveryPath) {
   std::filesystem::create_directory_symlink(store, other + "/checkpoint");
   const auto live = open_run(fs, run, run + "/checkpoint");
   ASSERT_TRUE(live.ok());
-  EXPECT_EQ(open_run(fs, other, other + "/checkpoint").status().code, Code::kLocked) << "two runs with one folder of steps";
+  EXPECT_EQ(open_run(fs, other, other + "/checkpoint").status().code, Code::kLocked)
+      << "two runs with one folder of steps";
 }
 
 }  // namespace

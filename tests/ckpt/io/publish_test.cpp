@@ -39,7 +39,8 @@ TEST_P(FailingSave, AnyFailedCallLeavesThePreviousStepsAndNothingHalfMade) {
     EXPECT_TRUE(whole(memory, "/run/step-00000010"));
     std::size_t leftovers = 0;
     const auto entries = memory.list("/run");
-    for (const DirEntry& entry : *entries) leftovers += entry.name.find(".tmp-") != std::string::npos || entry.name.starts_with(".trash-");
+    for (const DirEntry& entry : *entries)
+      leftovers += entry.name.find(".tmp-") != std::string::npos || entry.name.starts_with(".trash-");
     EXPECT_LE(leftovers, 1u);
     const bool visible = memory.stat("/run/step-00000020").ok();
     if (published.ok()) {
@@ -72,7 +73,8 @@ TEST(Publish, AFullDiskNamesTheDamagedStepsThatHoldSpace) {
   MemFs small(1 << 16);
   ASSERT_TRUE(testing::put_text(small, "/run/.damaged-step-00000005-ab/x", "1").ok());
   EXPECT_THAT(save(small, "/run", at_step(10)).status().hint,
-              ::testing::AllOf(::testing::HasSubstr(".damaged-step-00000005-ab"), ::testing::HasSubstr("prune /run --damaged")));
+              ::testing::AllOf(::testing::HasSubstr(".damaged-step-00000005-ab"),
+                               ::testing::HasSubstr("prune /run --damaged")));
 }
 
 // The order of calls is the protocol; crash exploration will replay it.
@@ -90,7 +92,8 @@ TEST(Publish, SyncsEveryFileBeforeTheManifestAndEveryFolderBeforeTheRename) {
   };
   const std::string tmp = "/run/step-00000010.tmp-0123456789ab";
   const std::size_t rename = position(Op::kRenameNoReplace, tmp), manifest = position(Op::kCreate, "manifest.json.tmp");
-  for (const char* file : {"model/shard-00000.h5", "model/shard-00001.h5", "optimizer/shard-00000.h5", "optimizer/shard-00001.h5", "lr_scheduler.json", "dataloader.json", "train_state.json"}) {
+  for (const char* file : {"model/shard-00000.h5", "model/shard-00001.h5", "optimizer/shard-00000.h5",
+                           "optimizer/shard-00001.h5", "lr_scheduler.json", "dataloader.json", "train_state.json"}) {
     EXPECT_LT(position(Op::kDatasync, file), position(Op::kClose, file)) << file;
     EXPECT_LT(position(Op::kClose, file), manifest) << file;
   }
@@ -99,7 +102,8 @@ TEST(Publish, SyncsEveryFileBeforeTheManifestAndEveryFolderBeforeTheRename) {
   EXPECT_LT(position(Op::kDatasync, "manifest.json.tmp"), position(Op::kRename, "manifest.json.tmp"));
   EXPECT_LT(position(Op::kRename, "manifest.json.tmp"), position(Op::kSyncDir, tmp));
   EXPECT_LT(position(Op::kSyncDir, tmp), rename);
-  const auto parent_sync = std::find(calls.begin() + static_cast<std::ptrdiff_t>(rename), calls.end(), Call{Op::kSyncDir, "/run"});
+  const auto parent_sync =
+      std::find(calls.begin() + static_cast<std::ptrdiff_t>(rename), calls.end(), Call{Op::kSyncDir, "/run"});
   EXPECT_LT(parent_sync - calls.begin(), static_cast<std::ptrdiff_t>(position(Op::kCreate, "latest.tmp")));
 }
 
@@ -140,7 +144,8 @@ TEST(Publish, ShardsDoNotKnowTheirStep) {
   ASSERT_TRUE(save(fs, "/run", at_step(10)).ok());
   ASSERT_TRUE(save(fs, "/run", at_step(20)).ok());
   for (const char* shard : {"model/shard-00000.h5", "optimizer/shard-00001.h5"}) {
-    const bool equal = get_text(fs, std::string("/run/step-00000010/") + shard) == get_text(fs, std::string("/run/step-00000020/") + shard);
+    const bool equal = get_text(fs, std::string("/run/step-00000010/") + shard) ==
+                       get_text(fs, std::string("/run/step-00000020/") + shard);
     EXPECT_TRUE(equal) << shard;
   }
 }

@@ -27,7 +27,8 @@ class Reader : public ::testing::Test {
     path_ = published->path;
   }
   void damage(const std::string& file, std::uint64_t offset) {
-    const auto byte = static_cast<std::byte>(static_cast<unsigned char>(get_text(fs_, path_ + "/" + file)[offset]) ^ 1U);
+    const auto byte =
+        static_cast<std::byte>(static_cast<unsigned char>(get_text(fs_, path_ + "/" + file)[offset]) ^ 1U);
     ASSERT_TRUE(fs_.overwrite(path_ + "/" + file, offset, {&byte, 1}).ok());
   }
   void rewrite_manifest(const std::string& from, const std::string& to) {
@@ -85,7 +86,9 @@ TEST_F(Reader, NamesFileTensorLeafAndOffsetOfDamagedData) {
   std::vector<std::byte> out(2 * 400);
   const Status status = reader->read({1, kExpAvg}, {0, 2}, out);
   EXPECT_EQ(status.code, Code::kCorrupt);
-  for (const std::string& part : {file, std::string("leaf 1 of tensor 'layers.0.attention.wq.weight.exp_avg'"), "offset " + std::to_string(offset)}) EXPECT_THAT(status.message, HasSubstr(part));
+  for (const std::string& part : {file, std::string("leaf 1 of tensor 'layers.0.attention.wq.weight.exp_avg'"),
+                                  "offset " + std::to_string(offset)})
+    EXPECT_THAT(status.message, HasSubstr(part));
   EXPECT_TRUE(reader->read({1, kExpAvg}, {0, 1}, std::span(out).first(400)).ok());
 }
 
@@ -130,11 +133,13 @@ TEST_F(Reader, RefusesATrainStateOfAnotherStepThanTheManifests) {
     if (file.path != "train_state.json") continue;
     file.bytes = text.size();
     file.whole = digest_of(std::string_view(text));
-    ComponentEntry& entry = *std::find_if(manifest.components.begin(), manifest.components.end(), [](const ComponentEntry& c) { return c.name == "train_state"; });
+    ComponentEntry& entry = *std::find_if(manifest.components.begin(), manifest.components.end(),
+                                          [](const ComponentEntry& c) { return c.name == "train_state"; });
     entry.digest = file.whole;
     entry.bytes = entry.stored_bytes = file.bytes;
   }
-  for (const auto& [name, bytes] : {std::pair<std::string, std::string>{"train_state.json", text}, {"manifest.json", encode_manifest(manifest)}}) {
+  for (const auto& [name, bytes] :
+       {std::pair<std::string, std::string>{"train_state.json", text}, {"manifest.json", encode_manifest(manifest)}}) {
     ASSERT_TRUE(fs_.remove_file(path_ + "/" + name).ok());
     ASSERT_TRUE(testing::put_text(fs_, path_ + "/" + name, bytes).ok());
   }
@@ -150,7 +155,8 @@ class CountingFs final : public Fs {
   explicit CountingFs(Fs& inner) : inner_(inner) {}
   std::size_t open = 0, most = 0;
 
-  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access access) override {
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                            Access access) override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_member(folder, member, access));
     most = std::max(most, ++open);
     return std::unique_ptr<File>(std::make_unique<Counted>(*this, std::move(file)));
@@ -187,7 +193,8 @@ class CountingFs final : public Fs {
 
 TEST(ManyFiles, AReaderKeepsAtMost128OpenAndClosesThemAll) {
   MemFs memory;
-  const auto published = testing::save(memory, "/run", testing::make_snapshot({{"tok_embeddings.weight", {300 * 16}}}, {1, 150, 1}, 16));
+  const auto published =
+      testing::save(memory, "/run", testing::make_snapshot({{"tok_embeddings.weight", {300 * 16}}}, {1, 150, 1}, 16));
   ASSERT_TRUE(published.ok()) << published.status().to_string();
   CountingFs fs(memory);
   {

@@ -16,7 +16,10 @@ RankReceipt receipt() {
   json.path = "x.json";
   json.role = FileRole::kJson;
   json.whole = digest_of("w");
-  return {3, {shard, json}, {{{7, ""}, {0, 5, 2, 4096, 1, Codec::kRaw}, {digest_of("a"), digest_of("b")}}, {{8, kExpAvg}, {0, 0, 1, 5000, 0, Codec::kZstd}, {digest_of("c")}}}};
+  return {3,
+          {shard, json},
+          {{{7, ""}, {0, 5, 2, 4096, 1, Codec::kRaw}, {digest_of("a"), digest_of("b")}},
+           {{8, kExpAvg}, {0, 0, 1, 5000, 0, Codec::kZstd}, {digest_of("c")}}}};
 }
 
 TEST(Receipt, DecodesWhatItEncoded) {
@@ -41,8 +44,10 @@ std::string sealed(const std::string& bytes) {
 TEST(Receipt, RefusesACutAnywhereAndTrailingBytes) {
   const std::string bytes = encode_receipt(receipt());
   ASSERT_EQ(sealed(fields()), bytes);
-  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_EQ(decode_receipt(std::string_view(bytes).substr(0, size)).status().code, Code::kCorrupt) << size;
-  for (std::size_t size = 0; size < fields().size(); ++size) EXPECT_EQ(decode_receipt(sealed(fields().substr(0, size))).status().code, Code::kCorrupt) << size;
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_EQ(decode_receipt(std::string_view(bytes).substr(0, size)).status().code, Code::kCorrupt) << size;
+  for (std::size_t size = 0; size < fields().size(); ++size)
+    EXPECT_EQ(decode_receipt(sealed(fields().substr(0, size))).status().code, Code::kCorrupt) << size;
   EXPECT_EQ(decode_receipt(bytes + "x").status().code, Code::kCorrupt);
   EXPECT_EQ(decode_receipt(sealed(fields() + "x")).status().code, Code::kCorrupt);
 }

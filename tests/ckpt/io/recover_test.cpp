@@ -13,12 +13,12 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::AllOf;
+using testing::Call;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::FailingFs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Call;
-using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 using testing::put_text;
@@ -27,7 +27,9 @@ using testing::tree;
 class Recover : public ::testing::Test {
  protected:
   Recover() { EXPECT_TRUE(make_dirs(fs, dir).ok()); }
-  void put(const std::string& name, const std::string& text = "") { ASSERT_TRUE(put_text(fs, dir + "/" + name, text).ok()); }
+  void put(const std::string& name, const std::string& text = "") {
+    ASSERT_TRUE(put_text(fs, dir + "/" + name, text).ok());
+  }
 
   MemFs fs;
   std::string dir = "/run/checkpoint";
@@ -41,8 +43,9 @@ TEST_F(Recover, RemovesLeftoversAndNothingElse) {
   put("step-00000001.tmp-mine/manifest.json", "a copy that a user made");
   put("step-00000003.tmp-file");
   EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json", "step-00000001.tmp-mine/",
-                                         "step-00000001.tmp-mine/manifest.json", "step-00000003.tmp-file"));
+  EXPECT_THAT(tree(fs, dir),
+              ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json",
+                          "step-00000001.tmp-mine/", "step-00000001.tmp-mine/manifest.json", "step-00000003.tmp-file"));
   EXPECT_THAT(recover_folder(fs, "/nowhere"), IsEmpty());
 }
 
@@ -58,7 +61,8 @@ TEST_F(Recover, ReportsEachFailureAndGoesOn) {
   put("step-00000003.tmp-00000000000b/f");
   FailingFs failing(fs);
   failing.arm({.op = Op::kRemoveFile, .error = EACCES});
-  EXPECT_THAT(recover_folder(failing, dir), ElementsAre(AllOf(HasSubstr("step-00000002.tmp-00000000000a"), HasSubstr("Permission denied"))));
+  EXPECT_THAT(recover_folder(failing, dir),
+              ElementsAre(AllOf(HasSubstr("step-00000002.tmp-00000000000a"), HasSubstr("Permission denied"))));
   EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-00000000000a/", "step-00000002.tmp-00000000000a/f"));
 }
 
@@ -76,7 +80,9 @@ TEST_F(Recover, PutsBackWhatADeadToolMovedAside) {
   // Durable before anything is removed.
   const std::vector<Call> calls = log.calls();
   const auto sync = std::find(calls.begin(), calls.end(), Call{Op::kSyncDir, dir});
-  const auto removal = std::find_if(calls.begin(), calls.end(), [](const Call& call) { return call.op == Op::kRemoveFile || call.op == Op::kRemoveDir; });
+  const auto removal = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
+    return call.op == Op::kRemoveFile || call.op == Op::kRemoveDir;
+  });
   ASSERT_NE(sync, calls.end());
   EXPECT_LT(sync, removal);
 }
@@ -89,7 +95,8 @@ TEST_F(Recover, LeavesWhatCannotBePutBack) {
   for (const Op op : {Op::kRenameNoReplace, Op::kLock, Op::kStat}) {
     FailingFs failing(fs);
     failing.arm({.op = op, .repeat = testing::Repeat::kSticky, .error = EIO});
-    EXPECT_THAT(recover_folder(failing, dir), ElementsAre(HasSubstr("step-00000020.tmp-rewrite"))) << testing::op_name(op);
+    EXPECT_THAT(recover_folder(failing, dir), ElementsAre(HasSubstr("step-00000020.tmp-rewrite")))
+        << testing::op_name(op);
     EXPECT_EQ(tree(fs, dir), before) << testing::op_name(op);
   }
 }
@@ -125,15 +132,17 @@ TEST_F(Recover, PutsBackAnExportButCleansOnlyAfterSteps) {
   put("export.tmp-rewrite/old/manifest.json");
   put("export.tmp-rewrite/new/f");
   EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("export/", "export/manifest.json", "export.tmp-rewrite/", "export.tmp-rewrite/new/", "export.tmp-rewrite/new/f"));
+  EXPECT_THAT(tree(fs, dir), ElementsAre("export/", "export/manifest.json", "export.tmp-rewrite/",
+                                         "export.tmp-rewrite/new/", "export.tmp-rewrite/new/f"));
 }
 
 TEST_F(Recover, PuttingBackAloneRemovesNothing) {
   put("step-00000020.tmp-rewrite/old/manifest.json");
   put("step-00000002.tmp-00000000000a/f");
   EXPECT_THAT(put_back_all(fs, dir), IsEmpty());
-  EXPECT_THAT(tree(fs, dir), ElementsAre("step-00000002.tmp-00000000000a/", "step-00000002.tmp-00000000000a/f", "step-00000020/", "step-00000020/manifest.json",
-                                         "step-00000020.tmp-rewrite/"));
+  EXPECT_THAT(tree(fs, dir),
+              ElementsAre("step-00000002.tmp-00000000000a/", "step-00000002.tmp-00000000000a/f", "step-00000020/",
+                          "step-00000020/manifest.json", "step-00000020.tmp-rewrite/"));
 }
 
 }  // namespace

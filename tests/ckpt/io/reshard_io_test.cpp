@@ -25,14 +25,15 @@ struct Outcome {
 };
 
 /// Writes `src` to `dst` for `target`; DST is a plain folder with a manifest.
-Result<Outcome> reshard(Fs& fs, const std::string& src, const std::string& dst, const ReshardTarget& target, std::uint64_t memory = std::uint64_t{64} << 20,
-                        const MoveHooks& hooks = {}) {
+Result<Outcome> reshard(Fs& fs, const std::string& src, const std::string& dst, const ReshardTarget& target,
+                        std::uint64_t memory = std::uint64_t{64} << 20, const MoveHooks& hooks = {}) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader source, CheckpointReader::open(fs, src));
   TITAN_ASSIGN_OR_RETURN(const ReshardPlan plan, plan_reshard(source.manifest(), target));
   Outcome outcome;
   TITAN_ASSIGN_OR_RETURN(outcome.moves, plan_moves(source.manifest(), plan, memory));
   TITAN_RETURN_IF_ERROR(fs.make_dir(dst));
-  TITAN_ASSIGN_OR_RETURN(outcome.manifest, write_resharded(fs, source, plan, outcome.moves, dst, hooks, outcome.counts));
+  TITAN_ASSIGN_OR_RETURN(outcome.manifest,
+                         write_resharded(fs, source, plan, outcome.moves, dst, hooks, outcome.counts));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, dst, outcome.manifest));
   return outcome;
 }
@@ -47,7 +48,8 @@ std::vector<ParameterMeta> random_model(std::mt19937_64& random, std::uint32_t l
   };
   std::vector<ParameterMeta> parameters{{"tok_embeddings.weight", {1 + below(40), 1 + below(9)}}};
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
-    for (std::uint64_t i = 0, count = 1 + below(4); i < count; ++i) parameters.push_back({"layers." + std::to_string(layer) + ".w" + std::to_string(i), shape()});
+    for (std::uint64_t i = 0, count = 1 + below(4); i < count; ++i)
+      parameters.push_back({"layers." + std::to_string(layer) + ".w" + std::to_string(i), shape()});
   }
   parameters.push_back({"norm.weight", {1 + below(9)}});
   if (below(2) == 0) parameters.push_back({"output.weight", {1 + below(40), 1 + below(9)}});
@@ -75,7 +77,8 @@ void expect_equal_state(Fs& fs, const std::string& path, const Snapshot& snapsho
   }
   const auto report = verify_checkpoint(fs, path);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
-  for (const Damage& damage : report->damage) ADD_FAILURE() << damage.file << " " << damage.unit << " " << damage.detail;
+  for (const Damage& damage : report->damage)
+    ADD_FAILURE() << damage.file << " " << damage.unit << " " << damage.detail;
 }
 
 TEST(ReshardIo, AnyChainKeepsEveryTensorAndTheId) {
@@ -84,7 +87,8 @@ TEST(ReshardIo, AnyChainKeepsEveryTensorAndTheId) {
     std::mt19937_64 random(seed);
     const auto layers = static_cast<std::uint32_t>(random() % 4);
     std::vector<ParameterMeta> parameters = random_model(random, layers);
-    Snapshot snapshot = testing::make_snapshot(parameters, {1, 1 + static_cast<std::uint32_t>(random() % 5), 1}, 1 + random() % 40);
+    Snapshot snapshot =
+        testing::make_snapshot(parameters, {1, 1 + static_cast<std::uint32_t>(random() % 5), 1}, 1 + random() % 40);
     snapshot.dtype = random() % 2 ? DType::kF32 : DType::kBF16;
     snapshot.codec = random() % 2 ? Codec::kRaw : Codec::kZstd;
     Codec codec = snapshot.codec;
@@ -94,10 +98,12 @@ TEST(ReshardIo, AnyChainKeepsEveryTensorAndTheId) {
     const Manifest first = CheckpointReader::open(fs, published->path)->manifest();
     std::string path = published->path;
     for (int link = 0; link < 4; ++link) {
-      ReshardTarget target{1 + static_cast<std::uint32_t>(random() % 9), 1 + static_cast<std::uint32_t>(random() % (layers + 2))};
+      ReshardTarget target{1 + static_cast<std::uint32_t>(random() % 9),
+                           1 + static_cast<std::uint32_t>(random() % (layers + 2))};
       if (random() % 2 == 0) target.codec = random() % 2 ? Codec::kRaw : Codec::kZstd;
       const Codec before = std::exchange(codec, target.codec.value_or(codec));
-      SCOPED_TRACE(std::to_string(*target.dp) + "x" + std::to_string(*target.pp) + (codec == Codec::kRaw ? " raw" : " zstd"));
+      SCOPED_TRACE(std::to_string(*target.dp) + "x" + std::to_string(*target.pp) +
+                   (codec == Codec::kRaw ? " raw" : " zstd"));
       const std::string next = "/link" + std::to_string(link);
       const auto outcome = reshard(fs, path, next, target, std::uint64_t{8} << (20 + random() % 4));
       ASSERT_TRUE(outcome.ok()) << outcome.status().to_string();
@@ -148,7 +154,10 @@ TEST(ReshardIo, AShortLastLeafAloneInItsPieceTravelsUndecoded) {
 }
 
 Snapshot layered(std::uint64_t leaf_elements = 32) {
-  return testing::make_snapshot({{"tok_embeddings.weight", {61, 8}}, {"layers.0.wq.weight", {24, 17}}, {"layers.1.wq.weight", {24, 17}}, {"norm.weight", {8}}},
+  return testing::make_snapshot({{"tok_embeddings.weight", {61, 8}},
+                                 {"layers.0.wq.weight", {24, 17}},
+                                 {"layers.1.wq.weight", {24, 17}},
+                                 {"norm.weight", {8}}},
                                 {1, 2, 1}, leaf_elements);
 }
 
@@ -163,7 +172,8 @@ TEST(ReshardIo, IsTheSameFilesAsASaveOnThatMesh) {
   saved.mesh = {1, 3, 1};
   ASSERT_TRUE(testing::save(fs, "/other", saved).ok());
   for (const FileEntry& file : outcome->manifest.files)
-    EXPECT_EQ(testing::get_text(fs, "/out/" + file.path), testing::get_text(fs, "/other/step-00000040/" + file.path)) << file.path;
+    EXPECT_EQ(testing::get_text(fs, "/out/" + file.path), testing::get_text(fs, "/other/step-00000040/" + file.path))
+        << file.path;
 }
 
 TEST(ReshardIo, NamesACorruptLeaf) {
@@ -180,7 +190,9 @@ TEST(ReshardIo, NamesACorruptLeaf) {
   const auto outcome = reshard(fs, src, "/out", {1, 2});
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.status().code, Code::kCorrupt);
-  EXPECT_NE(outcome.status().message.find("leaf " + std::to_string(piece.first_leaf + piece.leaf_count - 1) + " of tensor 'layers.0.wq.weight.exp_avg_sq' in " + file), std::string::npos)
+  EXPECT_NE(outcome.status().message.find("leaf " + std::to_string(piece.first_leaf + piece.leaf_count - 1) +
+                                          " of tensor 'layers.0.wq.weight.exp_avg_sq' in " + file),
+            std::string::npos)
       << outcome.status().message;
 }
 
@@ -196,19 +208,23 @@ TEST(ReshardIo, FindsEveryFlippedByteThatItCopies) {
     const std::string text = testing::get_text(fs, path);
     // What it copies: leaves, tables, JSON; the envelope is made anew.
     for (std::uint64_t at = 0; at < text.size(); at += 97) {
-      bool copied = file.role == FileRole::kJson || (at >= file.table_offset && at < file.table_offset + file.table_rows * kLeafRowBytes);
+      bool copied = file.role == FileRole::kJson ||
+                    (at >= file.table_offset && at < file.table_offset + file.table_rows * kLeafRowBytes);
       for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
         for (const std::string& slot : {std::string(), std::string(kExpAvg), std::string(kExpAvgSq)}) {
           for (const Piece& piece : manifest.stored({i, slot})->pieces) {
             const LeafGrid grid = manifest.parameters[i].meta.grid(manifest.leaf_elements);
-            const std::uint64_t bytes = (grid.begin(piece.first_leaf + piece.leaf_count) - grid.begin(piece.first_leaf)) * 4;
-            copied = copied || (manifest.files[piece.file].path == file.path && at >= piece.offset && at < piece.offset + bytes);
+            const std::uint64_t bytes =
+                (grid.begin(piece.first_leaf + piece.leaf_count) - grid.begin(piece.first_leaf)) * 4;
+            copied = copied ||
+                     (manifest.files[piece.file].path == file.path && at >= piece.offset && at < piece.offset + bytes);
           }
         }
       }
       if (!copied) continue;
       ++tried;
-      const std::byte flipped[] = {static_cast<std::byte>(text[at] ^ 0x10)}, right[] = {static_cast<std::byte>(text[at])};
+      const std::byte flipped[] = {static_cast<std::byte>(text[at] ^ 0x10)},
+                      right[] = {static_cast<std::byte>(text[at])};
       ASSERT_TRUE(fs.overwrite(path, at, flipped).ok());
       const auto outcome = reshard(fs, src, "/out", {2, 2});
       EXPECT_FALSE(outcome.ok()) << file.path << " " << at;
@@ -228,13 +244,17 @@ TEST(ReshardIo, RefusesAManifestWhoseDigestsDoNotBelongToItsLeaves) {
     const std::string src = "/run/step-00000040";
     Manifest manifest = CheckpointReader::open(fs, src)->manifest();
     const std::string which = part;
-    (which == "tensor" ? manifest.parameters[0].model->digest : which == "component" ? manifest.components[0].digest : manifest.id).bytes[0] ^= 1;
+    (which == "tensor"      ? manifest.parameters[0].model->digest
+     : which == "component" ? manifest.components[0].digest
+                            : manifest.id)
+        .bytes[0] ^= 1;
     ASSERT_TRUE(fs.remove_file(src + "/manifest.json").ok());
     ASSERT_TRUE(write_manifest(fs, src, manifest).ok());
     const auto outcome = reshard(fs, src, "/out", {1, 1});
     ASSERT_FALSE(outcome.ok()) << part;
     EXPECT_EQ(outcome.status().code, Code::kCorrupt) << part;
-    EXPECT_NE(outcome.status().message.find(which == "id" ? "its id is" : which), std::string::npos) << outcome.status().message;
+    EXPECT_NE(outcome.status().message.find(which == "id" ? "its id is" : which), std::string::npos)
+        << outcome.status().message;
   }
 }
 
@@ -248,7 +268,8 @@ TEST(ReshardIo, FindsALeafThatDecodesToSomethingElseThanItsDigestSays) {
   Manifest manifest = CheckpointReader::open(fs, src)->manifest();
   FileEntry& file = manifest.files[manifest.parameters[0].model->pieces[0].file];
   const std::string text = testing::get_text(fs, src + "/" + file.path);
-  std::vector<LeafRow> table = decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
+  std::vector<LeafRow> table =
+      decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
   table[0].raw.bytes[3] ^= 1;
   const std::vector<std::byte> bytes = encode_leaf_table(table);
   file.table = digest_of(bytes);
@@ -258,7 +279,8 @@ TEST(ReshardIo, FindsALeafThatDecodesToSomethingElseThanItsDigestSays) {
   const auto outcome = reshard(fs, src, "/out", {1, 1, "", Codec::kRaw});
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.status().code, Code::kCorrupt);
-  EXPECT_NE(outcome.status().message.find("decoded data do not match their digest"), std::string::npos) << outcome.status().message;
+  EXPECT_NE(outcome.status().message.find("decoded data do not match their digest"), std::string::npos)
+      << outcome.status().message;
 }
 
 TEST(ReshardIo, RefusesARawRowThatLiesElsewhereThanTheManifestSays) {
@@ -269,7 +291,8 @@ TEST(ReshardIo, RefusesARawRowThatLiesElsewhereThanTheManifestSays) {
   const Piece& piece = manifest.parameters[0].model->pieces[0];
   FileEntry& file = manifest.files[piece.file];
   const std::string text = testing::get_text(fs, src + "/" + file.path);
-  std::vector<LeafRow> table = decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
+  std::vector<LeafRow> table =
+      decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
   // The second leaf's row names the first one's place, digest and all.
   table[piece.row + 1] = table[piece.row];
   const std::vector<std::byte> bytes = encode_leaf_table(table);
@@ -279,13 +302,15 @@ TEST(ReshardIo, RefusesARawRowThatLiesElsewhereThanTheManifestSays) {
   ASSERT_TRUE(write_manifest(fs, src, manifest).ok());
   const auto outcome = reshard(fs, src, "/out", {2, 2});
   EXPECT_EQ(outcome.status().code, Code::kCorrupt);
-  EXPECT_NE(outcome.status().message.find("the leaf table does not agree with the manifest"), std::string::npos) << outcome.status().message;
+  EXPECT_NE(outcome.status().message.find("the leaf table does not agree with the manifest"), std::string::npos)
+      << outcome.status().message;
 }
 
 TEST(ReshardIo, FillsItsBufferToTheLastByteAndNotOneFurther) {
   // One tensor of 8 leaves of 32 floats: 128 bytes each, one behind the other.
   MemFs fs;
-  ASSERT_TRUE(testing::save(fs, "/run", testing::make_snapshot({{"tok_embeddings.weight", {256}}}, {1, 1, 1}, 32)).ok());
+  ASSERT_TRUE(
+      testing::save(fs, "/run", testing::make_snapshot({{"tok_embeddings.weight", {256}}}, {1, 1, 1}, 32)).ok());
   const auto source = CheckpointReader::open(fs, "/run/step-00000040");
   ASSERT_TRUE(source.ok());
   const auto plan = plan_reshard(source->manifest(), {1, 1});
@@ -308,7 +333,8 @@ TEST(ReshardIo, FillsItsBufferToTheLastByteAndNotOneFurther) {
 TEST(ReshardIo, HoldsNoMoreThanItSays) {
   // Counts the bytes of reads that are on their way; a buffer lives as long as its thread.
   MemFs memory;
-  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {1 << 15, 32}}, {"norm.weight", {8}}}, {1, 2, 1}, 1 << 12);
+  const Snapshot snapshot =
+      testing::make_snapshot({{"tok_embeddings.weight", {1 << 15, 32}}, {"norm.weight", {8}}}, {1, 2, 1}, 1 << 12);
   ASSERT_TRUE(testing::save(memory, "/run", snapshot).ok());
   for (const std::uint64_t limit : {std::uint64_t{1} << 19, std::uint64_t{1} << 20, std::uint64_t{8} << 20}) {
     testing::FailingFs fs(memory);
@@ -326,7 +352,8 @@ TEST(ReshardIo, HoldsNoMoreThanItSays) {
 
 TEST(ReshardIo, MovesLeavesThatAreLargerThanAThreadsShareOfTheMemory) {
   MemFs fs;
-  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {3, 100'000}}, {"norm.weight", {8}}}, {1, 2, 1}, 100'000);
+  const Snapshot snapshot =
+      testing::make_snapshot({{"tok_embeddings.weight", {3, 100'000}}, {"norm.weight", {8}}}, {1, 2, 1}, 100'000);
   ASSERT_TRUE(testing::save(fs, "/run", snapshot).ok());
   const Manifest first = CheckpointReader::open(fs, "/run/step-00000040")->manifest();
   for (const std::uint64_t limit : {std::uint64_t{1} << 19, std::uint64_t{1} << 20}) {
@@ -357,7 +384,8 @@ TEST(ReshardIo, RefusesALeafThatIsLargerThanTheBuffer) {
   const auto made = write_resharded(fs, *source, *plan, *moves, "/out", {}, counts);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code, Code::kFailed);
-  EXPECT_NE(made.status().message.find("does not fit the buffer of 16 bytes"), std::string::npos) << made.status().message;
+  EXPECT_NE(made.status().message.find("does not fit the buffer of 16 bytes"), std::string::npos)
+      << made.status().message;
 }
 
 TEST(ReshardIo, StopsWhenAsked) {

@@ -14,15 +14,15 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::FailingFs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 using Steps = std::vector<std::uint64_t>;
 
-constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kWhole = Verdict::kWhole, kPartial = Verdict::kPartial,
-                  kDamaged = Verdict::kDamaged;
+constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kWhole = Verdict::kWhole,
+                  kPartial = Verdict::kPartial, kDamaged = Verdict::kDamaged;
 
 TEST(SelectExpired, KeepsTheNewestProvedOrWholeOnes) {
   const std::vector<RetainedStep> steps{{5, kProved}, {4, kWhole}, {3, kWhole}, {2, kProved}, {1, kWhole}};
@@ -34,7 +34,8 @@ TEST(SelectExpired, KeepsTheNewestProvedOrWholeOnes) {
 }
 
 TEST(SelectExpired, NeitherCountsNorDeletesWhatNoResumeCouldTake) {
-  const std::vector<RetainedStep> steps{{6, kDamaged}, {5, kPartial}, {4, kProved}, {3, kUnknown}, {2, kWhole}, {1, kDamaged}};
+  const std::vector<RetainedStep> steps{{6, kDamaged}, {5, kPartial}, {4, kProved},
+                                        {3, kUnknown}, {2, kWhole},   {1, kDamaged}};
   EXPECT_EQ(select_expired(steps, 2), Steps{});
   EXPECT_EQ(select_expired(steps, 1), Steps{2});
 }
@@ -60,7 +61,11 @@ class RunRetention : public ::testing::Test {
   std::string path(std::uint64_t step) const { return join_path(kDir, step_name(step)); }
   void pin(std::uint64_t step) { ASSERT_TRUE(testing::put_text(fs_, path(step) + "/.keep", "").ok()); }
   RetentionOptions options(std::uint64_t keep) {
-    return {kDir, keep, {}, [this](const std::string& name) { deleted_.push_back(name); }, [this](const std::string& problem) { problems_.push_back(problem); }};
+    return {kDir,
+            keep,
+            {},
+            [this](const std::string& name) { deleted_.push_back(name); },
+            [this](const std::string& problem) { problems_.push_back(problem); }};
   }
   Steps left() {
     Steps steps;
@@ -157,7 +162,8 @@ TEST_F(RunRetention, LooksAtAnUnknownStepOnce) {
   retention.finish();
   std::vector<std::string> paths;
   for (const testing::Call& call : log.calls()) paths.push_back(call.path);
-  EXPECT_THAT(paths, ElementsAre(kDir, path(10) + "/.keep", path(20) + "/.keep", path(30) + "/.keep")) << "names and pins";
+  EXPECT_THAT(paths, ElementsAre(kDir, path(10) + "/.keep", path(20) + "/.keep", path(30) + "/.keep"))
+      << "names and pins";
 }
 
 TEST_F(RunRetention, AStepThatCannotBeJudgedJustNowIsKeptAndJudgedLater) {

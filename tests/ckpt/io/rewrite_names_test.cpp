@@ -76,7 +76,8 @@ TEST(Rewrite, ADestinationThatIsALinkToTheSourceIsTheSource) {
   Fs& fs = posix_fs();
   make(fs, dir / "src");
   std::filesystem::create_directory_symlink("src", dir / "link");
-  EXPECT_THAT(copy_checkpoint(fs, dir / "src/step-00000010", dir / "link/../link/step-00000010", true).message, HasSubstr("is the source"));
+  EXPECT_THAT(copy_checkpoint(fs, dir / "src/step-00000010", dir / "link/../link/step-00000010", true).message,
+              HasSubstr("is the source"));
   std::filesystem::create_directory_symlink("src/step-00000010", dir / "alias");
   EXPECT_THAT(copy_checkpoint(fs, dir / "src/step-00000010", dir / "alias", true).message, HasSubstr("is the source"));
   EXPECT_TRUE(whole(fs, dir / "src/step-00000010"));
@@ -128,12 +129,12 @@ TEST(Rewrite, TakesTheLockOfARunThatTheDestinationLiesIn) {
     const char *run, *dst;
     bool locks;
   } const cases[] = {
-      {"/run", "/run/checkpoint/step-00000010", true},   // <run>/checkpoint
-      {"/run", "/run/checkpoint/exported", true},        // beside steps
-      {"/run", "/run/exported", true},                   // beside run.lock
-      {"/run", "/run/exports/by/day/exported", true},    // deep in the run
-      {"/plain", "/plain/a/ck/step-00000010", true},     // a nested folder of steps
-      {"/plain", "/plain/step-00000010", true},          // a folder of steps
+      {"/run", "/run/checkpoint/step-00000010", true},  // <run>/checkpoint
+      {"/run", "/run/checkpoint/exported", true},       // beside steps
+      {"/run", "/run/exported", true},                  // beside run.lock
+      {"/run", "/run/exports/by/day/exported", true},   // deep in the run
+      {"/plain", "/plain/a/ck/step-00000010", true},    // a nested folder of steps
+      {"/plain", "/plain/step-00000010", true},         // a folder of steps
       {"/run", "/free/step-00000010", false},
   };
   for (const auto& c : cases) {

@@ -89,7 +89,8 @@ TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
       ASSERT_TRUE(!force || copy_checkpoint(memory, kSrc, "/out/step-00000010").ok());
       const auto before = contents(memory, "/src");
       FailingFs inner(memory), fs(static_cast<Fs&>(inner));
-      if (!GetParam()) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
+      if (!GetParam())
+        inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
       fs.arm({.k = k, .repeat = Repeat::kSticky, .error = ENOSPC});
       const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000010", force, "fresh");
       fired = fs.fired();
@@ -98,9 +99,12 @@ TEST_P(Replacing, ACrashAtAnyCallLeavesTheOldOrTheNewOneAndAWholeSource) {
       EXPECT_TRUE(untouched);
 
       const std::string writer = writer_of(memory, "/out/step-00000010");
-      if (writer == "fresh") ++fresh;
-      else if (writer.starts_with("<")) ++none;
-      else ++old;
+      if (writer == "fresh")
+        ++fresh;
+      else if (writer.starts_with("<"))
+        ++none;
+      else
+        ++old;
       const bool there = !writer.starts_with("<");
       EXPECT_TRUE(!status.ok() || writer == "fresh") << writer;
       EXPECT_EQ(there, whole(memory, "/out/step-00000010"));
@@ -145,7 +149,8 @@ TEST_P(Replacing, AFailedCallIsReportedAndLeavesNoTemporary) {
   EXPECT_GT(k, 60u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rewrite, Replacing, ::testing::Bool(), [](const auto& info) { return info.param ? "Exchanging" : "MovingAside"; });
+INSTANTIATE_TEST_SUITE_P(Rewrite, Replacing, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Exchanging" : "MovingAside"; });
 
 TEST(Rewrite, OnlyOneOfTwoToolsWritesADestination) {
   MemFs fs;
@@ -196,11 +201,14 @@ TEST(Rewrite, WhatComesBackIsDurableUnderItsNameBeforeAnythingIsRemoved) {
   FailingFs fs(memory);
   EXPECT_FALSE(Rewrite::begin(fs, kSrc, "/out/step-00000010", false).ok()) << "it is there again";
   const std::vector<Call> calls = fs.calls();
-  const auto position = [&](Op op, const std::string& path) { return std::find(calls.begin(), calls.end(), Call{op, path}) - calls.begin(); };
+  const auto position = [&](Op op, const std::string& path) {
+    return std::find(calls.begin(), calls.end(), Call{op, path}) - calls.begin();
+  };
   const auto back = position(Op::kRenameNoReplace, "/out/step-00000010.tmp-rewrite/old");
   EXPECT_LT(back, position(Op::kSyncDir, "/out"));
   EXPECT_LT(position(Op::kSyncDir, "/out"), position(Op::kRemoveFile, "/out/step-00000010.tmp-rewrite/new/half"));
-  EXPECT_LT(position(Op::kRemoveFile, "/out/step-00000010.tmp-rewrite/new/half"), static_cast<std::ptrdiff_t>(calls.size()));
+  EXPECT_LT(position(Op::kRemoveFile, "/out/step-00000010.tmp-rewrite/new/half"),
+            static_cast<std::ptrdiff_t>(calls.size()));
 
   MemFs other;
   aside(other);
@@ -218,7 +226,8 @@ TEST(Rewrite, ARenameThatWasDoneAndReportedAsFailedCountsAsDone) {
       ASSERT_TRUE(memory.make_dir("/out").ok());
       if (k == 2) make(memory, "/out");
       FailingFs inner(memory), fs(static_cast<Fs&>(inner));
-      if (!exchanging) inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
+      if (!exchanging)
+        inner.arm({.op = Op::kExchange, .repeat = Repeat::kSticky, .status = unsupported("no such call")});
       fs.arm({.op = Op::kRenameNoReplace, .k = k, .error = ENOENT, .done = true});
       const Status status = copy_checkpoint(fs, kSrc, "/out/step-00000010", k == 2);
       EXPECT_EQ(fs.fired(), k == 1 || !exchanging);
@@ -237,7 +246,10 @@ TEST(Rewrite, ALockThatCannotBeWrittenOrReadBackLeavesNothing) {
       make(memory, "/src");
       ASSERT_TRUE(memory.make_dir("/out").ok());
       FailingFs fs(memory);
-      fs.arm({.op = op, .path_part = "/out/new.tmp-rewrite/lock", .repeat = repeat, .error = op == Op::kLockWrite ? ENOSPC : EIO});
+      fs.arm({.op = op,
+              .path_part = "/out/new.tmp-rewrite/lock",
+              .repeat = repeat,
+              .error = op == Op::kLockWrite ? ENOSPC : EIO});
       const auto begun = Rewrite::begin(fs, kSrc, "/out/new", false);
       ASSERT_TRUE(fs.fired());
       EXPECT_EQ(exit_code(begun.status().code), 3) << begun.status().to_string();
@@ -289,7 +301,9 @@ TEST(Rewrite, SyncsMembersBeforeTheirFoldersBeforeTheManifestBeforeTheRename) {
   FailingFs recording(memory);
   ASSERT_TRUE(copy_checkpoint(recording, kSrc, "/out/new").ok());
   const std::vector<Call> calls = recording.calls();
-  const auto position = [&](Op op, const std::string& path) { return std::find(calls.begin(), calls.end(), Call{op, path}) - calls.begin(); };
+  const auto position = [&](Op op, const std::string& path) {
+    return std::find(calls.begin(), calls.end(), Call{op, path}) - calls.begin();
+  };
   const std::string tmp = "/out/new.tmp-rewrite/new";
   const std::string shard = "/src/step-00000010/model/shard-00000.h5";
   EXPECT_LT(position(Op::kDatasync, shard), position(Op::kLink, shard));

@@ -25,7 +25,8 @@ inline bool whole(Fs& fs, const std::string& path) {
 }
 
 // The simplest tool there is: every member of SRC carried, the manifest with another writer.
-inline Status copy_checkpoint(Fs& fs, const std::string& src, const std::string& dst, bool force = false, const char* writer = "copied") {
+inline Status copy_checkpoint(Fs& fs, const std::string& src, const std::string& dst, bool force = false,
+                              const char* writer = "copied") {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, src));
   Manifest manifest = reader.manifest();
   manifest.writer = writer;
@@ -42,13 +43,15 @@ inline std::string writer_of(Fs& fs, const std::string& path) {
 // Everything below `folder` as one value: names and contents.
 inline std::map<std::string, std::string> contents(Fs& fs, const std::string& folder) {
   std::map<std::string, std::string> all;
-  for (const std::string& name : tree(fs, folder)) all[name] = name.ends_with('/') ? "" : get_text(fs, folder + "/" + name);
+  for (const std::string& name : tree(fs, folder))
+    all[name] = name.ends_with('/') ? "" : get_text(fs, folder + "/" + name);
   return all;
 }
 
 inline std::size_t temporaries(Fs& fs) {
   const auto entries = fs.list("/out");
-  return static_cast<std::size_t>(std::count_if(entries->begin(), entries->end(), [](const DirEntry& e) { return e.name.find(".tmp-") != std::string::npos; }));
+  return static_cast<std::size_t>(std::count_if(
+      entries->begin(), entries->end(), [](const DirEntry& e) { return e.name.find(".tmp-") != std::string::npos; }));
 }
 
 }  // namespace titan::ckpt::testing

@@ -17,7 +17,8 @@ class RealRun : public ::testing::Test {
  protected:
   RealRun() {
     for (std::uint64_t step : {10, 20, 30}) {
-      Result<Published> saved = testing::save(fs, dir, testing::make_snapshot(testing::small_model(), {1, 2, 1}, 16, step));
+      Result<Published> saved =
+          testing::save(fs, dir, testing::make_snapshot(testing::small_model(), {1, 2, 1}, 16, step));
       EXPECT_TRUE(saved.ok()) << saved.status().to_string();
     }
   }
@@ -28,7 +29,9 @@ class RealRun : public ::testing::Test {
     skipped = choice.skipped;
     return choice.entry ? choice.entry->step : 0;
   }
-  std::string at(std::uint64_t step, const std::string& name) const { return join_path(join_path(dir, step_name(step)), name); }
+  std::string at(std::uint64_t step, const std::string& name) const {
+    return join_path(join_path(dir, step_name(step)), name);
+  }
 
   testing::MemFs fs;
   std::string dir = "/run/checkpoint";
@@ -73,7 +76,8 @@ TEST_F(RealRun, AFlippedBitInTheManifestAndACopyUnderAnotherNameAreInvalid) {
 TEST_F(RealRun, AFolderThatCannotBeReadIsAFailureAndNotNothing) {
   for (const std::string& unreadable : {std::string("/run"), dir}) {
     testing::FailingFs failing(fs);
-    failing.arm({.op = testing::Op::kList, .path_part = unreadable, .repeat = testing::Repeat::kSticky, .error = EACCES});
+    failing.arm(
+        {.op = testing::Op::kList, .path_part = unreadable, .repeat = testing::Repeat::kSticky, .error = EACCES});
     for (const char* spec : {"/run", "/run@10", "/run@latest"}) {
       const Status status = resolve_checkpoint(failing, spec).status();
       EXPECT_EQ(status.code, Code::kFailed) << spec;

@@ -14,11 +14,11 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::AllOf;
+using testing::Call;
 using ::testing::ElementsAre;
+using testing::FailingFs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Call;
-using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 using testing::put_text;
@@ -35,7 +35,9 @@ Manifest manifest_of(std::uint64_t step, std::vector<std::string> components) {
   return manifest;
 }
 
-Manifest full(std::uint64_t step) { return manifest_of(step, {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}); }
+Manifest full(std::uint64_t step) {
+  return manifest_of(step, {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"});
+}
 
 /// A run in memory whose steps are valid by decree: "full", "weights", or the message of what is wrong.
 class Run : public ::testing::Test {
@@ -76,18 +78,19 @@ TEST(StepName, HasOneSpellingOnly) {
   EXPECT_EQ(step_name(0), "step-00000000");
   EXPECT_EQ(step_name(1000), "step-00001000");
   EXPECT_EQ(step_name(123456789), "step-123456789");
-  for (std::uint64_t step : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{99'999'999}, std::uint64_t{100'000'000}, ~std::uint64_t{0}})
+  for (std::uint64_t step :
+       {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{99'999'999}, std::uint64_t{100'000'000}, ~std::uint64_t{0}})
     EXPECT_EQ(parse_step_name(step_name(step)), step);
-  for (const char* name : {"", "step-", "step-1", "step-0000001", "step-000000001", "step-00000001 ", " step-00000001", "step-0000000a",
-                           "step-00000001.backup", "foo-step-00000001", "Step-00000001", "step-+0000001", "step--0000001",
-                           "step-00000001/", "step-99999999999999999999"})
+  for (const char* name : {"", "step-", "step-1", "step-0000001", "step-000000001", "step-00000001 ", " step-00000001",
+                           "step-0000000a", "step-00000001.backup", "foo-step-00000001", "Step-00000001",
+                           "step-+0000001", "step--0000001", "step-00000001/", "step-99999999999999999999"})
     EXPECT_EQ(parse_step_name(name), std::nullopt) << name;
 }
 
 TEST_F(Run, ScanSortsNewestFirstAndTellsLeftoversFromForeignThings) {
   for (std::uint64_t number : {9, 10, 2}) step(number, "full");
-  for (const char* name : {"step-00000011.tmp-0123456789ab", ".trash-step-00000001-x", "step-12", "foo-step-00000001", "step-00000001.backup",
-                           "step-00000001.tmp-", "notes.tmp-1", ".trash-", "latest.d"})
+  for (const char* name : {"step-00000011.tmp-0123456789ab", ".trash-step-00000001-x", "step-12", "foo-step-00000001",
+                           "step-00000001.backup", "step-00000001.tmp-", "notes.tmp-1", ".trash-", "latest.d"})
     ASSERT_TRUE(fs.make_dir(join_path(dir, name)).ok());
   ASSERT_TRUE(put_text(fs, dir + "/step-00000100", "a file").ok());
   ASSERT_TRUE(put_text(fs, dir + "/.trash-file", "").ok());
@@ -165,7 +168,8 @@ TEST_F(Run, ALinkThatLeadsNowhereStopsAResume) {
 TEST_F(Run, AStepThatAnInterruptedToolMovedAsideIsThereWhereItLies) {
   step(4, "full");
   step(5, "full");
-  for (const char* name : {"/step-00000004", "/step-00000006", "/notes"}) ASSERT_TRUE(put_text(fs, dir + name + ".tmp-rewrite/old/manifest.json", "{}").ok());
+  for (const char* name : {"/step-00000004", "/step-00000006", "/notes"})
+    ASSERT_TRUE(put_text(fs, dir + name + ".tmp-rewrite/old/manifest.json", "{}").ok());
   ASSERT_TRUE(put_text(fs, dir + "/step-00000007.tmp-rewrite/new/manifest.json", "{}").ok());
   const Result<RunScan> found = list_steps(fs, dir);
   ASSERT_TRUE(found.ok());
@@ -197,7 +201,8 @@ TEST_F(Run, DamagedStepsThatWereMovedAsideAreNeitherStepsNorLeftovers) {
   EXPECT_THAT(found.leftovers, IsEmpty());
   EXPECT_THAT(found.damaged, ElementsAre(".damaged-step-00000005-ab"));
   EXPECT_THAT(found.foreign, ElementsAre(".damaged-notes"));
-  EXPECT_THAT(damaged_hint(fs, dir), AllOf(HasSubstr("prune " + dir + " --damaged"), HasSubstr(".damaged-step-00000005-ab")));
+  EXPECT_THAT(damaged_hint(fs, dir),
+              AllOf(HasSubstr("prune " + dir + " --damaged"), HasSubstr(".damaged-step-00000005-ab")));
   EXPECT_EQ(damaged_hint(fs, "/nowhere"), "");
 }
 
@@ -260,8 +265,10 @@ TEST_F(Run, DeleteRenamesDurablyBeforeItRemovesAnything) {
   for (const Call& call : log.calls())
     if (call.op != Op::kStat && call.op != Op::kList) changes.push_back(call);
   const std::string trash = dir + "/.trash-step-00000007-id1";
-  EXPECT_EQ(changes, (std::vector<Call>{{Op::kRenameNoReplace, dir + "/step-00000007"}, {Op::kSyncDir, dir},
-                                        {Op::kRemoveFile, trash + "/manifest.json"}, {Op::kRemoveDir, trash}}));
+  EXPECT_EQ(changes, (std::vector<Call>{{Op::kRenameNoReplace, dir + "/step-00000007"},
+                                        {Op::kSyncDir, dir},
+                                        {Op::kRemoveFile, trash + "/manifest.json"},
+                                        {Op::kRemoveDir, trash}}));
 }
 
 TEST_F(Run, DeleteTakesOnlyStepNames) {
@@ -299,8 +306,9 @@ TEST_F(Run, AFailedDeletionLeavesTheWholeStepOrALeftoverNeverHalfAStep) {
 }
 
 TEST_F(Run, ACopyThatAUserMadeBesideAStepIsForeign) {
-  const std::vector<std::string> names = {"step-00000001.tmp-mine",         "step-00000001.tmp-2",          "step-00000001.tmp-deadbeef",
-                                          "step-00000001.tmp-0123456789AB", "step-00000001.tmp-rewrite.old", "step-00000001.tmp-0123456789ab-x"};
+  const std::vector<std::string> names = {"step-00000001.tmp-mine",        "step-00000001.tmp-2",
+                                          "step-00000001.tmp-deadbeef",    "step-00000001.tmp-0123456789AB",
+                                          "step-00000001.tmp-rewrite.old", "step-00000001.tmp-0123456789ab-x"};
   for (const std::string& name : names) ASSERT_TRUE(put_text(fs, join_path(dir, name) + "/manifest.json", "{}").ok());
   EXPECT_THAT(scan().foreign, ::testing::UnorderedElementsAreArray(names));
   EXPECT_THAT(scan().leftovers, IsEmpty());
@@ -400,10 +408,12 @@ TEST_F(Run, AFolderThatCannotBeListedNowIsNotEmpty) {
           if (!failing.fired()) break;
           if (found.ok()) continue;  // that call was not needed
           if (found.status().code == Code::kNotFound) {
-            EXPECT_THAT(found.status().message, HasSubstr("it holds steps 10")) << spec << ": the answer of one that was read";
+            EXPECT_THAT(found.status().message, HasSubstr("it holds steps 10"))
+                << spec << ": the answer of one that was read";
             continue;
           }
-          EXPECT_EQ(found.status().code, error == EIO ? Code::kMediaError : Code::kFailed) << spec << " " << op_name(op) << " " << k << ": " << found.status().to_string();
+          EXPECT_EQ(found.status().code, error == EIO ? Code::kMediaError : Code::kFailed)
+              << spec << " " << op_name(op) << " " << k << ": " << found.status().to_string();
         }
       }
     }

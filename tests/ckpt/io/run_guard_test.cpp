@@ -11,10 +11,10 @@
 namespace titan::ckpt {
 namespace {
 
-using testing::MemFs;
-using testing::put_text;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::MemFs;
+using testing::put_text;
 
 const std::string kNote = encode_lock_owner(this_process());
 
@@ -56,7 +56,8 @@ TEST(RunsAround, TheLockOfAFolderOfStepsDoesNotHideThatOfItsRun) {
   ASSERT_TRUE(make_dirs(fs, "/s/saves").ok());
   ASSERT_TRUE(put_text(fs, "/r/checkpoint/run.lock", kNote).ok());
   EXPECT_THAT(runs_around(fs, "/r/checkpoint", false), ElementsAre("/r/checkpoint"));
-  for (const char* path : {"/r/run.lock", "/s/run.lock", "/s/saves/run.lock"}) ASSERT_TRUE(put_text(fs, path, kNote).ok());
+  for (const char* path : {"/r/run.lock", "/s/run.lock", "/s/saves/run.lock"})
+    ASSERT_TRUE(put_text(fs, path, kNote).ok());
   EXPECT_THAT(runs_around(fs, "/r/checkpoint", false), ElementsAre("/r", "/r/checkpoint"));
   EXPECT_THAT(runs_around(fs, "/s/saves", true), ElementsAre("/s", "/s/saves"));
 }

@@ -15,8 +15,8 @@
 namespace titan::ckpt {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::get_text;
+using ::testing::HasSubstr;
 using testing::MemFs;
 using testing::put_text;
 
@@ -27,7 +27,8 @@ LockOwner owner(const std::string& host, double heartbeat, const std::string& jo
 TEST(LockOwner, TextFormHasEveryFieldAndParsesBack) {
   LockOwner self = owner("node \"7\"", 1735689600.25, "slurm:99", 3);
   const std::string text = encode_lock_owner(self);
-  for (const char* key : {"\"host\"", "\"boot_id\"", "\"pid\"", "\"since\"", "\"job_id\"", "\"restart_count\"", "\"heartbeat\""})
+  for (const char* key :
+       {"\"host\"", "\"boot_id\"", "\"pid\"", "\"since\"", "\"job_id\"", "\"restart_count\"", "\"heartbeat\""})
     EXPECT_THAT(text, HasSubstr(key));
   EXPECT_EQ(*decode_lock_owner(text), self);
   EXPECT_EQ(*decode_lock_owner(text + "00}\n"), self) << "the tail of a longer old note";
@@ -35,13 +36,16 @@ TEST(LockOwner, TextFormHasEveryFieldAndParsesBack) {
 
 TEST(LockOwner, UnreadableNotesAreCorrupt) {
   const std::string good = encode_lock_owner(owner("a", 1));
-  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"), std::string("{}"), good.substr(0, 30),
-                                  std::string("{\"host\":1}"), std::string(16'000, '['), std::string(10, '\0'), "[[0." + std::string(760, '0') + "1"})
+  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"), std::string("{}"),
+                                  good.substr(0, 30), std::string("{\"host\":1}"), std::string(16'000, '['),
+                                  std::string(10, '\0'), "[[0." + std::string(760, '0') + "1"})
     EXPECT_EQ(decode_lock_owner(text).status().code, Code::kCorrupt) << text.substr(0, 40);
 }
 
 TEST(LockOwner, ANoteOfAnOlderVersionHasNoMark) {
-  const std::string old = "{\"host\":\"a\",\"boot_id\":\"b\",\"pid\":7,\"since\":\"s\",\"job_id\":\"\",\"restart_count\":0,\"heartbeat\":1.5}\n";
+  const std::string old =
+      "{\"host\":\"a\",\"boot_id\":\"b\",\"pid\":7,\"since\":\"s\",\"job_id\":\"\",\"restart_count\":0,\"heartbeat\":1."
+      "5}\n";
   const auto note = decode_lock_owner(old);
   ASSERT_TRUE(note.ok()) << note.status().to_string();
   EXPECT_EQ(note->mark, "");
@@ -80,7 +84,9 @@ TEST_F(RunLockTest, ARefusalForAnotherHostSaysWhatToDoIfThatIsDeadWhateverItsClo
     double heartbeat;
     const char *age, *hint;
   };
-  for (const Case& c : {Case{1000, "8000 s old", "rm /run/run.lock"}, Case{9000 + 86399, "86399 s in the future", "rm /run/run.lock"}, Case{8990, "10 s old", "stop that run first"}}) {
+  for (const Case& c :
+       {Case{1000, "8000 s old", "rm /run/run.lock"}, Case{9000 + 86399, "86399 s in the future", "rm /run/run.lock"},
+        Case{8990, "10 s old", "stop that run first"}}) {
     const auto held = take(owner("b", c.heartbeat));
     ASSERT_TRUE(held.ok());
     const auto refused = take(owner("a", 9000));
@@ -133,7 +139,8 @@ TEST_F(RunLockTest, FailingCallsAreFailuresAndNotLocks) {
   testing::FailingFs failing(fs);
   for (testing::Op op : {testing::Op::kLock, testing::Op::kLockWrite}) {
     failing.arm({.op = op, .error = EIO});
-    EXPECT_EQ(RunLock::take(failing, "/run", owner("a", 1000), wait).status().code, Code::kFailed) << testing::op_name(op);
+    EXPECT_EQ(RunLock::take(failing, "/run", owner("a", 1000), wait).status().code, Code::kFailed)
+        << testing::op_name(op);
   }
   EXPECT_TRUE(RunLock::take(failing, "/run", owner("a", 1000), wait).ok()) << "a failed start keeps nothing locked";
 }

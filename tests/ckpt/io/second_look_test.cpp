@@ -10,8 +10,8 @@
 namespace titan::ckpt {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::FailingFs;
+using ::testing::HasSubstr;
 using testing::MemFs;
 
 class SecondLook : public ::testing::Test {
@@ -27,7 +27,8 @@ class SecondLook : public ::testing::Test {
   void damage(const TensorRef& ref) {
     const Piece& piece = manifest_.stored(ref)->pieces.front();
     const std::byte byte{0xa5};
-    ASSERT_TRUE(fs_.overwrite(std::string(kPath) + "/" + manifest_.files[piece.file].path, piece.offset + 1, {&byte, 1}).ok());
+    ASSERT_TRUE(
+        fs_.overwrite(std::string(kPath) + "/" + manifest_.files[piece.file].path, piece.offset + 1, {&byte, 1}).ok());
   }
   Status look(Fs& fs, std::uint32_t rank, bool moments = true) {
     return read_part(fs, kPath, manifest_, {snapshot_.parameters, owners_, rank, moments});
@@ -35,7 +36,8 @@ class SecondLook : public ::testing::Test {
   std::uint32_t first_of_stage(std::uint32_t stage) const {
     for (std::uint32_t index = 0; index < snapshot_.parameters.size(); ++index) {
       const ParameterMeta& parameter = snapshot_.parameters[index];
-      if (parameter.stage == stage && parameter.name != "tok_embeddings.weight" && element_count(parameter.shape) > 0) return index;
+      if (parameter.stage == stage && parameter.name != "tok_embeddings.weight" && element_count(parameter.shape) > 0)
+        return index;
     }
     ADD_FAILURE() << "no parameter on stage " << stage;
     return 0;

@@ -22,11 +22,13 @@ using titan::ckpt::testing::MemFs;
 using titan::ckpt::testing::TempDir;
 using Bytes = std::vector<std::byte>;
 
-// Pieces with whole and short leaves, a short leaf alone in its piece, one tensor smaller than a leaf, and what does not shrink.
+// Pieces with whole and short leaves, a short leaf alone in its piece, one tensor smaller than a leaf, and what does
+// not shrink.
 std::vector<ShardPiece> pieces(Codec codec) {
-  std::vector<ShardPiece> pieces{{"a/b%", DType::kF32, {10'050, 1000}, {3, 8}}, {"tail", DType::kF32, {2'345, 1000}, {2, 1}},
-                                 {"small", DType::kBF16, {600, 1000}, {0, 1}},  {"one", DType::kF64, {1, 1000}, {0, 1}},
-                                 {"i", DType::kI64, {3'000, 1000}, {1, 2}},     {"noise", DType::kU8, {2'500, 1000}, {0, 3}}};
+  std::vector<ShardPiece> pieces{
+      {"a/b%", DType::kF32, {10'050, 1000}, {3, 8}}, {"tail", DType::kF32, {2'345, 1000}, {2, 1}},
+      {"small", DType::kBF16, {600, 1000}, {0, 1}},  {"one", DType::kF64, {1, 1000}, {0, 1}},
+      {"i", DType::kI64, {3'000, 1000}, {1, 2}},     {"noise", DType::kU8, {2'500, 1000}, {0, 3}}};
   for (ShardPiece& piece : pieces) piece.codec = codec;
   return pieces;
 }
@@ -38,18 +40,20 @@ Bytes leaf_bytes(const ShardPiece& piece, std::uint64_t leaf) {
   for (std::size_t i = 0; i < bytes.size(); i += 4) {
     const float value = normal(random);
     const std::uint64_t noise = random();
-    std::memcpy(&bytes[i], piece.tensor == "noise" ? static_cast<const void*>(&noise) : &value, std::min<std::size_t>(4, bytes.size() - i));
+    std::memcpy(&bytes[i], piece.tensor == "noise" ? static_cast<const void*>(&noise) : &value,
+                std::min<std::size_t>(4, bytes.size() - i));
   }
   return bytes;
 }
 
 LeafProvider provider(const std::vector<ShardPiece>& of, Bytes& held) {
-  return [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-    held = leaf_bytes(of[piece], leaf);
-    if (leaf % 2) return std::span<const std::byte>(held);  // a view, or what was filled in
-    std::memcpy(scratch.data(), held.data(), held.size());
-    return std::span<const std::byte>(scratch.first(held.size()));
-  };
+  return
+      [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+        held = leaf_bytes(of[piece], leaf);
+        if (leaf % 2) return std::span<const std::byte>(held);  // a view, or what was filled in
+        std::memcpy(scratch.data(), held.data(), held.size());
+        return std::span<const std::byte>(scratch.first(held.size()));
+      };
 }
 
 Result<WrittenShard> write(Fs& fs, const std::string& folder, const std::vector<ShardPiece>& of, unsigned threads = 1) {
@@ -76,10 +80,12 @@ TEST(ShardWriter, ALeafThatIsSpoiltWhileItIsCompressedFailsTheShard) {
 
 std::vector<LeafRow> rows_of(Fs& fs, const std::string& path, const FileEntry& entry) {
   const std::string text = get_text(fs, path);
-  return decode_leaf_table(std::as_bytes(std::span(text)).subspan(entry.table_offset, entry.table_rows * kLeafRowBytes));
+  return decode_leaf_table(
+      std::as_bytes(std::span(text)).subspan(entry.table_offset, entry.table_rows * kLeafRowBytes));
 }
 
-std::size_t decode_filter(unsigned flags, std::size_t, const unsigned*, std::size_t size, std::size_t* capacity, void** buffer) {
+std::size_t decode_filter(unsigned flags, std::size_t, const unsigned*, std::size_t size, std::size_t* capacity,
+                          void** buffer) {
   if (!(flags & H5Z_FLAG_REVERSE)) return 0;
   const unsigned long long content = ZSTD_getFrameContentSize(*buffer, size);
   void* out = H5allocate_memory(content, false);
@@ -92,7 +98,8 @@ std::size_t decode_filter(unsigned flags, std::size_t, const unsigned*, std::siz
 
 // What libhdf5 makes of a dataset, in the file's own type.
 Bytes read_with_hdf5(const std::string& path, const std::string& name) {
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), dataset = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT),
+              dataset = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
   const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
   EXPECT_GE(dataset, 0) << name;
   Bytes bytes(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)) * H5Tget_size(type));
@@ -120,7 +127,8 @@ TEST(ShardWriter, WritesCompressedShardsThatLibhdf5Reads) {
         const Bytes bytes = leaf_bytes(piece, leaf);
         expected.insert(expected.end(), bytes.begin(), bytes.end());
       }
-      EXPECT_TRUE(read_with_hdf5(dir / "shard.h5", dataset_name(piece.tensor, piece.leaves.first)) == expected) << piece.tensor;
+      EXPECT_TRUE(read_with_hdf5(dir / "shard.h5", dataset_name(piece.tensor, piece.leaves.first)) == expected)
+          << piece.tensor;
     }
   }
 }
@@ -128,7 +136,8 @@ TEST(ShardWriter, WritesCompressedShardsThatLibhdf5Reads) {
 TEST(ShardWriter, DatasetsOfCompressedPiecesHaveTheChunkOfTheTensor) {
   TempDir dir;
   ASSERT_TRUE(write(posix_fs(), dir.path(), pieces(Codec::kZstd)).ok());
-  const hid_t file = H5Fopen((dir / "shard.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), dataset = H5Dopen2(file, "tail@2", H5P_DEFAULT);
+  const hid_t file = H5Fopen((dir / "shard.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT),
+              dataset = H5Dopen2(file, "tail@2", H5P_DEFAULT);
   const hid_t space = H5Dget_space(dataset), creation = H5Dget_create_plist(dataset);
   hsize_t dims = 0, most = 0, chunk = 0;
   H5Sget_simple_extent_dims(space, &dims, &most);
@@ -169,7 +178,8 @@ TEST(ShardWriter, RowsSayWhereLeavesLieAndWhatTheyAre) {
       const auto stored = bytes.subspan(at, rows[row].stored_bytes);
       EXPECT_EQ(rows[row].stored, digest_of(stored));
       Bytes back(raw.size());
-      EXPECT_TRUE(decoder.decode(stored, rows[row].filter_mask, dtype_size(piece.dtype), piece.chunk_bytes(), back).ok());
+      EXPECT_TRUE(
+          decoder.decode(stored, rows[row].filter_mask, dtype_size(piece.dtype), piece.chunk_bytes(), back).ok());
       EXPECT_EQ(back, raw);
       (rows[row].filter_mask == kMaskRaw ? kept_raw : compressed) += 1;
       at += rows[row].stored_bytes;
@@ -180,7 +190,8 @@ TEST(ShardWriter, RowsSayWhereLeavesLieAndWhatTheyAre) {
   EXPECT_EQ(written->file.table_offset, at);
   std::vector<ByteRange> covered{{kStreamBegin, at + rows.size() * kLeafRowBytes}};
   Hasher rest;
-  for (const ByteRange& range : uncovered(covered, bytes.size())) rest.update(bytes.subspan(range.begin, range.end - range.begin));
+  for (const ByteRange& range : uncovered(covered, bytes.size()))
+    rest.update(bytes.subspan(range.begin, range.end - range.begin));
   EXPECT_EQ(written->file.envelope, rest.digest());
 }
 
@@ -229,7 +240,9 @@ TEST(ShardWriter, TakesStoredLeavesInAnyOrder) {
       const auto [p, leaf] = order[i];
       EXPECT_EQ((*writer)->stored_bytes(p, leaf), rows[i].stored_bytes);
       EXPECT_EQ((*writer)->offset(p, leaf), rows[i].offset);
-      const Status put = (*writer)->put(p, leaf, std::as_bytes(std::span(text)).subspan(rows[i].offset, rows[i].stored_bytes), rows[i].raw, rows[i].stored);
+      const Status put =
+          (*writer)->put(p, leaf, std::as_bytes(std::span(text)).subspan(rows[i].offset, rows[i].stored_bytes),
+                         rows[i].raw, rows[i].stored);
       EXPECT_TRUE(put.ok()) << put.to_string();
     }
     const auto written = (*writer)->finish();
@@ -250,8 +263,10 @@ TEST(ShardWriter, TakesRunsOfNeighbours) {
   const auto run = [&](std::size_t first, std::size_t count) {
     std::vector<ShardWriter::LeafDigests> digests;
     for (std::size_t i = first; i < first + count; ++i) digests.push_back({rows[i].raw, rows[i].stored});
-    const std::uint64_t bytes = rows[first + count - 1].offset + rows[first + count - 1].stored_bytes - rows[first].offset;
-    return (*writer)->put_run(0, of[0].leaves.first + first, std::as_bytes(std::span(text)).subspan(rows[first].offset, bytes), digests);
+    const std::uint64_t bytes =
+        rows[first + count - 1].offset + rows[first + count - 1].stored_bytes - rows[first].offset;
+    return (*writer)->put_run(0, of[0].leaves.first + first,
+                              std::as_bytes(std::span(text)).subspan(rows[first].offset, bytes), digests);
   };
   EXPECT_TRUE(run(5, 3).ok());
   EXPECT_THAT((*writer)->finish().status().message, HasSubstr("leaf 3 of 'a/b%' for moved.h5 was never written"));
@@ -270,7 +285,8 @@ TEST(ShardWriter, RefusesWrongLengthsAndImpossibleForms) {
   EXPECT_THAT((*writer)->put(0, 1, Bytes(12), {}, {}).message, HasSubstr("the piece does not have it"));
   for (const StoredLeaf bad : {StoredLeaf{0, 0}, {40, 0}, {41, 3}, {12, 3}, {12, 2}}) {
     of[0].stored = {bad};
-    EXPECT_EQ(ShardWriter::create(fs, "", "b.h5", of).status().code, Code::kInvalid) << bad.bytes << " " << bad.filter_mask;
+    EXPECT_EQ(ShardWriter::create(fs, "", "b.h5", of).status().code, Code::kInvalid)
+        << bad.bytes << " " << bad.filter_mask;
   }
   of[0].stored = {};
   EXPECT_EQ(ShardWriter::create(fs, "", "b.h5", of).status().code, Code::kInvalid);
@@ -285,21 +301,21 @@ TEST(ShardWriter, StopsAllThreadsAtTheFirstError) {
       const std::vector<ShardPiece> of = pieces(Codec::kZstd);
       Bytes held;
       const LeafProvider good = provider(of, held);
-      const auto fails = write_shard(
-          fs, "", "a.h5", of,
-          [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-            if (piece == 0 && leaf == bad) return corrupt("leaf is bad");
-            return good(piece, leaf, scratch);
-          },
-          {threads});
+      const auto fails = write_shard(fs, "", "a.h5", of,
+                                     [&](std::size_t piece, std::uint64_t leaf,
+                                         std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+                                       if (piece == 0 && leaf == bad) return corrupt("leaf is bad");
+                                       return good(piece, leaf, scratch);
+                                     },
+                                     {threads});
       EXPECT_EQ(fails.status().message, "leaf is bad");
-      const auto cut = write_shard(
-          fs, "", "b.h5", of,
-          [&](std::size_t piece, std::uint64_t leaf, std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-            if (piece == 0 && leaf == bad) return std::span<const std::byte>(scratch.first(8));
-            return good(piece, leaf, scratch);
-          },
-          {threads});
+      const auto cut = write_shard(fs, "", "b.h5", of,
+                                   [&](std::size_t piece, std::uint64_t leaf,
+                                       std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+                                     if (piece == 0 && leaf == bad) return std::span<const std::byte>(scratch.first(8));
+                                     return good(piece, leaf, scratch);
+                                   },
+                                   {threads});
       EXPECT_THAT(cut.status().message, HasSubstr("has 8 bytes, expected"));
     }
   }

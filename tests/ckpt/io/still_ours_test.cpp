@@ -12,8 +12,8 @@
 namespace titan::ckpt {
 namespace {
 
-using testing::MemFs;
 using ::testing::HasSubstr;
+using testing::MemFs;
 
 const std::string kDir = "/run/checkpoint";
 
@@ -23,7 +23,8 @@ struct Save {
     EXPECT_TRUE(testing::put_text(fs, kDir + "/step-00000012/manifest.json", "damaged").ok());
     tmp = begin_save(fs, kDir, snapshot, "abc").value();
     testing::PatternSource source(snapshot);
-    for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) receipts.push_back(write_rank(fs, tmp, snapshot, rank, source).value());
+    for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank)
+      receipts.push_back(write_rank(fs, tmp, snapshot, rank, source).value());
   }
   MemFs fs;
   Snapshot snapshot = testing::make_snapshot(testing::small_model(), {1, 2, 1}, 64, 12);
@@ -33,7 +34,8 @@ struct Save {
 
 TEST(StillOurs, ASaveThatLostTheLockRenamesNothing) {
   Save save;
-  const auto refused = commit_save(save.fs, kDir, save.tmp, save.snapshot, save.receipts, {.still_ours = [] { return locked("gone"); }});
+  const auto refused =
+      commit_save(save.fs, kDir, save.tmp, save.snapshot, save.receipts, {.still_ours = [] { return locked("gone"); }});
   EXPECT_EQ(refused.status().code, Code::kLocked);
   EXPECT_EQ(testing::get_text(save.fs, kDir + "/step-00000012/manifest.json"), "damaged");
 }
@@ -47,12 +49,13 @@ struct Questions {
 Questions questions_of(Save& save, int refuse_at, Code expected) {
   Questions seen;
   const auto made = commit_save(save.fs, kDir, save.tmp, save.snapshot, save.receipts, {.still_ours = [&] {
-    ++seen.asked;
-    // The manifest is durable by now: between this question and the rename nothing takes long.
-    EXPECT_TRUE(save.fs.stat(save.tmp + "/manifest.json").ok());
-    seen.published = save.fs.stat(kDir + "/step-00000012/model").ok();
-    return seen.asked == refuse_at ? locked("gone") : ok_status();
-  }});
+                                  ++seen.asked;
+                                  // The manifest is durable by now: between this question and the rename nothing takes
+                                  // long.
+                                  EXPECT_TRUE(save.fs.stat(save.tmp + "/manifest.json").ok());
+                                  seen.published = save.fs.stat(kDir + "/step-00000012/model").ok();
+                                  return seen.asked == refuse_at ? locked("gone") : ok_status();
+                                }});
   EXPECT_EQ(made.ok() ? Code::kOk : made.status().code, expected);
   return seen;
 }

@@ -10,9 +10,9 @@
 namespace titan::ckpt {
 namespace {
 
+using testing::FailingFs;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::FailingFs;
 using testing::MemFs;
 using testing::Op;
 
@@ -26,10 +26,13 @@ TEST(ProbeStore, AcceptsTheRealAndTheMemoryFileSystemAndLeavesNothing) {
 }
 
 TEST(ProbeStore, NamesWhatTheStoreCannotDo) {
-  const std::pair<Op, const char*> cases[] = {
-      {Op::kMakeDir, "making a folder"},      {Op::kCreate, "exclusive creation"},     {Op::kPwrite, "sparse positioned write"},
-      {Op::kDatasync, "making a file durable"}, {Op::kRenameNoReplace, "renaming a folder"}, {Op::kSyncDir, "making a folder durable"},
-      {Op::kRemoveDir, "removing files and folders"}};
+  const std::pair<Op, const char*> cases[] = {{Op::kMakeDir, "making a folder"},
+                                              {Op::kCreate, "exclusive creation"},
+                                              {Op::kPwrite, "sparse positioned write"},
+                                              {Op::kDatasync, "making a file durable"},
+                                              {Op::kRenameNoReplace, "renaming a folder"},
+                                              {Op::kSyncDir, "making a folder durable"},
+                                              {Op::kRemoveDir, "removing files and folders"}};
   for (const auto& [op, says] : cases) {
     MemFs memory;
     FailingFs failing(memory);

@@ -15,11 +15,11 @@ namespace {
 
 using testing::contents;
 using testing::get_text;
+using ::testing::HasSubstr;
 using testing::make;
 using testing::MemFs;
 using testing::tree;
 using testing::UnsharedFs;
-using ::testing::HasSubstr;
 
 // Puts the note of another host into a lock file that is held.
 void take_over(MemFs& fs, const std::string& path) {
@@ -31,7 +31,8 @@ void take_over(MemFs& fs, const std::string& path) {
 }
 
 TEST(ToolLocks, ARewriteThatLostALockPublishesNothing) {
-  for (const char* lock : {"/run/run.lock", "/run/checkpoint/run.lock", "/run/checkpoint/step-00000010.tmp-rewrite/lock"}) {
+  for (const char* lock :
+       {"/run/run.lock", "/run/checkpoint/run.lock", "/run/checkpoint/step-00000010.tmp-rewrite/lock"}) {
     SCOPED_TRACE(lock);
     MemFs fs;
     make(fs, "/src");

@@ -34,7 +34,8 @@ struct Place {
 class Verifier : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto published = testing::save(fs_, "/run/checkpoint", testing::make_snapshot(testing::small_model(), {2, 2, 1}, 100));
+    const auto published =
+        testing::save(fs_, "/run/checkpoint", testing::make_snapshot(testing::small_model(), {2, 2, 1}, 100));
     ASSERT_TRUE(published.ok()) << published.status().to_string();
     path_ = published->path;
     auto reader = CheckpointReader::open(fs_, path_);
@@ -44,12 +45,14 @@ class Verifier : public ::testing::Test {
   }
 
   void collect_places() {
-    for (std::uint64_t i = 0; i < fs_.stat(path_ + "/manifest.json")->size; ++i) places_["manifest"].push_back({"manifest.json", i, "manifest"});
+    for (std::uint64_t i = 0; i < fs_.stat(path_ + "/manifest.json")->size; ++i)
+      places_["manifest"].push_back({"manifest.json", i, "manifest"});
     std::vector<std::vector<Place>> files;
     for (const FileEntry& file : manifest_.files) {
       const bool shard = file.role == FileRole::kShard;
       files.emplace_back(file.bytes, Place{file.path, 0, shard ? "envelope" : role_text(file.role)});
-      for (std::uint64_t i = 0; shard && i < file.table_rows * kLeafRowBytes; ++i) files.back()[file.table_offset + i].unit = "table";
+      for (std::uint64_t i = 0; shard && i < file.table_rows * kLeafRowBytes; ++i)
+        files.back()[file.table_offset + i].unit = "table";
     }
     for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
       for (const char* slot : {"", kExpAvg, kExpAvgSq}) mark_leaves({p, slot}, files);
@@ -159,19 +162,24 @@ TEST_F(Verifier, NamesEveryDamagedLeafEvenWhenTheTableIsDamagedToo) {
   const Place leaf = places_["leaf"][1234], other = places_["leaf"][5000];
   flip(leaf, 3);
   flip(other, 3);
-  const auto table = std::find_if(places_["table"].begin(), places_["table"].end(), [&](const Place& place) { return place.file == leaf.file; });
+  const auto table = std::find_if(places_["table"].begin(), places_["table"].end(),
+                                  [&](const Place& place) { return place.file == leaf.file; });
   ASSERT_NE(table, places_["table"].end());
   flip(*std::next(table, 40), 0);
   std::vector<std::string> found;
   for (const Damage& damage : verify().damage) {
-    if (damage.unit == "leaf") found.push_back(damage.tensor + "@" + std::to_string(damage.leaf));
-    else found.push_back(damage.unit);
+    if (damage.unit == "leaf")
+      found.push_back(damage.tensor + "@" + std::to_string(damage.leaf));
+    else
+      found.push_back(damage.unit);
   }
-  EXPECT_THAT(found, ::testing::IsSupersetOf({std::string("table"), leaf.tensor + "@" + std::to_string(leaf.leaf), other.tensor + "@" + std::to_string(other.leaf)}));
+  EXPECT_THAT(found, ::testing::IsSupersetOf({std::string("table"), leaf.tensor + "@" + std::to_string(leaf.leaf),
+                                              other.tensor + "@" + std::to_string(other.leaf)}));
 }
 
 TEST_F(Verifier, ReportsTheSameDamageInTheSameOrderWithAnyNumberOfThreads) {
-  for (const char* unit : {"leaf", "leaf", "table", "envelope", "json"}) flip(places_[unit][places_[unit].size() / 3], 1);
+  for (const char* unit : {"leaf", "leaf", "table", "envelope", "json"})
+    flip(places_[unit][places_[unit].size() / 3], 1);
   flip(places_["leaf"].back(), 1);
   ASSERT_TRUE(fs_.remove_file(path_ + "/model/shard-00001.h5").ok());
   const auto one = verify_checkpoint(fs_, path_, {}, {}, 1);
@@ -224,7 +232,9 @@ TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
 
 std::vector<std::string> units(const std::vector<Damage>& places) {
   std::vector<std::string> names;
-  for (const Damage& place : places) names.push_back(place.unit + " " + place.file + (place.tensor.empty() ? "" : " " + place.tensor + " " + std::to_string(place.leaf)));
+  for (const Damage& place : places)
+    names.push_back(place.unit + " " + place.file +
+                    (place.tensor.empty() ? "" : " " + place.tensor + " " + std::to_string(place.leaf)));
   return names;
 }
 
@@ -235,7 +245,10 @@ TEST_F(Verifier, ABadSectorIsNamedAsUnreadableAndTheRestIsStillChecked) {
   testing::FailingFs failing(fs_);
   for (const char* unit : {"leaf", "table", "envelope", "json", "derived", "manifest"}) {
     const Place place = places_[unit][places_[unit].size() / 3];
-    failing.arm({.op = testing::Op::kPread, .path_part = place.file, .repeat = testing::Repeat::kSticky, .touching = place.offset});
+    failing.arm({.op = testing::Op::kPread,
+                 .path_part = place.file,
+                 .repeat = testing::Repeat::kSticky,
+                 .touching = place.offset});
     const auto report = verify_checkpoint(failing, path_);
     ASSERT_TRUE(report.ok()) << unit << ": " << report.status().to_string();
     const std::string leaf = place.tensor.empty() ? "" : " " + place.tensor + " " + std::to_string(place.leaf);
@@ -302,7 +315,8 @@ TEST_F(Verifier, ALinkInsideIsDamageEvenWhereItLeadsToTheRightBytes) {
   ASSERT_TRUE(fs_.rename(path_ + "/optimizer", "/elsewhere").ok());
   ASSERT_TRUE(fs_.symlink("/elsewhere", path_ + "/optimizer").ok());
   std::set<std::string> found;
-  for (const Damage& damage : verify().damage) found.insert(damage.unit + " " + damage.file.substr(0, damage.file.find('/')));
+  for (const Damage& damage : verify().damage)
+    found.insert(damage.unit + " " + damage.file.substr(0, damage.file.find('/')));
   EXPECT_EQ(found, (std::set<std::string>{"link dataloader.json", "link optimizer"}));
   EXPECT_EQ(CheckpointReader::open(fs_, path_).status().code, Code::kCorrupt);
   ASSERT_TRUE(fs_.symlink(path_, "/alias").ok());
@@ -343,7 +357,8 @@ class CompressedVerifier : public ::testing::Test {
   }
   std::vector<LeafRow> rows(const FileEntry& file) {
     const std::string text = get_text(fs_, path_ + "/" + file.path);
-    return decode_leaf_table(std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
+    return decode_leaf_table(
+        std::as_bytes(std::span(text)).subspan(file.table_offset, file.table_rows * kLeafRowBytes));
   }
   std::vector<Damage> damage() {
     const auto report = verify_checkpoint(fs_, path_);
@@ -376,7 +391,7 @@ TEST_F(CompressedVerifier, FindsFlippedBitsInEveryRegionAndNamesThem) {
     for (int i = 0; i < 120; ++i) {
       // A third each in leaves, table, and anywhere.
       const LeafRow& row = table[random() % table.size()];
-      const std::uint64_t offset = i % 3 == 0 ? row.offset + random() % row.stored_bytes
+      const std::uint64_t offset = i % 3 == 0   ? row.offset + random() % row.stored_bytes
                                    : i % 3 == 1 ? file.table_offset + random() % (file.table_rows * kLeafRowBytes)
                                                 : random() % file.bytes;
       const unsigned bit = random() % 8;
@@ -386,7 +401,9 @@ TEST_F(CompressedVerifier, FindsFlippedBitsInEveryRegionAndNamesThem) {
       flip(file.path, offset, bit);
       ASSERT_FALSE(found.empty());
       EXPECT_EQ(found[0].file, file.path);
-      const auto hit = std::find_if(table.begin(), table.end(), [&](const LeafRow& leaf) { return offset >= leaf.offset && offset < leaf.offset + leaf.stored_bytes; });
+      const auto hit = std::find_if(table.begin(), table.end(), [&](const LeafRow& leaf) {
+        return offset >= leaf.offset && offset < leaf.offset + leaf.stored_bytes;
+      });
       const bool in_table = offset >= file.table_offset && offset < file.table_offset + file.table_rows * kLeafRowBytes;
       EXPECT_EQ(found[0].unit, hit != table.end() ? "leaf" : in_table ? "table" : "envelope");
       ++seen[found[0].unit];
@@ -396,7 +413,8 @@ TEST_F(CompressedVerifier, FindsFlippedBitsInEveryRegionAndNamesThem) {
         EXPECT_EQ(found[0].bytes, hit->stored_bytes);
       }
       if (in_table) {
-        // Digests and the reserved field can be told from the bytes; without place, length or mask the leaf goes with its row.
+        // Digests and the reserved field can be told from the bytes; without place, length or mask the leaf goes with
+        // its row.
         const std::uint64_t field = (offset - file.table_offset) % kLeafRowBytes;
         EXPECT_EQ(found.size(), field < 28 ? 2u : 1u);
         EXPECT_EQ(found[0].detail.ends_with("the leaves are whole"), field >= 28);
@@ -421,7 +439,8 @@ TEST_F(CompressedVerifier, FindsAWriterWhoseStoredDigestsHoldButWhoseRawDigestsD
   auto reader = CheckpointReader::open(fs_, path_);
   ASSERT_TRUE(reader.ok());
   std::vector<std::byte> out(table[0].raw_bytes);
-  EXPECT_THAT(reader->read({0, ""}, {0, 1}, out).message, HasSubstr("data do not match their digest")) << "the reader sees it too";
+  EXPECT_THAT(reader->read({0, ""}, {0, 1}, out).message, HasSubstr("data do not match their digest"))
+      << "the reader sees it too";
 }
 
 // The manifest may be as whole as it likes: a piece begins where its first row says.
@@ -449,7 +468,10 @@ TEST_F(CompressedVerifier, ABadSectorInALeafLosesThatLeafAlone) {
   FileEntry& file = manifest_.files[manifest_.stored({0, ""})->pieces[0].file];
   const LeafRow row = rows(file)[2];
   testing::FailingFs failing(fs_);
-  failing.arm({.op = testing::Op::kPread, .path_part = file.path, .repeat = testing::Repeat::kSticky, .touching = row.offset + row.stored_bytes / 2});
+  failing.arm({.op = testing::Op::kPread,
+               .path_part = file.path,
+               .repeat = testing::Repeat::kSticky,
+               .touching = row.offset + row.stored_bytes / 2});
   const auto report = verify_checkpoint(failing, path_);
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->damage.empty());
@@ -461,7 +483,8 @@ TEST_F(CompressedVerifier, ABadSectorInALeafLosesThatLeafAlone) {
 TEST_F(CompressedVerifier, ARowThatCannotBeReadASecondTimeIsNoDamage) {
   FileEntry& file = manifest_.files[manifest_.stored({0, ""})->pieces[0].file];
   testing::FailingFs failing(fs_);
-  // The first read is for the table's digest, the second for its rows; later ones touch it only beside leaves, which are read again alone.
+  // The first read is for the table's digest, the second for its rows; later ones touch it only beside leaves, which
+  // are read again alone.
   for (std::uint64_t k = 1; k <= 2; ++k) {
     failing.arm({.op = testing::Op::kPread, .path_part = file.path, .k = k, .touching = file.table_offset + 100});
     const auto report = verify_checkpoint(failing, path_, {}, {}, 1);
@@ -508,7 +531,8 @@ TEST_F(CompressedVerifier, FindsRowsThatCannotBe) {
     ASSERT_TRUE(reader.ok());
     std::vector<std::byte> out(256 * 4);
     EXPECT_TRUE(reader->read({0, ""}, {0, 1}, out).ok());
-    EXPECT_THAT(reader->read({0, ""}, {1, 1}, out).message, HasSubstr("leaf table does not agree with the manifest")) << "row " << i;
+    EXPECT_THAT(reader->read({0, ""}, {1, 1}, out).message, HasSubstr("leaf table does not agree with the manifest"))
+        << "row " << i;
   }
 }
 

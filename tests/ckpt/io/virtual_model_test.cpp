@@ -73,8 +73,11 @@ TEST_P(VirtualModel, IsNotInTheId) {
   EXPECT_EQ(checkpoint_id(without, snapshot_.lr, snapshot_.data, snapshot_.train.tokens), manifest_.id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, VirtualModel, ::testing::Values(Mesh{1, 1, 1}, Mesh{2, 2, 1}, Mesh{1, 5, 1}, Mesh{3, 7, 1}),
-                         [](const auto& info) { return std::to_string(info.param.pp) + "x" + std::to_string(info.param.dp); });
+INSTANTIATE_TEST_SUITE_P(Layouts, VirtualModel,
+                         ::testing::Values(Mesh{1, 1, 1}, Mesh{2, 2, 1}, Mesh{1, 5, 1}, Mesh{3, 7, 1}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.pp) + "x" + std::to_string(info.param.dp);
+                         });
 
 TEST(VirtualModelFile, NeedsTheModelAndShardsBesideIt) {
   testing::MemFs fs;
@@ -99,7 +102,8 @@ TEST(VirtualModelFile, ARankThatOwnsNothingButIsTheFirstStillSyncsTheFolder) {
   ASSERT_TRUE(published.ok()) << published.status().to_string();
   EXPECT_EQ(published->warnings, std::vector<std::string>{});
   bool synced = false;
-  for (const testing::Call& call : fs.calls()) synced |= call.op == testing::Op::kSyncDir && call.path.ends_with("/model");
+  for (const testing::Call& call : fs.calls())
+    synced |= call.op == testing::Op::kSyncDir && call.path.ends_with("/model");
   EXPECT_TRUE(synced);
   EXPECT_TRUE(memory.stat("/run/step-00000040/model/model.h5").ok());
 }

@@ -72,7 +72,8 @@ TEST(Writer, AnyModelOnAnyMeshReadsBackAndHasTheIdOfOneRank) {
     const std::uint64_t leaf = round % 3 == 0 ? 1024 : 1 + random() % 100;
     MemFs fs;
     std::optional<Digest> id;
-    for (const Mesh mesh : {Mesh{1, 1, 1}, Mesh{static_cast<std::uint32_t>(1 + random() % 3), static_cast<std::uint32_t>(1 + random() % 5), 1}}) {
+    for (const Mesh mesh : {Mesh{1, 1, 1}, Mesh{static_cast<std::uint32_t>(1 + random() % 3),
+                                                static_cast<std::uint32_t>(1 + random() % 5), 1}}) {
       Snapshot snapshot = make_snapshot(model, mesh, leaf);
       snapshot.dtype = round % 4 == 1 ? DType::kBF16 : DType::kF32;
       snapshot.codec = random() % 2 ? Codec::kZstd : Codec::kRaw;
@@ -84,7 +85,8 @@ TEST(Writer, AnyModelOnAnyMeshReadsBackAndHasTheIdOfOneRank) {
       expect_reads_back(fs, published->path, snapshot, random);
       const auto report = verify_checkpoint(fs, published->path);
       ASSERT_TRUE(report.ok()) << report.status().to_string();
-      EXPECT_TRUE(report->damage.empty()) << report->damage[0].file << " " << report->damage[0].unit << " " << report->damage[0].detail;
+      EXPECT_TRUE(report->damage.empty())
+          << report->damage[0].file << " " << report->damage[0].unit << " " << report->damage[0].detail;
       EXPECT_EQ(report->bytes, published->bytes + fs.stat(published->path + "/manifest.json")->size);
       EXPECT_EQ(id.value_or(published->id), published->id);
       id = published->id;

@@ -13,8 +13,12 @@ TEST(DType, EveryTypeHasItsSizeAndItsNameParsesBack) {
     std::uint64_t size;
     std::string name;
   };
-  for (const Case& c : {Case{DType::kF32, 4, "float32"}, {DType::kBF16, 2, "bfloat16"}, {DType::kF16, 2, "float16"},
-                        {DType::kF64, 8, "float64"}, {DType::kI64, 8, "int64"}, {DType::kI32, 4, "int32"},
+  for (const Case& c : {Case{DType::kF32, 4, "float32"},
+                        {DType::kBF16, 2, "bfloat16"},
+                        {DType::kF16, 2, "float16"},
+                        {DType::kF64, 8, "float64"},
+                        {DType::kI64, 8, "int64"},
+                        {DType::kI32, 4, "int32"},
                         {DType::kU8, 1, "uint8"}}) {
     EXPECT_EQ(dtype_size(c.dtype), c.size) << c.name;
     EXPECT_EQ(dtype_name(c.dtype), c.name);

@@ -22,9 +22,17 @@ TEST(Leaf, CheckedElementsRefusesMoreThan63Bits) {
     std::uint64_t count;
   };
   const std::uint64_t max = (std::uint64_t{1} << 63) - 1, big = std::uint64_t{1} << 32;
-  for (const Case& c : {Case{{}, true, 1}, {{7, 2}, true, 14}, {{max}, true, max}, {{max, 1}, true, max}, {{max, 2}, false, 0},
-                        {{max + 1}, false, 0}, {{big, big}, false, 0}, {{big, big / 2}, false, 0},
-                        {{big, big / 4}, true, std::uint64_t{1} << 62}, {{big, big, 0}, true, 0}, {{0, max + 1}, false, 0},
+  for (const Case& c : {Case{{}, true, 1},
+                        {{7, 2}, true, 14},
+                        {{max}, true, max},
+                        {{max, 1}, true, max},
+                        {{max, 2}, false, 0},
+                        {{max + 1}, false, 0},
+                        {{big, big}, false, 0},
+                        {{big, big / 2}, false, 0},
+                        {{big, big / 4}, true, std::uint64_t{1} << 62},
+                        {{big, big, 0}, true, 0},
+                        {{0, max + 1}, false, 0},
                         {{~std::uint64_t{0}, ~std::uint64_t{0}}, false, 0}}) {
     std::uint64_t count = 0;
     EXPECT_EQ(checked_elements(c.shape, &count), c.fits) << testing::PrintToString(c.shape);

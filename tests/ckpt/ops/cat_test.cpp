@@ -16,14 +16,15 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::get_text;
+using ::testing::HasSubstr;
 using testing::make_checkpoint;
 using testing::MemFs;
 using testing::Synthetic;
 
 std::string expected_bytes(const Synthetic& options, std::uint32_t index, const std::string& slot) {
-  const std::vector<std::byte> bytes = testing::synthetic_tensor(options, testing::synthetic_parameters(options), {index, slot});
+  const std::vector<std::byte> bytes =
+      testing::synthetic_tensor(options, testing::synthetic_parameters(options), {index, slot});
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -32,7 +33,8 @@ TEST(NpyHeader, FollowsTheSpecificationForEveryRank) {
     std::vector<std::uint64_t> shape;
     const char* text;
   };
-  for (const Case& c : {Case{{}, "'shape': (), }"}, Case{{7}, "'shape': (7,), }"}, Case{{3, 4}, "'shape': (3, 4), }"}, Case{{2, 3, 4}, "'shape': (2, 3, 4), }"}}) {
+  for (const Case& c : {Case{{}, "'shape': (), }"}, Case{{7}, "'shape': (7,), }"}, Case{{3, 4}, "'shape': (3, 4), }"},
+                        Case{{2, 3, 4}, "'shape': (2, 3, 4), }"}}) {
     const std::string header = npy_header(DType::kF32, c.shape);
     EXPECT_EQ(header.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
     EXPECT_EQ(header.size() % 64, 0u);
@@ -45,7 +47,8 @@ TEST(NpyHeader, FollowsTheSpecificationForEveryRank) {
 }
 
 TEST(CatTensor, WritesTheSameFileFromEveryLayoutAndLeafSize) {
-  for (const Synthetic& options : {Synthetic{}, Synthetic{.dp = 3}, Synthetic{.dp = 2, .pp = 3}, Synthetic{.leaf_elements = 7}}) {
+  for (const Synthetic& options :
+       {Synthetic{}, Synthetic{.dp = 3}, Synthetic{.dp = 2, .pp = 3}, Synthetic{.leaf_elements = 7}}) {
     MemFs fs;
     ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", options).ok());
     const Result<CatReport> report = cat_tensor(fs, {"/run@10", "tok_embeddings.weight.exp_avg", "/x.npy"});
@@ -76,7 +79,8 @@ TEST(CatTensor, WritesNothingIntoACheckpoint) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
   const std::vector<std::string> before = testing::tree(fs, "/");
-  for (const char* out : {"/run/checkpoint/step-00000010/x.npy", "/run/checkpoint/step-00000010/model/x.npy", "/run/checkpoint/step-00000010/manifest.json"}) {
+  for (const char* out : {"/run/checkpoint/step-00000010/x.npy", "/run/checkpoint/step-00000010/model/x.npy",
+                          "/run/checkpoint/step-00000010/manifest.json"}) {
     const Status status = cat_tensor(fs, {"/run@10", "norm.weight", out}).status();
     EXPECT_EQ(status.code, Code::kInvalid) << out;
     EXPECT_THAT(status.message, HasSubstr("inside the checkpoint /run/checkpoint/step-00000010"));
@@ -125,7 +129,9 @@ TEST(CatTensor, ReadsOnlyTheLeavesOfASlice) {
   const Result<CheckpointReader> opened = CheckpointReader::open(fs, "/run/checkpoint/step-00000010");
   const CheckpointReader& reader = *opened;
   const Piece& piece = reader.manifest().parameters[0].model->pieces[0];
-  ASSERT_TRUE(fs.overwrite("/run/checkpoint/step-00000010/" + reader.manifest().files[piece.file].path, piece.offset, std::vector<std::byte>(100)).ok());
+  ASSERT_TRUE(fs.overwrite("/run/checkpoint/step-00000010/" + reader.manifest().files[piece.file].path, piece.offset,
+                           std::vector<std::byte>(100))
+                  .ok());
   EXPECT_EQ(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[1:4]", "/x.npy"}).status().code, Code::kCorrupt);
   EXPECT_TRUE(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[2:4]", "/x.npy"}).ok());
   EXPECT_TRUE(cat_tensor(fs, {"/run@10", "tok_embeddings.weight[2:, 0]", "/y.npy"}).ok());

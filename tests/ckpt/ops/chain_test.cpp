@@ -15,7 +15,8 @@ namespace {
 
 using testing::MemFs;
 
-void expect_same_tensors(Fs& fs, const std::string& path, const Snapshot& snapshot, const Manifest& first, bool optimizer) {
+void expect_same_tensors(Fs& fs, const std::string& path, const Snapshot& snapshot, const Manifest& first,
+                         bool optimizer) {
   const auto reader = CheckpointReader::open(fs, path);
   ASSERT_TRUE(reader.ok()) << reader.status().to_string();
   EXPECT_EQ(reader->manifest().component(kOptimizer) != nullptr, optimizer);
@@ -43,10 +44,13 @@ TEST(Chain, OfReshardAndStripKeepsEveryTensor) {
     std::mt19937_64 random(seed);
     const auto below = [&](std::uint64_t bound) { return random() % bound; };
     std::vector<ParameterMeta> parameters{{"tok_embeddings.weight", {1 + below(50), 1 + below(9)}}};
-    for (int layer = 0; layer < 3; ++layer) parameters.push_back({"layers." + std::to_string(layer) + ".attention.wq.weight", {1 + below(20), 1 + below(20)}});
+    for (int layer = 0; layer < 3; ++layer)
+      parameters.push_back(
+          {"layers." + std::to_string(layer) + ".attention.wq.weight", {1 + below(20), 1 + below(20)}});
     parameters.push_back({"norm.weight", {1 + below(9)}});
     parameters.push_back({"output.weight", {1 + below(50), 1 + below(9)}});
-    Snapshot snapshot = testing::make_snapshot(parameters, {1, 1 + static_cast<std::uint32_t>(below(4)), 1}, 1 + below(60));
+    Snapshot snapshot =
+        testing::make_snapshot(parameters, {1, 1 + static_cast<std::uint32_t>(below(4)), 1}, 1 + below(60));
     snapshot.dtype = below(2) ? DType::kF32 : DType::kBF16;
     snapshot.codec = below(2) ? Codec::kRaw : Codec::kZstd;
     MemFs fs;

@@ -38,13 +38,13 @@ TEST(ConvertElements, RoundsFloatsToNearestWithTiesToEven) {
     std::uint32_t from;
     std::uint16_t to;
   } const cases[] = {
-      {0x3F800000, 0x3F80},                          // 1
-      {0x3F807FFF, 0x3F80}, {0x3F808000, 0x3F80},    // below a tie; a tie, even below
-      {0x3F808001, 0x3F81}, {0x3F818000, 0x3F82},    // above a tie; a tie, even above
-      {0xBF818000, 0xBF82}, {0x80000000, 0x8000},    // signs
-      {0x00008000, 0x0000}, {0x00008001, 0x0001},    // denormals
-      {0x7F7F7FFF, 0x7F7F}, {0x7F7F8000, 0x7F80},    // the largest that stays finite; the smallest that does not
-      {0x7F800000, 0x7F80}, {0xFF800000, 0xFF80},    // infinity
+      {0x3F800000, 0x3F80},                        // 1
+      {0x3F807FFF, 0x3F80}, {0x3F808000, 0x3F80},  // below a tie; a tie, even below
+      {0x3F808001, 0x3F81}, {0x3F818000, 0x3F82},  // above a tie; a tie, even above
+      {0xBF818000, 0xBF82}, {0x80000000, 0x8000},  // signs
+      {0x00008000, 0x0000}, {0x00008001, 0x0001},  // denormals
+      {0x7F7F7FFF, 0x7F7F}, {0x7F7F8000, 0x7F80},  // the largest that stays finite; the smallest that does not
+      {0x7F800000, 0x7F80}, {0xFF800000, 0xFF80},  // infinity
   };
   for (const auto& c : cases) EXPECT_EQ(to_bf16(DType::kF32, float_of(c.from)), c.to) << std::hex << c.from;
   for (const std::uint32_t nan : {0x7FC00000u, 0x7F800001u, 0xFFFFFFFFu}) {

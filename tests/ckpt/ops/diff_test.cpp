@@ -35,7 +35,8 @@ class DiffTest : public ::testing::Test {
 };
 
 TEST_F(DiffTest, IsEqualOnAnyTwoLayouts) {
-  for (const auto& [dp, pp] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 1}, {3, 1}, {1, 4}, {2, 2}, {4, 3}}) {
+  for (const auto& [dp, pp] :
+       std::vector<std::pair<std::uint32_t, std::uint32_t>>{{2, 1}, {3, 1}, {1, 4}, {2, 2}, {4, 3}}) {
     fs_ = MemFs();
     const DiffReport report = diff({}, {.dp = dp, .pp = pp});
     EXPECT_TRUE(report.equal()) << dp << "x" << pp;
@@ -46,7 +47,8 @@ TEST_F(DiffTest, IsEqualOnAnyTwoLayouts) {
 }
 
 TEST_F(DiffTest, NotesCountOnlyWhenAskedFor) {
-  const DiffReport report = diff({}, {.created = "2027-01-01T00:00:00Z", .config = {{"model.dim", "16"}, {"new.key", "1"}}}, true);
+  const DiffReport report =
+      diff({}, {.created = "2027-01-01T00:00:00Z", .config = {{"model.dim", "16"}, {"new.key", "1"}}}, true);
   EXPECT_TRUE(report.state_equal);
   EXPECT_FALSE(report.equal());
   EXPECT_THAT(kinds(report.notes), ElementsAre("config:new.key", "config:optimizer.lr", "config:training.steps"));
@@ -68,7 +70,8 @@ TEST_F(DiffTest, MeasuresTheTensorsThatDiffer) {
 }
 
 TEST_F(DiffTest, ComparesBytesWhenLeafSizesDiffer) {
-  const DiffReport report = diff({.leaf_elements = 256}, {.leaf_elements = 100, .changes = {{"tok_embeddings.weight", 1071, 1.0}}});
+  const DiffReport report =
+      diff({.leaf_elements = 256}, {.leaf_elements = 100, .changes = {{"tok_embeddings.weight", 1071, 1.0}}});
   EXPECT_FALSE(report.equal());
   EXPECT_THAT(kinds(report.differences), ElementsAre("leaf_elements:leaf_elements", "tensor:tok_embeddings.weight"));
   EXPECT_EQ(report.differences[1].distance->first_index, 1071u);
@@ -78,8 +81,9 @@ TEST_F(DiffTest, ComparesBytesWhenLeafSizesDiffer) {
 
 TEST_F(DiffTest, NamesEveryPartOfTheStateThatDiffers) {
   const DiffReport report = diff({.step = 10}, {.step = 20, .peak_lr = 2e-3});
-  EXPECT_THAT(kinds(report.differences), ElementsAre("step:step", "tokens:tokens", "lr_schedule:phase 1", "lr_schedule:phase 2", "lr_schedule:phase 3",
-                                                     "data:samples", "optimizer_step:tok_embeddings.weight and 20 more"));
+  EXPECT_THAT(kinds(report.differences),
+              ElementsAre("step:step", "tokens:tokens", "lr_schedule:phase 1", "lr_schedule:phase 2",
+                          "lr_schedule:phase 3", "data:samples", "optimizer_step:tok_embeddings.weight and 20 more"));
 }
 
 TEST_F(DiffTest, SaysOfDataFilesWhetherTheirContentsAreTheSame) {
@@ -97,8 +101,12 @@ TEST_F(DiffTest, NamesTensorsOfOneSideAndOtherShapes) {
   EXPECT_THAT(found, ::testing::Contains("tensor:layers.1.ffn_norm.weight"));
   EXPECT_THAT(found, ::testing::Contains("tensor:tok_embeddings.weight"));
   for (const Difference& d : report.differences) {
-    if (d.name == "layers.1.ffn_norm.weight") { EXPECT_EQ(d.a + " " + d.b, "absent float32 [16]"); }
-    if (d.name == "tok_embeddings.weight") { EXPECT_EQ(d.a + " " + d.b, "float32 [67, 16] float32 [70, 16]"); }
+    if (d.name == "layers.1.ffn_norm.weight") {
+      EXPECT_EQ(d.a + " " + d.b, "absent float32 [16]");
+    }
+    if (d.name == "tok_embeddings.weight") {
+      EXPECT_EQ(d.a + " " + d.b, "float32 [67, 16] float32 [70, 16]");
+    }
     EXPECT_FALSE(d.distance) << d.name;
   }
 }
@@ -107,7 +115,9 @@ TEST_F(DiffTest, ReportsHowMuchItReads) {
   std::uint64_t done = 0, total = 0;
   ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
   ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.seed = 2}).ok());
-  ASSERT_TRUE(diff_checkpoints(fs_, {"/a@10", "/b@10", false, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }}).ok());
+  ASSERT_TRUE(
+      diff_checkpoints(fs_, {"/a@10", "/b@10", false, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }})
+          .ok());
   EXPECT_EQ(done, total);
   EXPECT_EQ(total, 2u * 6576 * 4 * 3);
 }
@@ -116,13 +126,16 @@ TEST_F(DiffTest, FailsOnDamageInATensorThatItMustRead) {
   ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
   ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.seed = 2}).ok());
   const std::uint64_t size = fs_.stat("/b/checkpoint/step-00000010/model/shard-00000.h5")->size;
-  ASSERT_TRUE(fs_.overwrite("/b/checkpoint/step-00000010/model/shard-00000.h5", size / 2, std::vector<std::byte>(4096)).ok());
+  ASSERT_TRUE(
+      fs_.overwrite("/b/checkpoint/step-00000010/model/shard-00000.h5", size / 2, std::vector<std::byte>(4096)).ok());
   EXPECT_EQ(diff_checkpoints(fs_, {"/a@10", "/b@10", false, {}}).status().code, Code::kCorrupt);
 }
 
 TEST_F(DiffTest, CountsTensorsWithinTheToleranceAsEqual) {
   ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
-  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.dp = 2, .changes = {{"norm.weight", 3, 1e-4}, {"output.weight", 9, 0.5}}}).ok());
+  ASSERT_TRUE(
+      make_checkpoint(fs_, "/b/checkpoint", {.dp = 2, .changes = {{"norm.weight", 3, 1e-4}, {"output.weight", 9, 0.5}}})
+          .ok());
   DiffOptions options{"/a@10", "/b@10"};
   options.scope.tolerance = Tolerance{0, 1e-3};
   DiffReport report = *diff_checkpoints(fs_, options);
@@ -147,7 +160,9 @@ TEST_F(DiffTest, NeverForgivesOtherStateWithATolerance) {
 
 TEST_F(DiffTest, ComparesOnlyWhatMatches) {
   ASSERT_TRUE(make_checkpoint(fs_, "/a/checkpoint", {}).ok());
-  ASSERT_TRUE(make_checkpoint(fs_, "/b/checkpoint", {.step = 20, .leaf_elements = 100, .changes = {{"norm.weight", 3, 1}}}).ok());
+  ASSERT_TRUE(
+      make_checkpoint(fs_, "/b/checkpoint", {.step = 20, .leaf_elements = 100, .changes = {{"norm.weight", 3, 1}}})
+          .ok());
   DiffOptions options{"/a@10", "/b@20"};
   options.scope.only = "layers.*";
   const DiffReport layers = *diff_checkpoints(fs_, options);
@@ -173,7 +188,8 @@ TEST_F(DiffTest, FindsTheSameBitsWithAnyNumberOfThreads) {
 TEST(AddDistance, SumsAbsoluteAndSquaredDifferences) {
   const double a[] = {1, 2, 3, 4}, b[] = {1, 4, 3, 1};
   TensorDistance distance, tail;
-  add_distance(distance, DType::kF64, 0, std::as_bytes(std::span(a).first(2)), std::as_bytes(std::span(b).first(2)), {0, 2});
+  add_distance(distance, DType::kF64, 0, std::as_bytes(std::span(a).first(2)), std::as_bytes(std::span(b).first(2)),
+               {0, 2});
   add_distance(tail, DType::kF64, 2, std::as_bytes(std::span(a).last(2)), std::as_bytes(std::span(b).last(2)), {0, 2});
   merge_distance(distance, tail);
   EXPECT_EQ(distance.elements, 4u);
@@ -192,7 +208,8 @@ TEST(AddDistance, TheRelativeToleranceIsOfTheSecondValue) {
   const auto beyond = [](float a, float b) {
     const float left[] = {a}, right[] = {b};
     TensorDistance distance;
-    add_distance(distance, DType::kF32, 0, std::as_bytes(std::span(left)), std::as_bytes(std::span(right)), {.rtol = 0.5});
+    add_distance(distance, DType::kF32, 0, std::as_bytes(std::span(left)), std::as_bytes(std::span(right)),
+                 {.rtol = 0.5});
     return distance.beyond;
   };
   EXPECT_EQ(beyond(1, 2), 0u) << "1 off, half of 2";
@@ -222,7 +239,8 @@ TEST(AddDistance, SeparatesNonFiniteValuesAndCountsBitsNotNumbers) {
 
 TEST(PhaseText, SaysWhereAStretchedPhaseBegan) {
   EXPECT_EQ(phase_text({1, PhaseKind::kLinear, 0, 0.5, 0, 10}), "linear 0 -> 0.5 over 10 steps from step 1");
-  EXPECT_EQ(phase_text({61, PhaseKind::kCosine, 0.5, 0, -60.5, 212.5}), "cosine 0.5 -> 0 over 212.5 steps from step 61 (origin -60.5)");
+  EXPECT_EQ(phase_text({61, PhaseKind::kCosine, 0.5, 0, -60.5, 212.5}),
+            "cosine 0.5 -> 0 over 212.5 steps from step 61 (origin -60.5)");
   EXPECT_EQ(phase_text({11, PhaseKind::kConstant, 0.5, 0.5, 11, 0}), "constant 0.5 from step 11");
 }
 

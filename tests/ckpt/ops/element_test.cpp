@@ -34,8 +34,9 @@ TEST(Element, WidensEveryKindOfHalf) {
     std::uint16_t bits;
     double value;
   };
-  for (const Case& c : {Case{0x0000, 0}, Case{0x3c00, 1}, Case{0xc000, -2}, Case{0x7bff, 65504}, Case{0x0400, 0x1p-14},
-                        Case{0x0001, 0x1p-24}, Case{0x83ff, -1023 * 0x1p-24}, Case{0x3555, 1365.0 / 4096}, Case{0x7c00, INFINITY}})
+  for (const Case& c :
+       {Case{0x0000, 0}, Case{0x3c00, 1}, Case{0xc000, -2}, Case{0x7bff, 65504}, Case{0x0400, 0x1p-14},
+        Case{0x0001, 0x1p-24}, Case{0x83ff, -1023 * 0x1p-24}, Case{0x3555, 1365.0 / 4096}, Case{0x7c00, INFINITY}})
     EXPECT_EQ(element_value(DType::kF16, bytes_of(c.bits).data()), c.value) << c.bits;
   EXPECT_TRUE(std::isnan(element_value(DType::kF16, bytes_of<std::uint16_t>(0x7e00).data())));
 }

@@ -46,7 +46,8 @@ TEST_F(InspectTest, ListsModelThenOptimizerInModelOrder) {
 TEST_F(InspectTest, MatchesShellPatternsAcrossDots) {
   const std::vector<TensorRow> rows = tensor_rows(inspect({.layers = 1}).manifest);
   EXPECT_THAT(names(matching_rows(rows, "norm.weight")), ElementsAre("norm.weight"));
-  EXPECT_THAT(names(matching_rows(rows, "layers.0.*w[12].weight")), ElementsAre("layers.0.feed_forward.w1.weight", "layers.0.feed_forward.w2.weight"));
+  EXPECT_THAT(names(matching_rows(rows, "layers.0.*w[12].weight")),
+              ElementsAre("layers.0.feed_forward.w1.weight", "layers.0.feed_forward.w2.weight"));
   EXPECT_THAT(names(matching_rows(rows, "norm.weight.exp_av?")), ElementsAre("norm.weight.exp_avg"));
   EXPECT_EQ(matching_rows(rows, "*").size(), rows.size());
   EXPECT_TRUE(matching_rows(rows, "norm").empty());

@@ -49,7 +49,8 @@ class LrSet : public ::testing::Test {
   }
   std::map<std::string, std::string> contents(const std::string& folder) {
     std::map<std::string, std::string> all;
-    for (const std::string& name : tree(fs_, folder)) all[name] = name.ends_with('/') ? "" : get_text(fs_, folder + "/" + name);
+    for (const std::string& name : tree(fs_, folder))
+      all[name] = name.ends_with('/') ? "" : get_text(fs_, folder + "/" + name);
     return all;
   }
 
@@ -76,7 +77,8 @@ TEST_F(LrSet, WritesPhasesAcceptedSettingsConfigurationAndHistory) {
   const auto lr = made->lr_schedule();
   EXPECT_EQ(lr->accepted, next);
   EXPECT_EQ(lr->phases, apply_policy(*source->lr_schedule(), 60, next, LrPolicy::kRewarm)->schedule.phases);
-  for (std::uint64_t n = 1; n <= 60; ++n) EXPECT_EQ(lr_at(lr->phases, n), lr_at(source->lr_schedule()->phases, n)) << "the past stays";
+  for (std::uint64_t n = 1; n <= 60; ++n)
+    EXPECT_EQ(lr_at(lr->phases, n), lr_at(source->lr_schedule()->phases, n)) << "the past stays";
 
   const auto train = made->train_state();
   for (const auto& row : lr_rows(next)) EXPECT_THAT(train->accepted, Contains(row));
@@ -123,7 +125,8 @@ TEST_F(LrSet, TheTomlLinesAgreeWithTheAcceptedSettings) {
   const auto report = plan_lr_set(fs_, options_);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->toml,
-            "[training]\nsteps = 200\n\n[optimizer]\nlr = 0.0003\n\n[lr_scheduler]\nwarmup_steps = 10\n# decay_ratio: leave it out, it is not set\n"
+            "[training]\nsteps = 200\n\n[optimizer]\nlr = 0.0003\n\n[lr_scheduler]\nwarmup_steps = 10\n# decay_ratio: "
+            "leave it out, it is not set\n"
             "decay_type = \"cosine\"\nmin_lr_factor = 0.1\n");
 }
 
@@ -134,8 +137,10 @@ TEST_F(LrSet, BadInputWritesNothing) {
     Code code;
     const char* message;
   } const cases[] = {
-      {"keep with a new peak", [](LrSetOptions& o) { o.policy = LrPolicy::kKeep, o.peak = 1; }, Code::kInvalid, "keep does not take"},
-      {"steps behind the checkpoint", [](LrSetOptions& o) { o.steps = 59; }, Code::kIncompatible, "behind the checkpoint"},
+      {"keep with a new peak", [](LrSetOptions& o) { o.policy = LrPolicy::kKeep, o.peak = 1; }, Code::kInvalid,
+       "keep does not take"},
+      {"steps behind the checkpoint", [](LrSetOptions& o) { o.steps = 59; }, Code::kIncompatible,
+       "behind the checkpoint"},
       {"nothing left to rescale to", [](LrSetOptions& o) { o.steps = 60; }, Code::kInvalid, "not after step 60"},
       {"DST = SRC", [](LrSetOptions& o) { o.dst = kSrc; }, Code::kInvalid, "is the source"},
       {"DST exists", [](LrSetOptions& o) { o.dst = "/out"; }, Code::kInvalid, "is not a checkpoint"},

@@ -56,7 +56,8 @@ TEST(PlanPrune, KeepsWhatAnyRuleKeeps) {
 }
 
 TEST(PlanPrune, NeverTakesPinnedInvalidOrPartialSteps) {
-  const RunScan scan = scan_of({entry(60, true, false), entry(50), entry(40, false), entry(30, true, true, true), entry(20, true, false), entry(10)});
+  const RunScan scan = scan_of({entry(60, true, false), entry(50), entry(40, false), entry(30, true, true, true),
+                                entry(20, true, false), entry(10)});
   EXPECT_EQ(gone(scan, {.keep_last = 1}), (Steps{10}));
   const std::vector<PruneVerdict> verdicts = plan_prune(scan, {.keep_last = 1});
   EXPECT_EQ(verdicts[0].why, "not a full checkpoint, never deleted");
@@ -76,11 +77,16 @@ TEST(PlanPrune, TakesWhatTheTrainersRetentionTakes) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 500; ++round) {
     RunScan scan;
-    for (std::uint64_t step = random() % 12; step-- > 0;) scan.steps.push_back(entry(step * 10, random() % 4 > 0, random() % 4 > 0, random() % 5 == 0));
+    for (std::uint64_t step = random() % 12; step-- > 0;)
+      scan.steps.push_back(entry(step * 10, random() % 4 > 0, random() % 4 > 0, random() % 5 == 0));
     const std::uint64_t keep = 1 + random() % 4;
     std::vector<RetainedStep> retained;
     for (const StepEntry& step : scan.steps)
-      retained.push_back({step.step, !step.validity.ok() ? Verdict::kDamaged : step.full ? Verdict::kProved : Verdict::kPartial, step.pinned});
+      retained.push_back({step.step,
+                          !step.validity.ok() ? Verdict::kDamaged
+                          : step.full         ? Verdict::kProved
+                                              : Verdict::kPartial,
+                          step.pinned});
     Steps expected;
     if (!retention_must_wait(scan)) expected = select_expired(retained, keep);
     std::reverse(expected.begin(), expected.end());
@@ -91,7 +97,8 @@ TEST(PlanPrune, TakesWhatTheTrainersRetentionTakes) {
 class PruneRun : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const std::uint64_t step : {10, 20, 30, 40}) ASSERT_TRUE(testing::make_checkpoint(fs_, kDir, {.step = step}).ok());
+    for (const std::uint64_t step : {10, 20, 30, 40})
+      ASSERT_TRUE(testing::make_checkpoint(fs_, kDir, {.step = step}).ok());
   }
   Steps left() {
     Steps steps;
@@ -152,7 +159,8 @@ TEST_F(PruneRun, ProvesTheNewestFullStepAndKeepsTheNextWhenItIsDamaged) {
 
 TEST_F(PruneRun, DeletesNothingWhenTheNewestStepCannotBeReadWhole) {
   testing::FailingFs failing(fs_);
-  failing.arm({.op = testing::Op::kPread, .path_part = "step-00000040/model/shard", .repeat = testing::Repeat::kSticky});
+  failing.arm(
+      {.op = testing::Op::kPread, .path_part = "step-00000040/model/shard", .repeat = testing::Repeat::kSticky});
   const auto report = prune_run(failing, options_);
   EXPECT_EQ(report.status().code, Code::kMediaError) << report.status().to_string();
   EXPECT_THAT(report.status().message, HasSubstr("nothing is deleted"));
@@ -207,7 +215,8 @@ TEST_F(PruneRun, RefusesUnderALiveRun) {
 
 TEST_F(PruneRun, RefusesUnderALiveRunFurtherUp) {
   options_.run = "/live/a/ck";
-  for (const std::uint64_t step : {10, 20}) ASSERT_TRUE(testing::make_checkpoint(fs_, options_.run, {.step = step, .layers = 1}).ok());
+  for (const std::uint64_t step : {10, 20})
+    ASSERT_TRUE(testing::make_checkpoint(fs_, options_.run, {.step = step, .layers = 1}).ok());
   auto lock = RunLock::take(fs_, "/live", this_process());
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(prune_run(fs_, options_).status().code, Code::kLocked);
@@ -236,7 +245,8 @@ TEST_F(PruneRun, CollectsWhatDeadRunsLeft) {
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
 }
 
-// What a kill between the two renames of a rewrite without exchange leaves: the only copy of step 40 lies in the temporary.
+// What a kill between the two renames of a rewrite without exchange leaves: the only copy of step 40 lies in the
+// temporary.
 TEST_F(PruneRun, PutsBackWhatADeadToolMovedAsideBeforeItDecides) {
   const std::string step = std::string(kDir) + "/step-00000040";
   ASSERT_TRUE(fs_.make_dir(step + ".tmp-rewrite").ok());
@@ -281,7 +291,8 @@ TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
 }
 
 TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinnedOnes) {
-  const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa", pinned = std::string(kDir) + "/.damaged-step-00000030-bb";
+  const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa",
+                    pinned = std::string(kDir) + "/.damaged-step-00000030-bb";
   ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
   ASSERT_TRUE(testing::put_text(fs_, pinned + "/.keep", "").ok());
   options_.rules = {};
@@ -315,7 +326,8 @@ TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
   EXPECT_EQ(prune_run(fs_, options_)->verified, 40u);
   options_.dry_run = false;
   damage(40, "model/shard-00000.h5");
-  for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/" + step_name(step)).ok());
+  for (const std::uint64_t step : {10, 20, 30})
+    ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/" + step_name(step)).ok());
   for (const bool gone : {false, true}) {
     if (gone) ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/step-00000040").ok());
     const auto report = prune_run(fs_, options_);
@@ -374,7 +386,8 @@ TEST_F(PruneRun, DeletesTheOldestFirst) {
   ASSERT_TRUE(prune_run(recording, options_).ok());
   Steps order;
   for (const testing::Call& call : recording.calls())
-    if (call.op == testing::Op::kRenameNoReplace && call.path.find("/step-") != std::string::npos) order.push_back(std::stoull(call.path.substr(call.path.size() - 8)));
+    if (call.op == testing::Op::kRenameNoReplace && call.path.find("/step-") != std::string::npos)
+      order.push_back(std::stoull(call.path.substr(call.path.size() - 8)));
   EXPECT_EQ(order, (Steps{10, 20}));
 }
 
@@ -409,7 +422,8 @@ TEST(PruneLinks, BytesAreFreedWithTheLastName) {
 
 TEST(Prune, AStepThatCouldNotBeDeletedIsNotCalledDeleted) {
   testing::MemFs memory;
-  for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step}).ok());
+  for (const std::uint64_t step : {10, 20, 30})
+    ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step}).ok());
   testing::FailingFs failing(memory);
   failing.arm({.op = testing::Op::kRenameNoReplace, .path_part = "step-00000010"});
   const auto report = prune_run(failing, {.run = "/run", .rules = {.keep_last = 1}});
@@ -421,15 +435,16 @@ TEST(Prune, AStepThatCouldNotBeDeletedIsNotCalledDeleted) {
   EXPECT_TRUE(memory.stat("/run/checkpoint/step-00000010").ok());
 }
 
-// The k-th call fails, for every k: the newest full step stays valid, no half-deleted folder looks like a step, and a second
-// run finishes the work.
+// The k-th call fails, for every k: the newest full step stays valid, no half-deleted folder looks like a step, and a
+// second run finishes the work.
 class PruneFaults : public ::testing::TestWithParam<testing::Repeat> {};
 
 TEST_P(PruneFaults, EveryFailingCallLeavesAUsableRun) {
   int rounds = 0;
   for (std::uint64_t k = 1;; ++k) {
     testing::MemFs memory;
-    for (const std::uint64_t step : {10, 20, 30}) ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step, .layers = 1}).ok());
+    for (const std::uint64_t step : {10, 20, 30})
+      ASSERT_TRUE(testing::make_checkpoint(memory, "/run/checkpoint", {.step = step, .layers = 1}).ok());
     ASSERT_TRUE(testing::put_text(memory, "/run/checkpoint/step-00000040.tmp-00000000dead/x", "12345").ok());
     testing::FailingFs fs(memory);
     fs.arm({.k = k, .repeat = GetParam()});
@@ -440,15 +455,19 @@ TEST_P(PruneFaults, EveryFailingCallLeavesAUsableRun) {
     ASSERT_TRUE(scan.ok());
     ASSERT_FALSE(scan->steps.empty()) << "k " << k;
     EXPECT_EQ(scan->steps.front().step, 30u) << "k " << k;
-    for (const StepEntry& step : scan->steps) EXPECT_TRUE(step.validity.ok()) << "k " << k << ": " << step.validity.message;
+    for (const StepEntry& step : scan->steps)
+      EXPECT_TRUE(step.validity.ok()) << "k " << k << ": " << step.validity.message;
     const auto again = prune_run(memory, {.run = "/run", .rules = {.keep_last = 1}});
     ASSERT_TRUE(again.ok()) << "k " << k << ": " << again.status().to_string();
-    EXPECT_EQ(testing::tree(memory, "/run/checkpoint"), [&] {
-      std::vector<std::string> expected{"step-00000030/"};
-      for (const std::string& name : testing::tree(memory, "/run/checkpoint/step-00000030")) expected.push_back("step-00000030/" + name);
-      expected.insert(expected.begin(), {"latest", "run.lock"});
-      return expected;
-    }()) << "k " << k;
+    EXPECT_EQ(testing::tree(memory, "/run/checkpoint"),
+              [&] {
+                std::vector<std::string> expected{"step-00000030/"};
+                for (const std::string& name : testing::tree(memory, "/run/checkpoint/step-00000030"))
+                  expected.push_back("step-00000030/" + name);
+                expected.insert(expected.begin(), {"latest", "run.lock"});
+                return expected;
+              }())
+        << "k " << k;
     ++rounds;
     if (!fired) {
       ASSERT_TRUE(report.ok());

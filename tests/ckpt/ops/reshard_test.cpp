@@ -38,7 +38,8 @@ void make_source(Fs& fs) { ASSERT_TRUE(testing::make_checkpoint(fs, "/run/checkp
 /// Every file below `path` with its content.
 std::vector<std::string> contents(Fs& fs, const std::string& path) {
   std::vector<std::string> all;
-  for (const std::string& name : testing::tree(fs, path)) all.push_back(name + "\n" + (name.ends_with("/") ? "" : testing::get_text(fs, path + "/" + name)));
+  for (const std::string& name : testing::tree(fs, path))
+    all.push_back(name + "\n" + (name.ends_with("/") ? "" : testing::get_text(fs, path + "/" + name)));
   return all;
 }
 
@@ -92,7 +93,8 @@ TEST(Reshard, MembersAreReadOnlyAndCanBeDeleted) {
   make_source(fs);
   ASSERT_TRUE(reshard_checkpoint(fs, options(4, 1)).ok());
   for (const std::string root : {std::string(kSource), std::string("/out")}) {
-    for (const std::string& name : testing::tree(fs, root)) EXPECT_EQ(fs.stat(root + "/" + name)->writable, name.ends_with('/')) << root << "/" << name;
+    for (const std::string& name : testing::tree(fs, root))
+      EXPECT_EQ(fs.stat(root + "/" + name)->writable, name.ends_with('/')) << root << "/" << name;
   }
   EXPECT_TRUE(remove_tree(fs, "/out").ok());
 }
@@ -117,7 +119,8 @@ TEST(Reshard, MakesTheSameCheckpointOnAnotherMesh) {
   EXPECT_EQ(made.writer, "titan-test");
   EXPECT_EQ(made.config, source.config);
   for (const char* member : {"lr_scheduler.json", "dataloader.json", "train_state.json"})
-    EXPECT_EQ(testing::get_text(fs, std::string("/out/") + member), testing::get_text(fs, std::string(kSource) + "/" + member));
+    EXPECT_EQ(testing::get_text(fs, std::string("/out/") + member),
+              testing::get_text(fs, std::string(kSource) + "/" + member));
 }
 
 TEST(Reshard, IsTakenByAResumeWhereItIsNamedAsAStep) {
@@ -142,7 +145,9 @@ TEST(Reshard, ADryRunWritesNothing) {
   dry.dry_run = true;
   const auto report = reshard_checkpoint(fs, dry);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
-  for (const Op op : {Op::kCreate, Op::kPwrite, Op::kMakeDir, Op::kRename, Op::kRenameNoReplace, Op::kRemoveFile, Op::kLock}) EXPECT_EQ(fs.count(op), 0u);
+  for (const Op op :
+       {Op::kCreate, Op::kPwrite, Op::kMakeDir, Op::kRename, Op::kRenameNoReplace, Op::kRemoveFile, Op::kLock})
+    EXPECT_EQ(fs.count(op), 0u);
   const auto done = reshard_checkpoint(fs, options(4, 1));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(report->files.size(), done->files.size());
@@ -183,7 +188,9 @@ TEST(Reshard, ACorruptLeafInTheMiddleIsNamedAndNothingIsLeft) {
   const auto report = reshard_checkpoint(fs, options(3, 1));
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code, Code::kCorrupt);
-  EXPECT_NE(report.status().to_string().find("leaf " + std::to_string(piece.first_leaf) + " of tensor '" + manifest.parameters[5].meta.name + ".exp_avg'"), std::string::npos)
+  EXPECT_NE(report.status().to_string().find("leaf " + std::to_string(piece.first_leaf) + " of tensor '" +
+                                             manifest.parameters[5].meta.name + ".exp_avg'"),
+            std::string::npos)
       << report.status().to_string();
   EXPECT_EQ(testing::tree(fs, "/"), before);
 }

@@ -26,13 +26,24 @@ TEST(Slice, ReadsIndicesAndRangesAsNumPyDoes) {
     const char* text;
     Shape shape, result;
   };
-  for (const Case& c : {Case{"[0]", {4, 6}, {6}}, {"[-1]", {4, 6}, {6}}, {"[1:3]", {4, 6}, {2, 6}}, {"[:, 2]", {4, 6}, {4}}, {"[ 0:10 , : ]", {40, 6}, {10, 6}},
-                        {"[-2:, -3:-1]", {4, 6}, {2, 2}}, {"[:2, :]", {4, 6}, {2, 6}}, {"[0, 0]", {4, 6}, {}}, {"[2:1]", {4}, {0}}, {"[1:99]", {4}, {3}},
-                        {"[-99:2]", {4}, {2}}, {"[:]", {0}, {0}}}) {
+  for (const Case& c : {Case{"[0]", {4, 6}, {6}},
+                        {"[-1]", {4, 6}, {6}},
+                        {"[1:3]", {4, 6}, {2, 6}},
+                        {"[:, 2]", {4, 6}, {4}},
+                        {"[ 0:10 , : ]", {40, 6}, {10, 6}},
+                        {"[-2:, -3:-1]", {4, 6}, {2, 2}},
+                        {"[:2, :]", {4, 6}, {2, 6}},
+                        {"[0, 0]", {4, 6}, {}},
+                        {"[2:1]", {4}, {0}},
+                        {"[1:99]", {4}, {3}},
+                        {"[-99:2]", {4}, {2}},
+                        {"[:]", {0}, {0}}}) {
     const Result<Slice> slice = parse_slice(c.text, c.shape);
     ASSERT_TRUE(slice.ok()) << c.text << ": " << slice.status().to_string();
     EXPECT_EQ(slice->shape(), c.result) << c.text;
-    EXPECT_EQ(slice->elements(), std::accumulate(c.result.begin(), c.result.end(), std::uint64_t{1}, std::multiplies<>())) << c.text;
+    EXPECT_EQ(slice->elements(),
+              std::accumulate(c.result.begin(), c.result.end(), std::uint64_t{1}, std::multiplies<>()))
+        << c.text;
   }
 }
 
@@ -52,13 +63,16 @@ TEST(Slice, CutsResultsIntoRunsThatLieSideBySide) {
     for (std::size_t d = 0; d < 1 + random() % 4; ++d) {
       const std::uint64_t size = 1 + random() % 5, begin = random() % size;
       slice.source.push_back(size);
-      slice.extents.push_back(random() % 2 == 0 ? Slice::Extent{0, size, false} : Slice::Extent{begin, begin + 1 + random() % (size - begin), false});
+      slice.extents.push_back(random() % 2 == 0 ? Slice::Extent{0, size, false}
+                                                : Slice::Extent{begin, begin + 1 + random() % (size - begin), false});
     }
     const std::uint64_t run = slice.run_length();
     ASSERT_EQ(slice.elements() % run, 0u);
     for (std::uint64_t i = 1; i < slice.elements(); ++i) {
       ASSERT_GT(slice.source_index(i), slice.source_index(i - 1));
-      if (i % run != 0) { ASSERT_EQ(slice.source_index(i), slice.source_index(i - 1) + 1); }
+      if (i % run != 0) {
+        ASSERT_EQ(slice.source_index(i), slice.source_index(i - 1) + 1);
+      }
     }
   }
 }
@@ -68,9 +82,15 @@ TEST(Slice, RefusesWhatIsOutOfRangeOrNoIndex) {
   struct Case {
     const char *text, *message;
   };
-  for (const Case& c : {Case{"[4]", "index 4 is out of range for dimension 0, which has 4 elements"}, {"[0, -7]", "index -7 is out of range for dimension 1"},
-                        {"[0, 0, 0]", "has 3 indices, the tensor has 2 dimensions"}, {"[a]", "`a` is not an index"}, {"[]", "`` is not an index"},
-                        {"[1.5]", "`1.5` is not an index"}, {"[1,]", "`` is not an index"}, {"[0:x]", "is not an index"}, {"[99999999999999999999]", "is not an index"}}) {
+  for (const Case& c : {Case{"[4]", "index 4 is out of range for dimension 0, which has 4 elements"},
+                        {"[0, -7]", "index -7 is out of range for dimension 1"},
+                        {"[0, 0, 0]", "has 3 indices, the tensor has 2 dimensions"},
+                        {"[a]", "`a` is not an index"},
+                        {"[]", "`` is not an index"},
+                        {"[1.5]", "`1.5` is not an index"},
+                        {"[1,]", "`` is not an index"},
+                        {"[0:x]", "is not an index"},
+                        {"[99999999999999999999]", "is not an index"}}) {
     const Result<Slice> slice = parse_slice(c.text, shape);
     EXPECT_EQ(slice.status().code, Code::kInvalid) << c.text;
     EXPECT_THAT(slice.status().message, HasSubstr(c.message)) << c.text;

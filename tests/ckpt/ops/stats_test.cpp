@@ -25,7 +25,8 @@ TEST(TensorStatistics, AreTheSameBitsOnEveryLayoutWithAnyNumberOfThreads) {
   MemFs first;
   const std::vector<TensorStats> one = statistics(first, {}, 1);
   ASSERT_EQ(one.size(), 63u);
-  for (const auto& [dp, pp, threads] : std::vector<std::tuple<std::uint32_t, std::uint32_t, unsigned>>{{1, 1, 5}, {3, 2, 1}, {4, 3, 8}}) {
+  for (const auto& [dp, pp, threads] :
+       std::vector<std::tuple<std::uint32_t, std::uint32_t, unsigned>>{{1, 1, 5}, {3, 2, 1}, {4, 3, 8}}) {
     MemFs fs;
     EXPECT_EQ(statistics(fs, {.dp = dp, .pp = pp}, threads), one) << dp << "x" << pp << ", " << threads << " threads";
   }
@@ -38,8 +39,11 @@ TEST(TensorStatistics, CoverEveryElementOnce) {
   const std::vector<TensorRow> rows = tensor_rows(report->manifest);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(stats[i].elements, element_count(rows[i].shape)) << rows[i].name;
-    if (rows[i].name == "norm.weight") { EXPECT_GT(stats[i].max, 6); }
-    else { EXPECT_LT(stats[i].max, 1) << rows[i].name; }
+    if (rows[i].name == "norm.weight") {
+      EXPECT_GT(stats[i].max, 6);
+    } else {
+      EXPECT_LT(stats[i].max, 1) << rows[i].name;
+    }
   }
 }
 

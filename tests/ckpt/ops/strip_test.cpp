@@ -51,7 +51,8 @@ class Strip : public ::testing::Test {
   }
   std::map<std::string, std::string> contents(const std::string& folder) {
     std::map<std::string, std::string> all;
-    for (const std::string& name : tree(fs_, folder)) all[name] = name.ends_with('/') ? "" : get_text(fs_, folder + "/" + name);
+    for (const std::string& name : tree(fs_, folder))
+      all[name] = name.ends_with('/') ? "" : get_text(fs_, folder + "/" + name);
     return all;
   }
   static std::vector<std::byte> tensor(const CheckpointReader& reader, std::uint32_t index) {
@@ -122,7 +123,8 @@ TEST_F(Strip, AFileThatHoldsModelAndOptimizerIsRefusedByName) {
   ParameterRecord& record = manifest.parameters[0];
   Piece& moved = record.slots[0].tensor.pieces[0];
   const std::uint32_t from = moved.file, to = record.model->pieces[0].file;
-  const std::uint64_t size = record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf + moved.leaf_count) * 4 - record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf) * 4;
+  const std::uint64_t size = record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf + moved.leaf_count) * 4 -
+                             record.meta.grid(manifest.leaf_elements).begin(moved.first_leaf) * 4;
   const std::uint64_t gone = moved.row;
   moved.file = to;
   moved.row = manifest.files[to].table_rows;
@@ -224,7 +226,8 @@ TEST_F(Strip, LinksUnreadAndSaysSoUnlessItIsToldToVerify) {
   FailingFs fs(fs_);
   const auto shard_reads = [&] {
     const std::vector<Call> calls = fs.calls();
-    return std::count_if(calls.begin(), calls.end(), [](const Call& call) { return call.op == Op::kPread && call.path.ends_with(".h5"); });
+    return std::count_if(calls.begin(), calls.end(),
+                         [](const Call& call) { return call.op == Op::kPread && call.path.ends_with(".h5"); });
   };
   const auto unread = strip(fs);
   ASSERT_TRUE(unread.ok()) << unread.status().to_string();

@@ -67,12 +67,14 @@ TEST(TensorStats, AgreesWithAPlainLoopForEveryDtypeAndLength) {
   constexpr std::uint64_t kSeed = 77;
   RecordProperty("seed", std::to_string(kSeed));
   std::mt19937_64 random(kSeed);
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI64, DType::kI32, DType::kU8}) {
     const std::size_t size = dtype_size(dtype);
     for (const std::size_t count : {1u, 7u, 8u, 9u, 511u, 512u, 513u, 1537u}) {
       std::vector<std::byte> bytes(count * size);
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-      // Random bits of large exponents would overflow every sum: the top exponent bits are cleared, but for some elements.
+      // Random bits of large exponents would overflow every sum: the top exponent bits are cleared, but for some
+      // elements.
       for (std::size_t i = 0; i < count && dtype != DType::kU8; ++i)
         if (random() % 100 != 0) bytes[i * size + size - 1] &= std::byte{0xbf};
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " x " + std::to_string(count));
@@ -142,7 +144,9 @@ TEST(MergeStats, OfPartsIsThatOfTheWhole) {
   const TensorStats whole = of(DType::kF64, values);
   for (const std::size_t cut : {0u, 1u, 512u, 1999u, 2000u}) {
     TensorStats merged;
-    const auto part = [&](std::size_t begin, std::size_t end) { return stats_of(DType::kF64, std::as_bytes(std::span(values).subspan(begin, end - begin))); };
+    const auto part = [&](std::size_t begin, std::size_t end) {
+      return stats_of(DType::kF64, std::as_bytes(std::span(values).subspan(begin, end - begin)));
+    };
     merge_stats(merged, part(0, cut));
     merge_stats(merged, part(cut, values.size()));
     EXPECT_EQ(merged.elements, whole.elements);

@@ -69,7 +69,10 @@ TEST_F(VerifyTest, CallsAStepWithoutManifestDamagedAndNotMissing) {
 TEST_F(VerifyTest, AStepThatThisUserMayNotReadIsSaidAndTheOthersAreChecked) {
   for (const char* member : {"/manifest.json", "/model/shard-00000.h5"}) {
     testing::FailingFs failing(fs_);
-    failing.arm({.op = testing::Op::kOpenRead, .path_part = new_ + member, .repeat = testing::Repeat::kSticky, .error = EACCES});
+    failing.arm({.op = testing::Op::kOpenRead,
+                 .path_part = new_ + member,
+                 .repeat = testing::Repeat::kSticky,
+                 .error = EACCES});
     const auto all = verify_target(failing, {.target = "/run"});
     ASSERT_TRUE(all.ok()) << all.status().to_string();
     ASSERT_EQ(all->steps.size(), 2u);

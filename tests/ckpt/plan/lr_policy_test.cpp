@@ -40,7 +40,8 @@ TEST(LrPolicy, MatchesTheVectors) {
     EXPECT_EQ(next.phases.size(), c.phases) << policy_name(c.policy);
     EXPECT_EQ(next.accepted, cosine(200)) << policy_name(c.policy);
     for (std::size_t i = 0; i < std::size(steps); ++i)
-      EXPECT_NEAR(lr_at(next.phases, steps[i]), c.at[i], std::max(1e-12, 2e-6 * c.at[i])) << policy_name(c.policy) << " at step " << steps[i];
+      EXPECT_NEAR(lr_at(next.phases, steps[i]), c.at[i], std::max(1e-12, 2e-6 * c.at[i]))
+          << policy_name(c.policy) << " at step " << steps[i];
   }
 }
 
@@ -49,7 +50,8 @@ TEST(LrPolicy, MatchesAnIndependentReferenceTo1e12) {
   const LrSchedule old = schedule_from(cosine(100));
   const double h = 1e-3 * half_cosine(49.0 / 90);
   const auto expect = [&](LrPolicy policy, std::uint64_t n, double want) {
-    EXPECT_NEAR(lr_at(applied(old, 60, cosine(200), policy).phases, n), want, 1e-12) << policy_name(policy) << " at step " << n;
+    EXPECT_NEAR(lr_at(applied(old, 60, cosine(200), policy).phases, n), want, 1e-12)
+        << policy_name(policy) << " at step " << n;
   };
   for (std::uint64_t n = 61; n <= 200; ++n) {
     const double x = static_cast<double>(n);
@@ -74,7 +76,8 @@ TEST(LrPolicy, KeepsThePastAndStaysBetweenZeroAndThePeakOnAnyChain) {
   const char* kinds[] = {"linear", "sqrt", "cosine"};
   std::size_t checked = 0;
   for (const char* kind : kinds)
-    for (const std::optional<double> ratio : {std::optional<double>{}, std::optional<double>{0.2}, std::optional<double>{0.0}})
+    for (const std::optional<double> ratio :
+         {std::optional<double>{}, std::optional<double>{0.2}, std::optional<double>{0.0}})
       for (const double floor : {0.0, 0.1})
         for (const std::uint64_t stop : stops)
           for (const std::uint64_t end : {stop + 5, std::uint64_t{150}, std::uint64_t{400}})
@@ -101,7 +104,8 @@ TEST(LrPolicy, KeepsThePastAndStaysBetweenZeroAndThePeakOnAnyChain) {
                 if (first == LrPolicy::kRescale) {
                   EXPECT_NEAR(lr_at(once.phases, stop + 1), lr_at(start.phases, stop + 1), 1e-15);
                 }
-                for (std::size_t i = 1; i < twice.phases.size(); ++i) ASSERT_LE(twice.phases[i - 1].first, twice.phases[i].first);
+                for (std::size_t i = 1; i < twice.phases.size(); ++i)
+                  ASSERT_LE(twice.phases[i - 1].first, twice.phases[i].first);
               }
   EXPECT_GT(checked, 1'000'000u);
 }
@@ -124,7 +128,8 @@ TEST(LrPolicy, ExtendFinishesAWarmUpAndHoldsThePeak) {
 TEST(LrPolicy, ExtendFinishesAWarmUpThatGoesDown) {
   LrSettings lower = cosine(200);
   lower.peak = 1e-4;
-  const LrSchedule down = applied(schedule_from(cosine(100)), 60, lower, LrPolicy::kRewarm);  // 61 to 70: 4.3e-4 to 1e-4
+  // 61 to 70: 4.3e-4 to 1e-4
+  const LrSchedule down = applied(schedule_from(cosine(100)), 60, lower, LrPolicy::kRewarm);
   lower.total_steps = 400;
   const LrSchedule next = applied(down, 63, lower, LrPolicy::kExtend);
   for (std::uint64_t n = 61; n <= 70; ++n) EXPECT_EQ(lr_at(next.phases, n), lr_at(down.phases, n)) << "step " << n;

@@ -9,8 +9,8 @@
 namespace titan::ckpt {
 namespace {
 
-LrSettings settings(std::uint64_t total, std::uint64_t warmup, std::optional<double> ratio, const char* type, double floor,
-                    double peak = 1) {
+LrSettings settings(std::uint64_t total, std::uint64_t warmup, std::optional<double> ratio, const char* type,
+                    double floor, double peak = 1) {
   LrSettings s;
   s.peak = peak;
   s.warmup_steps = warmup;
@@ -59,7 +59,9 @@ TEST(LrSchedule, RoundingNeverStepsOverAnEndOfTheCurve) {
         const LrSchedule schedule = schedule_from(settings(20, 5, {}, type, floor / peak, peak));
         for (std::uint64_t n = 1; n <= 25; ++n) {
           ASSERT_LE(lr_at(schedule.phases, n), peak) << high << " " << low << " " << type << " n " << n;
-          if (n > 5) ASSERT_GE(lr_at(schedule.phases, n), schedule.phases.back().end) << high << " " << low << " " << type << " n " << n;
+          if (n > 5)
+            ASSERT_GE(lr_at(schedule.phases, n), schedule.phases.back().end)
+                << high << " " << low << " " << type << " n " << n;
         }
       }
     }
@@ -73,7 +75,8 @@ TEST(LrSchedule, StaysAtTheFloorPastTheEnd) {
   for (const auto& [type, value] : last) {
     LrSchedule schedule = schedule_from(settings(1000, 100, {}, type, 0));
     EXPECT_NEAR(factor(schedule, 999), value, 5e-7) << type;
-    for (std::uint64_t s : {1000, 1200, 1900, 1'000'000'000}) EXPECT_EQ(factor(schedule, s), 0) << type << " at s " << s;
+    for (std::uint64_t s : {1000, 1200, 1900, 1'000'000'000})
+      EXPECT_EQ(factor(schedule, s), 0) << type << " at s " << s;
   }
   // Warm-up up to the end: nothing left to decay over.
   LrSchedule warm = schedule_from(settings(10, 50, {}, "cosine", 0.25));
@@ -82,7 +85,8 @@ TEST(LrSchedule, StaysAtTheFloorPastTheEnd) {
 }
 
 TEST(LrSchedule, RoundsTheDecayHalfToEven) {
-  const std::tuple<std::uint64_t, double, double> cases[] = {{5, 0.5, 2}, {15, 0.1, 2}, {25, 0.1, 2}, {7, 0.5, 4}, {3, 0.5, 2}};
+  const std::tuple<std::uint64_t, double, double> cases[] = {
+      {5, 0.5, 2}, {15, 0.1, 2}, {25, 0.1, 2}, {7, 0.5, 4}, {3, 0.5, 2}};
   for (const auto& [total, ratio, decay] : cases) {
     LrSchedule schedule = schedule_from(settings(total, 0, ratio, "linear", 0));
     EXPECT_EQ(schedule.phases.back().length, decay) << total << " x " << ratio;
@@ -121,10 +125,11 @@ TEST(LrSchedule, EqualsTorchtitansFormulaOverManySettings) {
             LrSchedule schedule = schedule_from(settings(total, warmup, ratio, type, floor, peak));
             for (std::uint64_t n = 1; n <= total + 20; ++n) {
               const double lr = lr_at(schedule.phases, n);
-              const double expected = peak * torchtitan_factor(static_cast<std::int64_t>(n) - 1, static_cast<std::int64_t>(total),
-                                                               static_cast<std::int64_t>(warmup), ratio, type, floor);
-              ASSERT_NEAR(lr, expected, 1e-15) << "T " << total << " W " << warmup << " ratio " << ratio.value_or(-1) << ' '
-                                               << type << " m " << floor << " n " << n;
+              const double expected =
+                  peak * torchtitan_factor(static_cast<std::int64_t>(n) - 1, static_cast<std::int64_t>(total),
+                                           static_cast<std::int64_t>(warmup), ratio, type, floor);
+              ASSERT_NEAR(lr, expected, 1e-15) << "T " << total << " W " << warmup << " ratio " << ratio.value_or(-1)
+                                               << ' ' << type << " m " << floor << " n " << n;
               ASSERT_GE(lr, 0);
               ASSERT_LE(lr, peak);
             }
@@ -140,7 +145,8 @@ TEST(LrSchedule, ACurveFromABaseIsTheShiftedCurve) {
   for (std::uint64_t warmup : {0, 4}) {
     LrSettings s = settings(40, warmup, 0.5, "cosine", 0.1, 1e-3);
     LrSchedule at_zero = schedule_from(s), later = schedule_from(s, 60);
-    for (std::uint64_t n = 1; n <= 50; ++n) EXPECT_DOUBLE_EQ(lr_at(later.phases, 60 + n), lr_at(at_zero.phases, n)) << n;
+    for (std::uint64_t n = 1; n <= 50; ++n)
+      EXPECT_DOUBLE_EQ(lr_at(later.phases, 60 + n), lr_at(at_zero.phases, n)) << n;
     EXPECT_EQ(curve_end(later.phases), 100u);
   }
 }
@@ -159,7 +165,8 @@ TEST(LrSchedule, WarmsUpFromTheGivenRateAsTheRewarmVectorSays) {
 }
 
 TEST(LrSchedule, TheLastPhaseThatHasBegunApplies) {
-  std::vector<LrPhase> phases{{1, PhaseKind::kLinear, 0, 4, 0, 4}, {3, PhaseKind::kConstant, 9, 9, 3, 0},
+  std::vector<LrPhase> phases{{1, PhaseKind::kLinear, 0, 4, 0, 4},
+                              {3, PhaseKind::kConstant, 9, 9, 3, 0},
                               {6, PhaseKind::kLinear, 8, 0, 5.5, 4}};
   const double expected[] = {1, 2, 9, 9, 9, 7, 5, 3, 1, 0, 0};
   for (std::uint64_t n = 1; n <= 11; ++n) EXPECT_DOUBLE_EQ(lr_at(phases, n), expected[n - 1]) << n;
@@ -194,7 +201,9 @@ TEST(LrSchedule, ZeroFromFindsWhereTheRateStays0) {
   curves.push_back(schedule_from(s).phases);
   for (std::size_t i = 0; i < curves.size(); ++i)
     for (std::uint64_t first = 1; first <= 40; ++first)
-      for (std::uint64_t last = first; last <= 40; ++last) EXPECT_EQ(zero_from(curves[i], first, last), slow(curves[i], first, last)) << i << ": " << first << " to " << last;
+      for (std::uint64_t last = first; last <= 40; ++last)
+        EXPECT_EQ(zero_from(curves[i], first, last), slow(curves[i], first, last))
+            << i << ": " << first << " to " << last;
 }
 
 TEST(LrSchedule, PhaseKindsHaveTheirPublishedNames) {

@@ -80,7 +80,8 @@ TEST(Ownership, EveryLeafOfAStageHasExactlyOneOwnerInOrder) {
     const std::uint64_t leaf = 1 + random() % 7;
     std::vector<ParameterMeta> parameters;
     for (std::uint32_t i = 0, count = random() % 7; i < count; ++i)
-      parameters.push_back({"p" + std::to_string(i), {random() % 5, 1 + random() % 9}, static_cast<std::uint32_t>(random() % stages)});
+      parameters.push_back(
+          {"p" + std::to_string(i), {random() % 5, 1 + random() % 9}, static_cast<std::uint32_t>(random() % stages)});
     const Ownership ownership(parameters, leaf, {stages, dp, 1});
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       std::vector<std::pair<std::uint32_t, std::uint64_t>> expected, found;
@@ -91,7 +92,8 @@ TEST(Ownership, EveryLeafOfAStageHasExactlyOneOwnerInOrder) {
       for (std::uint32_t rank = 0; rank < dp; ++rank) {
         for (const OwnedPiece& piece : ownership.of(stage * dp + rank)) {
           ASSERT_GT(piece.leaves.count, 0u);
-          for (std::uint64_t l = piece.leaves.first; l < piece.leaves.end(); ++l) found.emplace_back(piece.parameter, l);
+          for (std::uint64_t l = piece.leaves.first; l < piece.leaves.end(); ++l)
+            found.emplace_back(piece.parameter, l);
         }
       }
       ASSERT_EQ(found, expected) << "round " << round << " stage " << stage;

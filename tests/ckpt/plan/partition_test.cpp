@@ -26,7 +26,9 @@ std::vector<std::uint64_t> stage_costs(const Costs& costs, const Cuts& cuts) {
   return sums;
 }
 
-std::uint64_t largest(const std::vector<std::uint64_t>& values) { return *std::max_element(values.begin(), values.end()); }
+std::uint64_t largest(const std::vector<std::uint64_t>& values) {
+  return *std::max_element(values.begin(), values.end());
+}
 
 TEST(Partition, GoldenVectorsOfKnownModels) {
   struct Case {
@@ -129,7 +131,8 @@ TEST(Partition, EqualsExhaustiveSearchOnSmallRandomModels) {
   }
 }
 
-std::vector<ParameterMeta> llama(std::uint64_t h, std::uint32_t layers, std::uint64_t ff, std::uint64_t vocab, bool tied) {
+std::vector<ParameterMeta> llama(std::uint64_t h, std::uint32_t layers, std::uint64_t ff, std::uint64_t vocab,
+                                 bool tied) {
   std::vector<ParameterMeta> all{{"tok_embeddings.weight", {vocab, h}}};
   for (std::uint32_t i = 0; i < layers; ++i) {
     const std::string prefix = "layers." + std::to_string(i) + ".";
@@ -185,7 +188,9 @@ TEST(AssignStages, PutsEveryLayerOnItsStageAndTheHeadOnTheLast) {
   std::vector<ParameterMeta> parameters = llama(16, 2, 64, 256, false);
   ASSERT_TRUE(assign_stages(parameters, 4).ok());
   for (const ParameterMeta& parameter : parameters) {
-    std::uint32_t expected = parameter.name.starts_with("layers.0.") ? 1 : parameter.name.starts_with("layers.1.") ? 2 : 3;
+    std::uint32_t expected = parameter.name.starts_with("layers.0.")   ? 1
+                             : parameter.name.starts_with("layers.1.") ? 2
+                                                                       : 3;
     if (parameter.name == "tok_embeddings.weight") expected = 0;
     EXPECT_EQ(parameter.stage, expected) << parameter.name;
   }

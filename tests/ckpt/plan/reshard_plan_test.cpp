@@ -15,7 +15,8 @@ namespace {
 using testing::Synthetic;
 
 /// A manifest of one raw file per component on one rank, as a plan sees it.
-Manifest one_rank(std::vector<ParameterMeta> parameters, std::uint64_t leaf_elements, std::vector<std::string> slots = {kExpAvg, kExpAvgSq}) {
+Manifest one_rank(std::vector<ParameterMeta> parameters, std::uint64_t leaf_elements,
+                  std::vector<std::string> slots = {kExpAvg, kExpAvgSq}) {
   Manifest manifest;
   manifest.leaf_elements = leaf_elements;
   manifest.components.push_back({kModel});
@@ -78,7 +79,11 @@ void expect_complete(const Manifest& manifest, const ReshardPlan& plan) {
       next[std::make_pair(piece.ref.index, piece.ref.slot)] = at;
       leaves += piece.shard.leaves.count;
       bytes += piece.shard.bytes();
-      EXPECT_EQ(std::count_if(owned.begin(), owned.end(), [&](const OwnedPiece& o) { return o.parameter == piece.ref.index && o.leaves == piece.shard.leaves; }), 1);
+      EXPECT_EQ(std::count_if(owned.begin(), owned.end(),
+                              [&](const OwnedPiece& o) {
+                                return o.parameter == piece.ref.index && o.leaves == piece.shard.leaves;
+                              }),
+                1);
     }
     EXPECT_EQ(row, file.leaves);
   }
@@ -160,12 +165,14 @@ TEST(ReshardPlan, KeepsWhatIsNotAskedFor) {
   Manifest manifest = llama(4);
   manifest.mesh = {2, 3, 1};
   manifest.stage_cuts = {2};
-  for (ParameterRecord& record : manifest.parameters) record.meta.stage = record.meta.name.starts_with("tok_") || record.meta.name.starts_with("layers.0.") ? 0 : 1;
+  for (ParameterRecord& record : manifest.parameters)
+    record.meta.stage = record.meta.name.starts_with("tok_") || record.meta.name.starts_with("layers.0.") ? 0 : 1;
   const auto other_dp = plan_reshard(manifest, {.dp = 5});
   ASSERT_TRUE(other_dp.ok());
   EXPECT_EQ(other_dp->mesh, (Mesh{2, 5, 1}));
   EXPECT_EQ(other_dp->stage_cuts, manifest.stage_cuts);
-  for (std::size_t i = 0; i < manifest.parameters.size(); ++i) EXPECT_EQ(other_dp->stages[i], manifest.parameters[i].meta.stage);
+  for (std::size_t i = 0; i < manifest.parameters.size(); ++i)
+    EXPECT_EQ(other_dp->stages[i], manifest.parameters[i].meta.stage);
   expect_complete(manifest, *other_dp);
   const auto other_pp = plan_reshard(manifest, {.pp = 2});
   ASSERT_TRUE(other_pp.ok());
@@ -228,7 +235,8 @@ TEST(ReshardPlan, CountsLeavesWhoseFormChanges) {
 }
 
 TEST(ReshardMoves, StayWithinTheLimit) {
-  const Manifest manifest = one_rank(testing::synthetic_parameters({.layers = 8, .dim = 512, .ffn = 1024, .vocab = 4096}), 4096);
+  const Manifest manifest =
+      one_rank(testing::synthetic_parameters({.layers = 8, .dim = 512, .ffn = 1024, .vocab = 4096}), 4096);
   const auto plan = plan_reshard(manifest, {64, 4});
   ASSERT_TRUE(plan.ok());
   std::uint64_t needed = 0;
@@ -258,12 +266,14 @@ TEST(ReshardMoves, ABufferHoldsTheLargestLeaf) {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kDefault = 256 * kMiB;
   struct Row {
     std::uint64_t leaf_bytes, limit;
-    std::uint32_t threads;   // 0: too little
+    std::uint32_t threads;  // 0: too little
   };
-  for (const Row& row : {Row{8 * kMiB, kDefault, 4}, Row{60 * kMiB, kDefault, 4}, Row{100 * kMiB, kDefault, 2}, Row{200 * kMiB, kDefault, 1},
-                         Row{256 * kMiB, kDefault, 0}, Row{kMiB, 4 * kMiB, 3}, Row{kMiB, kMiB, 0}}) {
+  for (const Row& row :
+       {Row{8 * kMiB, kDefault, 4}, Row{60 * kMiB, kDefault, 4}, Row{100 * kMiB, kDefault, 2},
+        Row{200 * kMiB, kDefault, 1}, Row{256 * kMiB, kDefault, 0}, Row{kMiB, 4 * kMiB, 3}, Row{kMiB, kMiB, 0}}) {
     SCOPED_TRACE(std::to_string(row.leaf_bytes) + " bytes within " + std::to_string(row.limit));
-    const Manifest manifest = one_rank({{"tok_embeddings.weight", {row.leaf_bytes}}, {"norm.weight", {64}}}, row.leaf_bytes / 4);
+    const Manifest manifest =
+        one_rank({{"tok_embeddings.weight", {row.leaf_bytes}}, {"norm.weight", {64}}}, row.leaf_bytes / 4);
     const auto plan = plan_reshard(manifest, {.dp = 2});
     ASSERT_TRUE(plan.ok());
     const auto moves = plan_moves(manifest, *plan, row.limit);

@@ -11,7 +11,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-DataFile file(const std::string& name, const std::string& content) { return {name, content.size(), digest_of(content)}; }
+DataFile file(const std::string& name, const std::string& content) {
+  return {name, content.size(), digest_of(content)};
+}
 
 const std::vector<DataFile> kStored = {file("a", "first"), file("b", "second one"), file("c", "third")};
 
@@ -24,12 +26,15 @@ TEST(SameFiles, TheSameFilesNeedNoNote) {
 }
 
 TEST(SameFiles, RenamedFilesAreFoundByTheirContents) {
-  const FileMatch match = match_files(kStored, std::vector{file("a", "third"), file("m", "second one"), file("z", "first")});
+  const FileMatch match =
+      match_files(kStored, std::vector{file("a", "third"), file("m", "second one"), file("z", "first")});
   EXPECT_TRUE(match.same);
   EXPECT_THAT(match.order, ElementsAre(2, 1, 0));
   EXPECT_EQ(same_files_note(match),
-            "data: same contents under other names: taken (a is z now, b is m now, c is a now), and read in the checkpoint's order");
-  EXPECT_EQ(same_files_note(match_files(kStored, std::vector{file("a", "first"), file("bb", "second one"), file("c", "third")})),
+            "data: same contents under other names: taken (a is z now, b is m now, c is a now), and read in the "
+            "checkpoint's order");
+  EXPECT_EQ(same_files_note(
+                match_files(kStored, std::vector{file("a", "first"), file("bb", "second one"), file("c", "third")})),
             "data: same contents under another name: taken (b is bb now)");
 }
 
@@ -65,15 +70,20 @@ TEST(SameFiles, WhatDiffersIsNamed) {
   EXPECT_EQ(note({kStored[0], kStored[1], kStored[2], file("d", "new")}), "added: d");
   EXPECT_EQ(note({kStored[0], kStored[1], kStored[2], kStored[2]}), "added: c") << "twice where it was once";
   EXPECT_EQ(note({kStored[0], kStored[1], file("c", "THIRD")}), "changed: c (other contents of 5 bytes)");
-  EXPECT_EQ(note({file("a", "first, and more"), kStored[1], file("x", "new")}), "changed: a (5 bytes, 15 now); added: x; removed: c");
-  EXPECT_EQ(note({file("other", "first"), file("d", "new"), kStored[1], kStored[2]}), "added: d") << "a file that was only renamed is no difference";
+  EXPECT_EQ(note({file("a", "first, and more"), kStored[1], file("x", "new")}),
+            "changed: a (5 bytes, 15 now); added: x; removed: c");
+  EXPECT_EQ(note({file("other", "first"), file("d", "new"), kStored[1], kStored[2]}), "added: d")
+      << "a file that was only renamed is no difference";
   EXPECT_EQ(note({}), "removed: a, b, c");
 }
 
 TEST(SameFiles, TenThousandFilesArePairedInOnePass) {
   std::vector<DataFile> stored, there;
-  for (int i = 0; i < 10'000; ++i) stored.push_back(file("old" + std::to_string(i), i % 2 == 0 ? "the same" : std::to_string(i)));
-  for (int i = 10'000; i-- > 0;) there.push_back({"new" + std::to_string(i), stored[static_cast<std::size_t>(i)].bytes, stored[static_cast<std::size_t>(i)].blocks});
+  for (int i = 0; i < 10'000; ++i)
+    stored.push_back(file("old" + std::to_string(i), i % 2 == 0 ? "the same" : std::to_string(i)));
+  for (int i = 10'000; i-- > 0;)
+    there.push_back({"new" + std::to_string(i), stored[static_cast<std::size_t>(i)].bytes,
+                     stored[static_cast<std::size_t>(i)].blocks});
   const FileMatch match = match_files(stored, there);
   EXPECT_TRUE(match.same);
   EXPECT_EQ(match.renamed.size(), 10'000u);

@@ -23,7 +23,8 @@ TEST(StageLayout, ExpandsGroupsThenCharacters) {
       {"Et*3|(t*3|)*3(t*4|)*3L", 24, {4, 7, 10, 13, 17, 21, 25}},
       {"E(tt|)*2L", 4, {3, 5}},
       {"Et,t|,t*2,L", 4, {3}},
-      {"Et*3|(tt|)*29,L", 61, [] {
+      {"Et*3|(tt|)*29,L", 61,
+       [] {
          Cuts cuts(30);
          std::iota(cuts.begin(), cuts.end(), 0);
          for (std::uint32_t& cut : cuts) cut = 4 + 2 * cut;

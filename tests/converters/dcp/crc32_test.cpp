@@ -23,7 +23,8 @@ TEST(Crc32, AgreesWithZlibForEveryLengthStartAndPiece) {
     const std::size_t start = random() % 64;
     const auto start_crc = static_cast<std::uint32_t>(random());
     const auto part = std::span<const std::byte>(data).subspan(start, length);
-    ASSERT_EQ(crc32(start_crc, part), crc32_by_tables(start_crc, part)) << "length " << length << " start " << start << " seed " << seed;
+    ASSERT_EQ(crc32(start_crc, part), crc32_by_tables(start_crc, part))
+        << "length " << length << " start " << start << " seed " << seed;
   }
   for (int round = 0; round < 50; ++round) {
     std::uint32_t crc = 0;

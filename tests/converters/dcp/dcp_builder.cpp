@@ -58,7 +58,8 @@ void properties(PickleWriter& out, const BuiltTensor& tensor, Properties form) {
     out.text("TORCH_CONTIGUOUS_FORMAT");
     out.tuple(2);
   } else {
-    out.global(form == Properties::kOldModule ? kOldMetadataModule : kMetadataModule, form == Properties::kOldModule ? "MEM_FORMAT_ENCODING" : "_MEM_FORMAT_ENCODING");
+    out.global(form == Properties::kOldModule ? kOldMetadataModule : kMetadataModule,
+               form == Properties::kOldModule ? "MEM_FORMAT_ENCODING" : "_MEM_FORMAT_ENCODING");
     out.integer(0);
     out.tuple(1);
   }
@@ -69,8 +70,8 @@ void properties(PickleWriter& out, const BuiltTensor& tensor, Properties form) {
   out.build();
 }
 
-void storage(PickleWriter& out, const std::string& name, const std::vector<std::int64_t>* offset, const std::string& file, std::int64_t at, std::int64_t length,
-             const std::string& transform) {
+void storage(PickleWriter& out, const std::string& name, const std::vector<std::int64_t>* offset,
+             const std::string& file, std::int64_t at, std::int64_t length, const std::string& transform) {
   open(out, kMetadataModule, "MetadataIndex");
   out.text("fqn");
   out.text(name);
@@ -139,9 +140,12 @@ std::string build_metadata(const BuiltMetadata& metadata) {
   out.mark();
   for (const BuiltTensor& tensor : metadata.tensors)
     for (const BuiltChunk& chunk : tensor.chunks)
-      if (chunk.stored) storage(out, tensor.name, chunk.index ? &*chunk.index : &chunk.offsets, chunk.file, chunk.at, chunk.length, metadata.transform);
+      if (chunk.stored)
+        storage(out, tensor.name, chunk.index ? &*chunk.index : &chunk.offsets, chunk.file, chunk.at, chunk.length,
+                metadata.transform);
   for (const BuiltValue& value : metadata.values)
-    for (int i = 0; i < (value.twice ? 2 : 1) && value.stored; ++i) storage(out, value.name, nullptr, value.file, value.at, value.length, metadata.transform);
+    for (int i = 0; i < (value.twice ? 2 : 1) && value.stored; ++i)
+      storage(out, value.name, nullptr, value.file, value.at, value.length, metadata.transform);
   out.set_items();
   if (!metadata.old) {
     out.text("storage_meta");
@@ -167,7 +171,8 @@ std::string build_metadata(const BuiltMetadata& metadata) {
   return std::move(out).finish();
 }
 
-ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors, const std::vector<std::pair<std::string, Value>>& values) {
+ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors,
+                           const std::vector<std::pair<std::string, Value>>& values) {
   BuiltMetadata metadata;
   std::map<std::string, std::unique_ptr<AppendFile>> files;
   const auto file = [&](std::size_t number) -> Result<AppendFile*> {
@@ -180,7 +185,8 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
   for (const auto& [name, value] : values) {
     TITAN_ASSIGN_OR_RETURN(AppendFile* const out, file(0));
     TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_value(*out, value));
-    metadata.values.push_back({name, "__0_0.distcp", static_cast<std::int64_t>(range.offset), static_cast<std::int64_t>(range.length)});
+    metadata.values.push_back(
+        {name, "__0_0.distcp", static_cast<std::int64_t>(range.offset), static_cast<std::int64_t>(range.length)});
   }
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     const ShardedTensor& tensor = tensors[t];
@@ -215,13 +221,15 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
       for (std::size_t d = 0; d < boxes[b].size(); ++d) {
         std::vector<std::uint64_t> wider;
         for (const std::uint64_t n : numbers)
-          for (std::uint64_t i = boxes[b][d].first; i < boxes[b][d].second; ++i) wider.push_back(n * tensor.shape[d] + i);
+          for (std::uint64_t i = boxes[b][d].first; i < boxes[b][d].second; ++i)
+            wider.push_back(n * tensor.shape[d] + i);
         numbers = std::move(wider);
       }
       elements.clear();
       for (const std::uint64_t n : numbers) elements.push_back(static_cast<float>(1000 * t + n));
       TITAN_ASSIGN_OR_RETURN(AppendFile* const out, file(b));
-      TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*out, "float32", sizes, std::as_bytes(std::span(elements))));
+      TITAN_ASSIGN_OR_RETURN(const ItemRange range,
+                             append_tensor(*out, "float32", sizes, std::as_bytes(std::span(elements))));
       chunk.file = "__" + std::to_string(b) + "_0.distcp";
       chunk.at = static_cast<std::int64_t>(range.offset);
       chunk.length = static_cast<std::int64_t>(range.length);

@@ -30,16 +30,16 @@ struct BuiltValue {
   std::string file = "__0_0.distcp";
   std::int64_t at = 0, length = 0;
   bool stored = true;
-  bool twice = false;                              ///< two entries in storage_data
+  bool twice = false;  ///< two entries in storage_data
 };
 struct BuiltMetadata {
   std::vector<BuiltTensor> tensors;
   std::vector<BuiltValue> values;
   Properties properties = Properties::kFive;
-  bool old = false;                                ///< no storage_meta, no version
-  bool path_id = false;                            ///< checkpoint_id is a pathlib path
-  bool extra_unknown = false;                      ///< Megatron's mcore_data, with a class that nobody knows
-  std::string transform;                           ///< in every _StorageInfo
+  bool old = false;            ///< no storage_meta, no version
+  bool path_id = false;        ///< checkpoint_id is a pathlib path
+  bool extra_unknown = false;  ///< Megatron's mcore_data, with a class that nobody knows
+  std::string transform;       ///< in every _StorageInfo
 };
 
 std::string build_metadata(const BuiltMetadata& metadata);
@@ -47,7 +47,8 @@ std::string build_metadata(const BuiltMetadata& metadata);
 /// Cuts of one dimension: [0, cuts[0], cuts[1], ..., extent].
 using Cuts = std::vector<std::vector<std::uint64_t>>;
 
-/// Writes float32 tensors, tensor i element j = 1000 i + j, cut by `cuts` into one file per chunk number, and values, into `folder`.
+/// Writes float32 tensors, tensor i element j = 1000 i + j, cut by `cuts` into one file per chunk number, and values,
+/// into `folder`.
 struct ShardedTensor {
   std::string name;
   std::vector<std::uint64_t> shape;

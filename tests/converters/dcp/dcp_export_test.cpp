@@ -31,7 +31,10 @@ class DcpExport : public ::testing::Test {
   }
   static ExportOptions options() {
     ExportOptions options;
-    options.config = Settings{{"optimizer.beta1", "0.9"}, {"optimizer.beta2", "0.95"}, {"optimizer.eps", "1e-08"}, {"optimizer.weight_decay", "0.1"},
+    options.config = Settings{{"optimizer.beta1", "0.9"},
+                              {"optimizer.beta2", "0.95"},
+                              {"optimizer.eps", "1e-08"},
+                              {"optimizer.weight_decay", "0.1"},
                               {"parallelism.data_parallel_shard_degree", "2"}};
     return options;
   }
@@ -71,19 +74,26 @@ TEST_F(DcpExport, ReadsBackWithEveryByteAndAllThatAResumeNeeds) {
   EXPECT_EQ(reader.value("optimizer.param_groups.norm.weight.lr")->real, next);
   EXPECT_EQ(reader.value("lr_scheduler._step_count")->integer, 11);
   EXPECT_EQ(reader.value("lr_scheduler._is_initial")->integer, 0);
-  EXPECT_EQ(reader.value("train_state.ntokens_seen")->integer, static_cast<std::int64_t>(source_->train_state()->tokens / 2));
+  EXPECT_EQ(reader.value("train_state.ntokens_seen")->integer,
+            static_cast<std::int64_t>(source_->train_state()->tokens / 2));
   EXPECT_EQ(reader.metadata().value("dataloader.world_size"), nullptr);
 }
 
 TEST_F(DcpExport, RefusesAConfigurationThatSaysSomethingElse) {
   ExportOptions how = options();
-  how.config = ckpt::with_rows(*how.config, {{"lr_scheduler.decay_type", "'cosine'"}, {"lr_scheduler.lr_min", "0.1"}, {"lr_scheduler.warmup_steps", "10"},
-                                           {"optimizer.beta2", "0.5"}, {"optimizer.lr", "1.0"}, {"training.steps", "999"}});
+  how.config = ckpt::with_rows(*how.config, {{"lr_scheduler.decay_type", "'cosine'"},
+                                             {"lr_scheduler.lr_min", "0.1"},
+                                             {"lr_scheduler.warmup_steps", "10"},
+                                             {"optimizer.beta2", "0.5"},
+                                             {"optimizer.lr", "1.0"},
+                                             {"training.steps", "999"}});
   const Settings own{{"optimizer.beta2", "0.95"}, {"optimizer.eps", "1e-8"}, {"optimizer.lr", "0.001"}};
   auto writer = create({.step = 10, .config = own}, how);
   ASSERT_FALSE(writer.ok());
   EXPECT_EQ(writer.status().code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(writer.status().message, HasSubstr("training.steps is 100, the configuration says 999; optimizer.beta2 is 0.95, the configuration says 0.5; optimizer.lr is 0.001, the configuration says 1.0"));
+  EXPECT_THAT(writer.status().message,
+              HasSubstr("training.steps is 100, the configuration says 999; optimizer.beta2 is 0.95, the configuration "
+                        "says 0.5; optimizer.lr is 0.001, the configuration says 1.0"));
   EXPECT_THAT(writer.status().hint, HasSubstr("--lr-from-config"));
   how.lr_from_config = true;
   writer = create({.step = 11, .config = own}, how);
@@ -115,7 +125,8 @@ TEST_F(DcpExport, WritesTheModelAloneWhenAsked) {
 // The model of a Synthetic with heads.
 Settings model_of_synthetic(std::uint64_t head_dim, std::uint64_t dim = 16) {
   ModelConfig model;
-  model.dim = dim, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = head_dim, model.ffn_dim = 24, model.vocab_size = 67;
+  model.dim = dim, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = head_dim,
+  model.ffn_dim = 24, model.vocab_size = 67;
   return model_settings(model);
 }
 
@@ -126,7 +137,8 @@ TEST_F(DcpExport, RefusesAModelThatTorchtitanCannotBuild) {
     auto writer = create({.step = alone ? 11u : 10u, .config = model_of_synthetic(6)}, how);
     ASSERT_FALSE(writer.ok());
     EXPECT_EQ(writer.status().code, ckpt::Code::kUnsupported);
-    EXPECT_THAT(writer.status().message, HasSubstr("model.head_dim is 6, but torchtitan's llama3 always has dim / n_heads, here 16 / 4 = 4"));
+    EXPECT_THAT(writer.status().message,
+                HasSubstr("model.head_dim is 6, but torchtitan's llama3 always has dim / n_heads, here 16 / 4 = 4"));
   }
 }
 
@@ -135,7 +147,8 @@ TEST_F(DcpExport, SaysWhatTheFlavourMustBeWithTheModelAloneToo) {
   model.skip = {"optimizer.*"};
   auto writer = create({.config = model_of_synthetic(4)}, model);
   ASSERT_TRUE(writer.ok()) << writer.status().to_string();
-  EXPECT_THAT((*writer)->notes(), ::testing::Contains(HasSubstr("flavour must be TransformerModelArgs(dim=16, n_layers=2, n_heads=4")));
+  EXPECT_THAT((*writer)->notes(),
+              ::testing::Contains(HasSubstr("flavour must be TransformerModelArgs(dim=16, n_layers=2, n_heads=4")));
   auto unknown = create({.step = 11}, model);
   ASSERT_TRUE(unknown.ok()) << unknown.status().to_string();
   EXPECT_THAT((*unknown)->notes(), ::testing::Contains(HasSubstr("does not say what heads, RoPE and eps")));
@@ -145,7 +158,8 @@ TEST_F(DcpExport, PassesOnWhatStopsIt) {
   auto writer = create({}, options());
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(fs_.make_dir("/out").ok());
-  const Status status = (*writer)->write(fs_, "/out", [](std::uint64_t, std::uint64_t) { return ckpt::failed("stopped"); });
+  const Status status =
+      (*writer)->write(fs_, "/out", [](std::uint64_t, std::uint64_t) { return ckpt::failed("stopped"); });
   EXPECT_EQ(status.message, "stopped");
   EXPECT_FALSE(fs_.stat("/out/.metadata").ok());  // nothing that looks whole
   EXPECT_EQ(dcp_format().open(fs_, "/out").status().code, ckpt::Code::kCorrupt);

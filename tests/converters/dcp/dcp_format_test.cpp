@@ -29,7 +29,8 @@ TEST(DcpReader, AssemblesAnyRangeOfAnySharding) {
       for (std::size_t d = 0, rank = random() % 4; d < rank; ++d) {
         tensor.shape.push_back(1 + random() % 7);
         std::vector<std::uint64_t> cuts(random() % 3);
-        for (std::uint64_t& cut : cuts) cut = random() % (tensor.shape.back() + 1);  // equal cuts make boxes without elements
+        for (std::uint64_t& cut : cuts)
+          cut = random() % (tensor.shape.back() + 1);  // equal cuts make boxes without elements
         std::ranges::sort(cuts);
         tensor.cuts.push_back(cuts);
       }
@@ -45,7 +46,8 @@ TEST(DcpReader, AssemblesAnyRangeOfAnySharding) {
         const std::uint64_t first = random() % elements, count = 1 + random() % (elements - first);
         std::vector<float> out(count, -1);
         ASSERT_TRUE((*reader)->read(entry, first, std::as_writable_bytes(std::span(out))).ok());
-        for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(out[i], static_cast<float>(1000 * t + first + i)) << "seed " << seed << " round " << round;
+        for (std::uint64_t i = 0; i < count; ++i)
+          ASSERT_EQ(out[i], static_cast<float>(1000 * t + first + i)) << "seed " << seed << " round " << round;
       }
     }
     EXPECT_EQ((*reader)->value("v")->number(), 0.25);
@@ -66,7 +68,9 @@ TEST(DcpReader, FindsAFlippedPayloadBitByReadingAndByVerifying) {
   std::vector<float> out(40 * 8);
   const Status status = (*reader)->read(*(*reader)->metadata().tensor("a"), 0, std::as_writable_bytes(std::span(out)));
   EXPECT_EQ(status.code, ckpt::Code::kCorrupt);
-  EXPECT_THAT(status.message, HasSubstr("/d/__1_0.distcp: item a at offset 0: entry data/0, 640 bytes at offset 704, does not match its CRC"));
+  EXPECT_THAT(
+      status.message,
+      HasSubstr("/d/__1_0.distcp: item a at offset 0: entry data/0, 640 bytes at offset 704, does not match its CRC"));
   const auto report = (*reader)->verify({});
   ASSERT_TRUE(report.ok());
   ASSERT_EQ(report->damage.size(), 1u);

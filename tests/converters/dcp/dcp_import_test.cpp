@@ -9,11 +9,11 @@
 namespace titan::convert::dcp {
 namespace {
 
-using testing::plan_mini;
+using ::testing::HasSubstr;
 using testing::kNextLr;
 using testing::Mini;
 using testing::mini_config;
-using ::testing::HasSubstr;
+using testing::plan_mini;
 
 TEST(DcpImport, WithTheConfigurationARunCanGoOn) {
   const Result<ImportPlan> result = plan_mini({}, {{}, mini_config()});
@@ -35,11 +35,15 @@ TEST(DcpImport, WithTheConfigurationARunCanGoOn) {
 
 TEST(DcpImport, TakesTheDataRanksFromTheConfigurationWhereTheSourceHasNone) {
   const Mini ours{.changes = {{std::vector<std::string>{"dataloader", "world_size"}, std::nullopt}}};
-  const Result<ImportPlan> result = plan_mini(ours, {{}, mini_config({{"parallelism.data_parallel_shard_degree", "2"}, {"parallelism.data_parallel_replicate_degree", "3"}})});
+  const Result<ImportPlan> result =
+      plan_mini(ours, {{},
+                       mini_config({{"parallelism.data_parallel_shard_degree", "2"},
+                                    {"parallelism.data_parallel_replicate_degree", "3"}})});
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   EXPECT_EQ(result->train->tokens, 320u * 6);
   EXPECT_THAT(result->notes, ::testing::Contains(HasSubstr("6 data ranks, taken from the configuration")));
-  EXPECT_THAT(plan_mini(ours, {{}, mini_config()}).status().hint, HasSubstr("--set parallelism.data_parallel_shard_degree=N"));
+  EXPECT_THAT(plan_mini(ours, {{}, mini_config()}).status().hint,
+              HasSubstr("--set parallelism.data_parallel_shard_degree=N"));
 }
 
 TEST(DcpImport, WithoutTheConfigurationTakesTheTensorsAlone) {
@@ -61,7 +65,8 @@ TEST(DcpImport, ReadsTheNewerNamesOfAModel) {
   EXPECT_THAT(plan_mini({.newer_names = true}, {}).status().hint, HasSubstr("--skip 'optimizer.*'"));
   const Result<ImportPlan> looked = plan_mini({.newer_names = true}, {.look = true});
   ASSERT_TRUE(looked.ok()) << looked.status().to_string();
-  EXPECT_TRUE(std::ranges::all_of(looked->tensors, [](const TensorPlan& tensor) { return tensor.ref.slot.empty(); })) << "the model alone";
+  EXPECT_TRUE(std::ranges::all_of(looked->tensors, [](const TensorPlan& tensor) { return tensor.ref.slot.empty(); }))
+      << "the model alone";
   const Result<ImportPlan> result = plan_mini({.newer_names = true}, {.skip = {"optimizer.*"}});
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   const Result<ImportPlan> older = plan_mini({.optimizer = false}, {});
@@ -87,7 +92,10 @@ TEST(DcpLook, ShowsAnUnknownTensorUnderItsOwnName) {
 
 TEST(DcpLook, ShowsTheOptimizerStateThatThereIs) {
   const Mini mini{.without = {"optimizer.state.norm.weight.exp_avg", "optimizer.state.norm.weight.step"}};
-  EXPECT_THAT(plan_mini(mini, {}).status().message, HasSubstr("optimizer state is missing: 'optimizer.state.norm.weight.exp_avg', 'optimizer.state.norm.weight.step'"));
+  EXPECT_THAT(
+      plan_mini(mini, {}).status().message,
+      HasSubstr(
+          "optimizer state is missing: 'optimizer.state.norm.weight.exp_avg', 'optimizer.state.norm.weight.step'"));
   const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
   ASSERT_TRUE(looked.ok()) << looked.status().to_string();
   EXPECT_EQ(looked->tensors.size(), 3 * looked->parameters.size() - 1);
@@ -96,16 +104,19 @@ TEST(DcpLook, ShowsTheOptimizerStateThatThereIs) {
 }
 
 TEST(DcpLook, NamesWhatItCannotShow) {
-  const Mini mini{.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}}, .extra = {{"q8", "int8"}, {"optimizer.state.norm.weight.max_exp_avg_sq", "float32", {8}}}};
+  const Mini mini{.changes = {{{"foo", "bar"}, Value::of(std::int64_t{3})}},
+                  .extra = {{"q8", "int8"}, {"optimizer.state.norm.weight.max_exp_avg_sq", "float32", {8}}}};
   const Result<ImportPlan> looked = plan_mini(mini, {.look = true});
   ASSERT_TRUE(looked.ok()) << looked.status().to_string();
-  EXPECT_THAT(looked->left_out, ::testing::UnorderedElementsAre("q8", "optimizer.state.norm.weight.max_exp_avg_sq", "foo.bar"));
+  EXPECT_THAT(looked->left_out,
+              ::testing::UnorderedElementsAre("q8", "optimizer.state.norm.weight.max_exp_avg_sq", "foo.bar"));
 }
 
 TEST(DcpImport, NamesEveryElementTypeThatItCannotHoldAtOnce) {
   const Status refused = plan_mini({.extra = {{"q8", "int8"}, {"z8", "int8"}}}, {}).status();
   EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
-  EXPECT_THAT(refused.message, HasSubstr("tensor 'q8' has the element type int8, tensor 'z8' has the element type int8, which a checkpoint of ours cannot hold"));
+  EXPECT_THAT(refused.message, HasSubstr("tensor 'q8' has the element type int8, tensor 'z8' has the element type "
+                                         "int8, which a checkpoint of ours cannot hold"));
   EXPECT_THAT(refused.hint, HasSubstr("--skip 'q8' --skip 'z8'"));
 }
 

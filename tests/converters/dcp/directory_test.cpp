@@ -18,15 +18,16 @@ namespace titan::convert::dcp {
 namespace {
 
 using ckpt::testing::MemFs;
-using ::testing::HasSubstr;
 using testing::BuiltMetadata;
+using ::testing::HasSubstr;
 
 // Tensor "a" [4, 6] in two halves, tensor "s" without dimensions, value "v"; `metadata` says what lies where.
 class MalformedDirectory : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(fs.make_dir("/d").ok());
-    ASSERT_TRUE(testing::write_sharded(fs, "/d", {{"a", {4, 6}, {{2}, {}}}, {"s", {}, {}}}, {{"v", Value::of(0.25)}}).ok());
+    ASSERT_TRUE(
+        testing::write_sharded(fs, "/d", {{"a", {4, 6}, {{2}, {}}}, {"s", {}, {}}}, {{"v", Value::of(0.25)}}).ok());
     const auto reader = DcpReader::open(fs, "/d");
     ASSERT_TRUE(reader.ok()) << reader.status().to_string();
     const Metadata& read = (*reader)->metadata();
@@ -34,7 +35,8 @@ class MalformedDirectory : public ::testing::Test {
       built.at = static_cast<std::int64_t>(place.offset);
       built.length = static_cast<std::int64_t>(place.length);
     };
-    metadata.tensors = {{"a", "float32", {4, 6}, {{{0, 0}, {2, 6}}, {{2, 0}, {2, 6}}}}, {"s", "float32", {}, {{{}, {}}}}};
+    metadata.tensors = {{"a", "float32", {4, 6}, {{{0, 0}, {2, 6}}, {{2, 0}, {2, 6}}}},
+                        {"s", "float32", {}, {{{}, {}}}}};
     metadata.values = {{"v"}};
     for (const char* name : {"a", "s"}) {
       auto& chunks = metadata.tensors[name[0] == 's'].chunks;
@@ -47,7 +49,8 @@ class MalformedDirectory : public ::testing::Test {
     metadata.values[0].file = read.files[read.value("v")->place.file];
   }
 
-  /// The first error of opening, of reading both tensors and the value; the damage that verify reports where opening succeeds.
+  /// The first error of opening, of reading both tensors and the value; the damage that verify reports where opening
+  /// succeeds.
   std::string first_error() {
     const std::string pickle = testing::build_metadata(metadata);
     (void)fs.remove_file("/d/.metadata");
@@ -81,19 +84,48 @@ TEST_F(MalformedDirectory, IsRefusedByName) {
   };
   const BuiltMetadata sound = metadata;
   const Row rows[] = {
-      {"OtherElementType", [&] { metadata.tensors[0].dtype = "int32"; }, "item a at offset 1261 has element type float32, the metadata says int32"},
-      {"OtherShape", [&] { metadata.tensors[0].shape = {6, 4}; metadata.tensors[0].chunks[0].sizes = {3, 4}; metadata.tensors[0].chunks[1].sizes = {3, 4};
-                           metadata.tensors[0].chunks[1].offsets = {3, 0}; }, "item a at offset 1261 has another shape than the metadata says"},
-      {"ChunksChangedPlaces", [&] { metadata.tensors[0].chunks[0].sizes = {1, 6}; metadata.tensors[0].chunks[1].offsets = {1, 0};
-                                    metadata.tensors[0].chunks[1].sizes = {3, 6}; }, "has another shape than the metadata says"},
+      {"OtherElementType", [&] { metadata.tensors[0].dtype = "int32"; },
+       "item a at offset 1261 has element type float32, the metadata says int32"},
+      {"OtherShape",
+       [&] {
+         metadata.tensors[0].shape = {6, 4};
+         metadata.tensors[0].chunks[0].sizes = {3, 4};
+         metadata.tensors[0].chunks[1].sizes = {3, 4};
+         metadata.tensors[0].chunks[1].offsets = {3, 0};
+       },
+       "item a at offset 1261 has another shape than the metadata says"},
+      {"ChunksChangedPlaces",
+       [&] {
+         metadata.tensors[0].chunks[0].sizes = {1, 6};
+         metadata.tensors[0].chunks[1].offsets = {1, 0};
+         metadata.tensors[0].chunks[1].sizes = {3, 6};
+       },
+       "has another shape than the metadata says"},
       {"ItemTooShort", [&] { metadata.tensors[0].chunks[0].length -= 1; }, "no zip end record"},
-      {"ItemBeginsLate", [&] { metadata.tensors[0].chunks[0].at += 1; metadata.tensors[0].chunks[0].length -= 1; }, "the zip64 end record is not where its locator says"},
+      {"ItemBeginsLate",
+       [&] {
+         metadata.tensors[0].chunks[0].at += 1;
+         metadata.tensors[0].chunks[0].length -= 1;
+       },
+       "the zip64 end record is not where its locator says"},
       {"ItemOfNothing", [&] { metadata.tensors[0].chunks[0].length = 0; }, "an archive of 0 bytes is shorter"},
-      {"ItemBeyondTheFile", [&] { metadata.tensors[0].chunks[1].length = std::int64_t{1} << 40; }, "its items need 10995116"},
-      {"FileThatIsNotThere", [&] { metadata.tensors[0].chunks[1].file = "__9_0.distcp"; }, "/d/__9_0.distcp is missing; the metadata names it"},
-      {"FileThatIsAFolder", [&] { EXPECT_TRUE(fs.make_dir("/d/sub").ok()); metadata.tensors[0].chunks[1].file = "sub"; }, "/d/sub is no regular file"},
-      {"TensorForAValue", [&] { std::swap(metadata.values[0].at, metadata.tensors[1].chunks[0].at); std::swap(metadata.values[0].length, metadata.tensors[1].chunks[0].length);
-                                std::swap(metadata.values[0].file, metadata.tensors[1].chunks[0].file); }, "holds a plain value instead of a tensor"},
+      {"ItemBeyondTheFile", [&] { metadata.tensors[0].chunks[1].length = std::int64_t{1} << 40; },
+       "its items need 10995116"},
+      {"FileThatIsNotThere", [&] { metadata.tensors[0].chunks[1].file = "__9_0.distcp"; },
+       "/d/__9_0.distcp is missing; the metadata names it"},
+      {"FileThatIsAFolder",
+       [&] {
+         EXPECT_TRUE(fs.make_dir("/d/sub").ok());
+         metadata.tensors[0].chunks[1].file = "sub";
+       },
+       "/d/sub is no regular file"},
+      {"TensorForAValue",
+       [&] {
+         std::swap(metadata.values[0].at, metadata.tensors[1].chunks[0].at);
+         std::swap(metadata.values[0].length, metadata.tensors[1].chunks[0].length);
+         std::swap(metadata.values[0].file, metadata.tensors[1].chunks[0].file);
+       },
+       "holds a plain value instead of a tensor"},
       {"ItemsThatShareAByte", [&] { metadata.values[0].length += 1; }, "overlap in"},
       {"UnknownElementType", [&] { metadata.tensors[0].dtype = "float31"; }, "float31"},
   };
@@ -121,7 +153,11 @@ TEST(Transposed, IsPutInOrderAndItsCrcIsChecked) {
       bytes.replace(at, count, text);
     };
     // Strides (1, 2) in place of (3, 1), and the pickle's CRC in its descriptor and in the directory.
-    const std::size_t strides = bytes.find(std::string("K\3K\1\x86", 5)), pickle = bytes.find("\x80\x02" "ctorch"), descriptor = bytes.find("PK\7\b");
+    const std::size_t strides = bytes.find(std::string("K\3K\1\x86", 5)),
+                      pickle = bytes.find(
+                          "\x80\x02"
+                          "ctorch"),
+                      descriptor = bytes.find("PK\7\b");
     ASSERT_TRUE(strides != std::string::npos && pickle < descriptor && descriptor != std::string::npos);
     bytes[strides + 1] = 1;
     bytes[strides + 3] = 2;
@@ -138,7 +174,8 @@ TEST(Transposed, IsPutInOrderAndItsCrcIsChecked) {
     const auto reader = DcpReader::open(fs, "/d");
     ASSERT_TRUE(reader.ok()) << reader.status().to_string();
     std::vector<float> out(6);
-    const Status status = (*reader)->read(*(*reader)->metadata().tensor("a"), 0, std::as_writable_bytes(std::span(out)));
+    const Status status =
+        (*reader)->read(*(*reader)->metadata().tensor("a"), 0, std::as_writable_bytes(std::span(out)));
     if (flipped) {
       EXPECT_EQ(status.code, ckpt::Code::kCorrupt);
       EXPECT_THAT(status.message, HasSubstr("entry data/0, 24 bytes"));
@@ -158,7 +195,8 @@ TEST_F(MalformedDirectory, ElementTypesThatACheckpointCannotHoldAreNamedUnlessSk
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   const Status refused = (*opened)->plan({}).status();
   EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
-  EXPECT_THAT(refused.message, HasSubstr("tensor 'a' has the element type complex64, which a checkpoint of ours cannot hold"));
+  EXPECT_THAT(refused.message,
+              HasSubstr("tensor 'a' has the element type complex64, which a checkpoint of ours cannot hold"));
   const Status others = (*opened)->plan({.skip = {"a"}}).status();
   EXPECT_EQ(others.code, ckpt::Code::kIncompatible) << "what is left is no parameter of a Llama";
   EXPECT_THAT(others.message, HasSubstr("no place in a checkpoint of ours for"));

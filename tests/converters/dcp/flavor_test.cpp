@@ -11,7 +11,8 @@ using ::testing::HasSubstr;
 
 ModelConfig model(std::uint64_t dim, std::uint64_t ffn_dim) {
   ModelConfig model;
-  model.dim = dim, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = dim / 2, model.ffn_dim = ffn_dim, model.vocab_size = 5;
+  model.dim = dim, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = dim / 2,
+  model.ffn_dim = ffn_dim, model.vocab_size = 5;
   return model;
 }
 
@@ -23,7 +24,9 @@ TEST(DcpFlavor, SaysTheWidthOfTheFeedForwardInTorchtitansTerms) {
       const std::string text = flavor_text(model(dim, width)), key = "ffn_dim_multiplier=";
       const std::size_t at = text.find(key);
       ASSERT_NE(at, std::string::npos);
-      EXPECT_EQ(static_cast<std::uint64_t>(std::stod(text.substr(at + key.size())) * static_cast<double>(8 * dim / 3)), width) << dim;
+      EXPECT_EQ(static_cast<std::uint64_t>(std::stod(text.substr(at + key.size())) * static_cast<double>(8 * dim / 3)),
+                width)
+          << dim;
     }
   }
 }

@@ -13,23 +13,28 @@
 namespace titan::convert::dcp {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::BuiltMetadata;
+using ::testing::HasSubstr;
 using testing::Properties;
 
 // A tensor in two halves, an uneven rest without elements, a scalar and a value.
 BuiltMetadata sample() {
   BuiltMetadata metadata;
-  metadata.tensors = {{"a.weight", "bfloat16", {5, 4}, {{{0, 0}, {3, 4}, true, {}, "__0_0.distcp", 500, 100},
-                                                        {{5, 0}, {0, 4}, false},
-                                                        {{5, 0}, {0, 4}, false},
-                                                        {{3, 0}, {2, 4}, true, {}, "__1_0.distcp", 0, 90}}},
+  metadata.tensors = {{"a.weight",
+                       "bfloat16",
+                       {5, 4},
+                       {{{0, 0}, {3, 4}, true, {}, "__0_0.distcp", 500, 100},
+                        {{5, 0}, {0, 4}, false},
+                        {{5, 0}, {0, 4}, false},
+                        {{3, 0}, {2, 4}, true, {}, "__1_0.distcp", 0, 90}}},
                       {"opt.step", "float32", {}, {{{}, {}, true, {}, "__0_0.distcp", 600, 50}}}};
   metadata.values = {{"train_state.step", "__0_0.distcp", 0, 400}};
   return metadata;
 }
 
-Result<Metadata> decode(const BuiltMetadata& metadata) { return decode_metadata("m", testing::build_metadata(metadata)); }
+Result<Metadata> decode(const BuiltMetadata& metadata) {
+  return decode_metadata("m", testing::build_metadata(metadata));
+}
 
 TEST(Metadata, ReadsTensorsValuesAndFiles) {
   const Result<Metadata> metadata = decode(sample());
@@ -104,48 +109,113 @@ TEST_P(MalformedMetadata, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(
     Table, MalformedMetadata,
     ::testing::Values(
-        Malformed{"AbsolutePath", [](auto& m) { m.values[0].file = "/etc/passwd"; }, "path '/etc/passwd' begins with '/'"},
+        Malformed{"AbsolutePath", [](auto& m) { m.values[0].file = "/etc/passwd"; },
+                  "path '/etc/passwd' begins with '/'"},
         Malformed{"ParentPath", [](auto& m) { m.values[0].file = "a/../../b"; }, "'.' or '..' part"},
         Malformed{"DotPath", [](auto& m) { m.values[0].file = "./b"; }, "'.' or '..' part"},
         Malformed{"SchemePath", [](auto& m) { m.values[0].file = "s3://b"; }, "character that is not allowed"},
-        Malformed{"NulInPath", [](auto& m) { m.values[0].file = std::string("a\0b", 3); }, "character that is not allowed"},
+        Malformed{"NulInPath", [](auto& m) { m.values[0].file = std::string("a\0b", 3); },
+                  "character that is not allowed"},
         Malformed{"BackslashInPath", [](auto& m) { m.values[0].file = "a\\b"; }, "character that is not allowed"},
         Malformed{"EmptyPath", [](auto& m) { m.values[0].file = ""; }, "is empty"},
         Malformed{"LongPath", [](auto& m) { m.values[0].file = std::string(300, 'a'); }, "longer than 255"},
         Malformed{"NegativeOffset", [](auto& m) { m.values[0].at = -1; }, "int -1 instead of a number"},
         Malformed{"NegativeLength", [](auto& m) { m.values[0].length = -5; }, "int -5 instead of a number"},
-        Malformed{"OverlappingItems", [](auto& m) { m.values[0].length = 501; }, "the items of train_state.step and a.weight overlap in __0_0.distcp"},
+        Malformed{"OverlappingItems", [](auto& m) { m.values[0].length = 501; },
+                  "the items of train_state.step and a.weight overlap in __0_0.distcp"},
         Malformed{"OneRangeForTwoKeys", [](auto& m) { m.tensors[1].chunks[0].at = 500; }, "overlap in __0_0.distcp"},
-        Malformed{"ChunkOutside", [](auto& m) { m.tensors[0].chunks[3].sizes = {3, 4}; }, "leaves the tensor in dimension 0"},
-        Malformed{"ChunkOffsetOutside", [](auto& m) { m.tensors[0].chunks[3].offsets = {6, 0}; }, "leaves the tensor in dimension 0"},
-        Malformed{"ChunkOfAnotherRank", [](auto& m) { m.tensors[0].chunks[3].sizes = {2}; }, "has 2 and 1 dimensions, the tensor has 2"},
-        Malformed{"NegativeChunk", [](auto& m) { m.tensors[0].chunks[3].sizes = {-2, 4}; }, "int -2 instead of a number"},
+        Malformed{"ChunkOutside",
+                  [](auto& m) {
+                    m.tensors[0].chunks[3].sizes = {3, 4};
+                  },
+                  "leaves the tensor in dimension 0"},
+        Malformed{"ChunkOffsetOutside",
+                  [](auto& m) {
+                    m.tensors[0].chunks[3].offsets = {6, 0};
+                  },
+                  "leaves the tensor in dimension 0"},
+        Malformed{"ChunkOfAnotherRank", [](auto& m) { m.tensors[0].chunks[3].sizes = {2}; },
+                  "has 2 and 1 dimensions, the tensor has 2"},
+        Malformed{"NegativeChunk",
+                  [](auto& m) {
+                    m.tensors[0].chunks[3].sizes = {-2, 4};
+                  },
+                  "int -2 instead of a number"},
         Malformed{"LostChunk", [](auto& m) { m.tensors[0].chunks.pop_back(); }, "its chunks hold 12 of 20 elements"},
-        Malformed{"OverlappingChunks", [](auto& m) { m.tensors[0].chunks[3] = {{2, 0}, {3, 4}, true, {}, "__1_0.distcp", 0, 90}; }, "chunks [0:3, 0:4] and [2:5, 0:4] overlap"},
-        Malformed{"SameChunkTwice", [](auto& m) { m.tensors[0].chunks[3] = m.tensors[0].chunks[0]; }, "there twice for one offset"},
-        Malformed{"ChunkWithoutItem", [](auto& m) { m.tensors[0].chunks[3].stored = false; }, "chunk 3 has no item in storage_data"},
-        Malformed{"ItemAtAnotherOffset", [](auto& m) { m.tensors[0].chunks[3].index = std::vector<std::int64_t>{4, 0}; }, "chunk 3 has no item in storage_data"},
-        Malformed{"TensorWithoutItems", [](auto& m) { for (auto& c : m.tensors[0].chunks) c.stored = false; }, "a.weight: chunk 0 has no item in storage_data"},
-        Malformed{"ValueWithoutItem", [](auto& m) { m.values[0].stored = false; }, "train_state.step has no item in storage_data"},
+        Malformed{"OverlappingChunks",
+                  [](auto& m) {
+                    m.tensors[0].chunks[3] = {{2, 0}, {3, 4}, true, {}, "__1_0.distcp", 0, 90};
+                  },
+                  "chunks [0:3, 0:4] and [2:5, 0:4] overlap"},
+        Malformed{"SameChunkTwice", [](auto& m) { m.tensors[0].chunks[3] = m.tensors[0].chunks[0]; },
+                  "there twice for one offset"},
+        Malformed{"ChunkWithoutItem", [](auto& m) { m.tensors[0].chunks[3].stored = false; },
+                  "chunk 3 has no item in storage_data"},
+        Malformed{"ItemAtAnotherOffset",
+                  [](auto& m) {
+                    m.tensors[0].chunks[3].index = std::vector<std::int64_t>{4, 0};
+                  },
+                  "chunk 3 has no item in storage_data"},
+        Malformed{"TensorWithoutItems",
+                  [](auto& m) {
+                    for (auto& c : m.tensors[0].chunks) c.stored = false;
+                  },
+                  "a.weight: chunk 0 has no item in storage_data"},
+        Malformed{"ValueWithoutItem", [](auto& m) { m.values[0].stored = false; },
+                  "train_state.step has no item in storage_data"},
         Malformed{"ValueWithTwoItems", [](auto& m) { m.values[0].twice = true; }, "there twice for one offset"},
-        Malformed{"TwoScalarChunks", [](auto& m) { m.tensors[1].chunks.push_back({{}, {}, false}); }, "a scalar has 2 chunks"},
+        Malformed{"TwoScalarChunks",
+                  [](auto& m) {
+                    m.tensors[1].chunks.push_back({{}, {}, false});
+                  },
+                  "a scalar has 2 chunks"},
         Malformed{"NoScalarChunk", [](auto& m) { m.tensors[1].chunks.clear(); }, "a scalar has 0 chunks"},
-        Malformed{"KeyTwice", [](auto& m) { m.tensors.push_back(m.tensors[1]); m.tensors[2].chunks[0].stored = false; }, "key opt.step is there twice"},
-        Malformed{"KeyTwiceAsValue", [](auto& m) { m.values.push_back({"a.weight", "__0_0.distcp", 700, 1, false}); }, "key a.weight is there twice"},
-        Malformed{"KeyOfManyBytes", [](auto& m) { m.values[0].name = std::string(5000, 'k'); }, "has 5000 bytes, at most 4096"},
-        Malformed{"VolumeOverflows", [](auto& m) { m.tensors[0].shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }, "the number of elements overflows"},
-        Malformed{"TooManyDimensions", [](auto& m) { m.tensors[0].shape = std::vector<std::int64_t>(17, 1); }, "has 17 dimensions"},
-        Malformed{"OffsetOverflows", [](auto& m) { m.values[0].at = INT64_MAX; m.values[0].length = INT64_MAX; m.tensors[0].chunks[0].at = INT64_MAX; m.tensors[0].chunks[0].length = INT64_MAX; }, "overlap"},
-        Malformed{"PropertiesOfFour", [](auto& m) { m.properties = Properties::kFour; }, "instead of a tuple of 5 or 6"},
-        Malformed{"Compressed", [](auto& m) { m.transform = "stream.zstd/1"; }, "is transformed (str 'stream.zstd/1')", ckpt::Code::kUnsupported},
-        Malformed{"SparseLayout", [](auto& m) { m.tensors[0].layout = "torch.sparse_coo"; }, "the layout is not torch.strided", ckpt::Code::kUnsupported}),
+        Malformed{"KeyTwice",
+                  [](auto& m) {
+                    m.tensors.push_back(m.tensors[1]);
+                    m.tensors[2].chunks[0].stored = false;
+                  },
+                  "key opt.step is there twice"},
+        Malformed{"KeyTwiceAsValue",
+                  [](auto& m) {
+                    m.values.push_back({"a.weight", "__0_0.distcp", 700, 1, false});
+                  },
+                  "key a.weight is there twice"},
+        Malformed{"KeyOfManyBytes", [](auto& m) { m.values[0].name = std::string(5000, 'k'); },
+                  "has 5000 bytes, at most 4096"},
+        Malformed{"VolumeOverflows",
+                  [](auto& m) {
+                    m.tensors[0].shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+                  },
+                  "the number of elements overflows"},
+        Malformed{"TooManyDimensions", [](auto& m) { m.tensors[0].shape = std::vector<std::int64_t>(17, 1); },
+                  "has 17 dimensions"},
+        Malformed{"OffsetOverflows",
+                  [](auto& m) {
+                    m.values[0].at = INT64_MAX;
+                    m.values[0].length = INT64_MAX;
+                    m.tensors[0].chunks[0].at = INT64_MAX;
+                    m.tensors[0].chunks[0].length = INT64_MAX;
+                  },
+                  "overlap"},
+        Malformed{"PropertiesOfFour", [](auto& m) { m.properties = Properties::kFour; },
+                  "instead of a tuple of 5 or 6"},
+        Malformed{"Compressed", [](auto& m) { m.transform = "stream.zstd/1"; }, "is transformed (str 'stream.zstd/1')",
+                  ckpt::Code::kUnsupported},
+        Malformed{"SparseLayout", [](auto& m) { m.tensors[0].layout = "torch.sparse_coo"; },
+                  "the layout is not torch.strided", ckpt::Code::kUnsupported}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Cover, AcceptsGridsAndPinwheels) {
-  const auto box = [](std::vector<std::uint64_t> offsets, std::vector<std::uint64_t> sizes) { return Chunk{std::move(offsets), std::move(sizes), {}}; };
-  EXPECT_TRUE(check_cover("t", {4, 4}, {box({0, 0}, {2, 2}), box({0, 2}, {2, 2}), box({2, 0}, {2, 2}), box({2, 2}, {2, 2})}).ok());
+  const auto box = [](std::vector<std::uint64_t> offsets, std::vector<std::uint64_t> sizes) {
+    return Chunk{std::move(offsets), std::move(sizes), {}};
+  };
+  EXPECT_TRUE(
+      check_cover("t", {4, 4}, {box({0, 0}, {2, 2}), box({0, 2}, {2, 2}), box({2, 0}, {2, 2}), box({2, 2}, {2, 2})})
+          .ok());
   // No straight cut separates these five.
-  const std::vector<Chunk> pinwheel{box({0, 0}, {1, 2}), box({0, 2}, {2, 1}), box({2, 1}, {1, 2}), box({1, 0}, {2, 1}), box({1, 1}, {1, 1})};
+  const std::vector<Chunk> pinwheel{box({0, 0}, {1, 2}), box({0, 2}, {2, 1}), box({2, 1}, {1, 2}), box({1, 0}, {2, 1}),
+                                    box({1, 1}, {1, 1})};
   EXPECT_TRUE(check_cover("t", {3, 3}, pinwheel).ok());
   std::vector<Chunk> shifted = pinwheel;
   shifted[4] = box({1, 0}, {1, 1});

@@ -18,7 +18,8 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
   ASSERT_TRUE(file.ok());
   std::vector<WrittenItem> items;
   const auto tensor = [&](std::vector<std::string> path, const std::vector<std::uint64_t>& shape, float value) {
-    if (std::ranges::find(mini.without, path.size() == 1 ? path[0] : path[0] + "." + path[1]) != mini.without.end()) return;
+    if (std::ranges::find(mini.without, path.size() == 1 ? path[0] : path[0] + "." + path[1]) != mini.without.end())
+      return;
     const std::vector<float> data(ckpt::element_count(shape), value);
     const auto range = append_tensor(**file, "float32", shape, std::as_bytes(std::span(data)));
     ASSERT_TRUE(range.ok());
@@ -37,12 +38,15 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
     items.push_back({std::move(path), "", {}, *range});
   };
   ModelConfig model;
-  model.dim = 8, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = 4, model.ffn_dim = 12, model.vocab_size = 5;
+  model.dim = 8, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = 4, model.ffn_dim = 12,
+  model.vocab_size = 5;
   float number = 0;
   for (const ckpt::ParameterMeta& parameter : model_parameters(model)) {
     std::string name = parameter.name;
     if (mini.newer_names) {
-      if (const auto at = name.find("attention.w"); at != std::string::npos && name.find("attention.wo") == std::string::npos) name.insert(at + 10, "qkv_linear.");
+      if (const auto at = name.find("attention.w");
+          at != std::string::npos && name.find("attention.wo") == std::string::npos)
+        name.insert(at + 10, "qkv_linear.");
       if (name == "output.weight") name = "lm_head.weight";
     }
     tensor({name}, parameter.shape, ++number);
@@ -80,8 +84,15 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
 
 // lr(11) = 1e-3 (1 - 9.8 / 20) is kNextLr: total 20, ratio 1, no warm-up, floor 0.02: 0.02 + 0.98 (1 - 10/20) = 0.51.
 Settings mini_config(const std::map<std::string, std::string>& changes) {
-  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"}, {"lr_scheduler.warmup_steps", "0"}, {"model.n_heads", "2"}, {"model.rope_scaling", "\"llama3:8:1:4:8192\""}, {"model.rope_theta", "500000"}, {"optimizer.lr", "1e-3"},
-                                             {"training.steps", "20"}, {"training.seq_len", "16"}, {"training.local_batch_size", "1"}};
+  std::map<std::string, std::string> rows = {{"lr_scheduler.min_lr_factor", "0.02"},
+                                             {"lr_scheduler.warmup_steps", "0"},
+                                             {"model.n_heads", "2"},
+                                             {"model.rope_scaling", "\"llama3:8:1:4:8192\""},
+                                             {"model.rope_theta", "500000"},
+                                             {"optimizer.lr", "1e-3"},
+                                             {"training.steps", "20"},
+                                             {"training.seq_len", "16"},
+                                             {"training.local_batch_size", "1"}};
   for (const auto& [key, value] : changes) rows[key] = value;
   return {rows.begin(), rows.end()};
 }

@@ -20,10 +20,11 @@ struct ExtraTensor {
 struct Mini {
   bool newer_names = false;
   bool optimizer = true;
-  std::vector<std::pair<std::vector<std::string>, std::optional<Value>>> changes;  ///< a value that is another, or gone, or new
-  float odd_step = 10;                                                             ///< of norm.weight
+  std::vector<std::pair<std::vector<std::string>, std::optional<Value>>>
+      changes;          ///< a value that is another, or gone, or new
+  float odd_step = 10;  ///< of norm.weight
   std::vector<ExtraTensor> extra;
-  std::vector<std::string> without;                                                ///< tensors that are not written
+  std::vector<std::string> without;  ///< tensors that are not written
 };
 inline constexpr double kNextLr = 0.00051;
 

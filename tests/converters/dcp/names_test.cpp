@@ -12,7 +12,8 @@ namespace {
 using Kind = DcpKey::Kind;
 
 std::vector<ckpt::ParameterMeta> parameters() {
-  ModelConfig model{.dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
+  ModelConfig model{
+      .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
   model.qkv_bias = true;
   return model_parameters(model);
 }
@@ -27,7 +28,8 @@ std::string newer(std::string name) {
 TEST(DcpNames, EveryParameterIsItselfInEveryKind) {
   for (const ckpt::ParameterMeta& meta : parameters()) {
     EXPECT_EQ(parse_key(meta.name), (DcpKey{Kind::kParameter, meta.name, "", false}));
-    EXPECT_EQ(parse_key("optimizer.state." + meta.name + ".exp_avg"), (DcpKey{Kind::kSlot, meta.name, "exp_avg", false}));
+    EXPECT_EQ(parse_key("optimizer.state." + meta.name + ".exp_avg"),
+              (DcpKey{Kind::kSlot, meta.name, "exp_avg", false}));
     EXPECT_EQ(parse_key("optimizer.state." + meta.name + ".step"), (DcpKey{Kind::kStep, meta.name, "step", false}));
     EXPECT_EQ(parse_key("optimizer.param_groups." + meta.name + ".lr"), (DcpKey{Kind::kGroup, meta.name, "lr", false}));
   }

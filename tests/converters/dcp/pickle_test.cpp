@@ -9,10 +9,12 @@
 namespace titan::convert::dcp {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::bytes_of;
+using ::testing::HasSubstr;
 
-Result<Pickle> decode(const std::string& spec, const PickleLimits& limits = {}) { return Pickle::decode("p", bytes_of(spec), limits); }
+Result<Pickle> decode(const std::string& spec, const PickleLimits& limits = {}) {
+  return Pickle::decode("p", bytes_of(spec), limits);
+}
 
 std::string value_text(const std::string& spec) {
   const Result<Pickle> pickle = decode(spec);
@@ -37,7 +39,8 @@ TEST(Pickle, ReadsTheValuesOfTheTestVectors) {
 }
 
 TEST(Pickle, ReadsABytesValueThatProtocolTwoSpellsAsACall) {
-  const Result<Pickle> pickle = decode("80 02 63 '_codecs' 0a 'encode' 0a 58 04000000 'ab' c3bf 58 06000000 'latin1' 86 52 2e");
+  const Result<Pickle> pickle =
+      decode("80 02 63 '_codecs' 0a 'encode' 0a 58 04000000 'ab' c3bf 58 06000000 'latin1' 86 52 2e");
   ASSERT_TRUE(pickle.ok()) << pickle.status().to_string();
   const Result<ItemContent> item = parse_item(*pickle);
   ASSERT_TRUE(item.ok()) << item.status().to_string();
@@ -66,7 +69,10 @@ TEST(Pickle, KeepsANameThatNobodyCalls) {
 
 TEST(Pickle, AcceptsGetattrForTheMemoryFormatOnly) {
   const std::string getattr = "8c 08 'builtins' 8c 07 'getattr' 93 ";
-  EXPECT_TRUE(decode("80 04 " + getattr + "8c 25 'torch.distributed.checkpoint.metadata' 8c 14 '_MEM_FORMAT_ENCODING' 93 8c 17 'TORCH_CONTIGUOUS_FORMAT' 86 52 2e").ok());
+  EXPECT_TRUE(decode("80 04 " + getattr +
+                     "8c 25 'torch.distributed.checkpoint.metadata' 8c 14 '_MEM_FORMAT_ENCODING' 93 8c 17 "
+                     "'TORCH_CONTIGUOUS_FORMAT' 86 52 2e")
+                  .ok());
   const Result<Pickle> other = decode("80 04 " + getattr + "8c 02 'os' 8c 04 'path' 93 8c 04 'join' 86 52 2e");
   ASSERT_FALSE(other.ok());
   EXPECT_THAT(other.status().message, HasSubstr("calls builtins.getattr on something else"));
@@ -130,10 +136,12 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"TextTooLong", "80 02 58 ffffffff 2e", "opcode BINUNICODE at offset 2: a string of 4294967295 bytes"},
         Malformed{"TextOverEnd", "80 04 8c 05 'abc'", "needs 5 bytes, 3 are left"},
         Malformed{"FrameOverEnd", "80 04 95 ffffffffffffffff 4e 2e", "opcode FRAME at offset 2: needs"},
-        Malformed{"GlobalWithoutLine", "80 02 63 'os' 0a 'system'", "opcode GLOBAL at offset 2: a name without its end of line"},
+        Malformed{"GlobalWithoutLine", "80 02 63 'os' 0a 'system'",
+                  "opcode GLOBAL at offset 2: a name without its end of line"},
         Malformed{"StackGlobalOfInts", "80 04 4b 01 4b 02 93 2e", "opcode STACK_GLOBAL at offset 6: needs two strings"},
         Malformed{"MemoNeverSet", "80 02 68 07 2e", "opcode BINGET at offset 2: memo 7 was never set"},
-        Malformed{"MemoIndexMadeUp", "80 02 4e 72 00ffffff 2e", "opcode LONG_BINPUT at offset 3: memo index 4294967040 is out of sequence"},
+        Malformed{"MemoIndexMadeUp", "80 02 4e 72 00ffffff 2e",
+                  "opcode LONG_BINPUT at offset 3: memo index 4294967040 is out of sequence"},
         Malformed{"MemoOfNothing", "80 02 94 2e", "opcode MEMOIZE at offset 2: the stack is empty"},
         Malformed{"TupleOfNothing", "80 02 4e 87 2e", "opcode TUPLE3 at offset 3: needs 3 values"},
         Malformed{"TupleWithoutMark", "80 02 4e 74 2e", "opcode TUPLE at offset 3: there is no MARK"},
@@ -144,15 +152,24 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"CallOfText", "80 02 58 01000000 'f' 29 52 2e", "opcode REDUCE at offset 9: calls str 'f'"},
         Malformed{"CallWithList", "80 02 63 'torch' 0a 'Size' 0a 5d 52 2e", "calls with list of 0 instead of a tuple"},
         Malformed{"CallOfCallResult", "80 02 63 'torch' 0a 'Size' 0a 29 52 29 52 2e", "calls a call of torch.Size"},
-        Malformed{"InstanceOfUnknown", "80 02 63 'subprocess' 0a 'Popen' 0a 29 81 2e", "opcode NEWOBJ at offset 21: makes an instance of subprocess.Popen"},
-        Malformed{"CallOfAClass", "80 02 63 'torch.distributed.checkpoint.metadata' 0a 'Metadata' 0a 29 52 2e", "calls torch.distributed.checkpoint.metadata.Metadata, which is not in the list"},
-        Malformed{"OrderedDictWithItems", "80 02 63 'collections' 0a 'OrderedDict' 0a 5d 85 52 2e", "collections.OrderedDict with arguments"},
+        Malformed{"InstanceOfUnknown", "80 02 63 'subprocess' 0a 'Popen' 0a 29 81 2e",
+                  "opcode NEWOBJ at offset 21: makes an instance of subprocess.Popen"},
+        Malformed{"CallOfAClass", "80 02 63 'torch.distributed.checkpoint.metadata' 0a 'Metadata' 0a 29 52 2e",
+                  "calls torch.distributed.checkpoint.metadata.Metadata, which is not in the list"},
+        Malformed{"OrderedDictWithItems", "80 02 63 'collections' 0a 'OrderedDict' 0a 5d 85 52 2e",
+                  "collections.OrderedDict with arguments"},
         Malformed{"BuildOnDict", "80 02 7d 7d 62 2e", "opcode BUILD at offset 4: gives a state to dict of 0"},
-        Malformed{"SecondState", "80 02 63 'torch.distributed.checkpoint.metadata' 0a 'Metadata' 0a 29 81 7d 62 7d 62 2e", "gives a second state"},
+        Malformed{"SecondState",
+                  "80 02 63 'torch.distributed.checkpoint.metadata' 0a 'Metadata' 0a 29 81 7d 62 7d 62 2e",
+                  "gives a second state"},
         Malformed{"TooDeep", "80 02 4e 85 85 85 85 2e", "nested more than 4 deep"},
         Malformed{"TooDeepByAppend", "80 02 5d 4e 85 85 85 61 2e", "nested more than 4 deep"},
         Malformed{"TooManyMarks", "80 02 28 28 28 28 28 2e", "more than 4 open marks"},
-        Malformed{"TooManyValues", "80 02 28 4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e 2e", "more than 50 values"},
+        Malformed{
+            "TooManyValues",
+            "80 02 28 "
+            "4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e4e 2e",
+            "more than 50 values"},
         Malformed{"OpcodeInst", "80 02 28 69 'os' 0a 'system' 0a 2e", "opcode INST at offset 3: is not in the list"},
         Malformed{"OpcodeExt", "80 02 82 01 2e", "opcode EXT1 at offset 2: is not in the list"},
         Malformed{"OpcodePersid", "80 02 50 'x' 0a 2e", "opcode PERSID at offset 2: is not in the list"},

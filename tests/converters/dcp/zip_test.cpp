@@ -38,7 +38,8 @@ std::string archive(bool tensor) {
   return contents(fs);
 }
 
-Result<ZipArchive> open(MemFs& fs, std::unique_ptr<ckpt::File>& file, const std::string& bytes, std::uint64_t offset, std::uint64_t length) {
+Result<ZipArchive> open(MemFs& fs, std::unique_ptr<ckpt::File>& file, const std::string& bytes, std::uint64_t offset,
+                        std::uint64_t length) {
   EXPECT_TRUE(ckpt::write_new_file(fs, kFile, std::as_bytes(std::span(bytes))).ok());
   auto opened = fs.open_read(kFile);
   EXPECT_TRUE(opened.ok());
@@ -59,13 +60,24 @@ TEST(Zip, WritesTheBytesThatTorchWrites) {
     }
     return hex;
   };
-  EXPECT_EQ(at(0, 64), "504b0304000008080000000000000000000000000000000000001000120061726368697665" "2f646174612e706b6c46420e00" "5a5a5a5a5a5a5a5a5a5a5a5a5a5a");
-  EXPECT_EQ(tensor.substr(64, 157), std::string("\x80\x02" "ctorch._utils\n_rebuild_tensor_v2\nq\0((X\7\0\0\0storageq\1ctorch\nBFloat16Storage\nq\2X\1\0\0\0" "0q\3X\3\0\0\0cpuq\4"
-                                                "K\6tq\5QK\0K\2K\3\x86q\6K\3K\1\x86q\7\x89" "ccollections\nOrderedDict\nq\x08)Rq\ttq\nRq\x0b.", 157));
+  EXPECT_EQ(at(0, 64),
+            "504b0304000008080000000000000000000000000000000000001000120061726368697665"
+            "2f646174612e706b6c46420e00"
+            "5a5a5a5a5a5a5a5a5a5a5a5a5a5a");
+  EXPECT_EQ(
+      tensor.substr(64, 157),
+      std::string("\x80\x02"
+                  "ctorch._utils\n_rebuild_tensor_v2\nq\0((X\7\0\0\0storageq\1ctorch\nBFloat16Storage\nq\2X\1\0\0\0"
+                  "0q\3X\3\0\0\0cpuq\4"
+                  "K\6tq\5QK\0K\2K\3\x86q\6K\3K\1\x86q\7\x89"
+                  "ccollections\nOrderedDict\nq\x08)Rq\ttq\nRq\x0b.",
+                  157));
   EXPECT_EQ(at(221, 16), "504b0708fd14a8169d0000009d000000");
   EXPECT_EQ(at(704, 28), "0000803f004040408040a040504b0708b321e03a0c0000000c000000");
-  EXPECT_EQ(at(1479, 98), "504b06062c000000000000001e032d000000000000000000070000000000000007000000000000"
-                          "00cf01000000000000f803000000000000504b060700000000c70500000000000001000000504b05060000000007000700cf010000f80300000000");
+  EXPECT_EQ(at(1479, 98),
+            "504b06062c000000000000001e032d000000000000000000070000000000000007000000000000"
+            "00cf01000000000000f803000000000000504b060700000000c70500000000000001000000504b05060000000007000700cf010000"
+            "f80300000000");
   EXPECT_EQ(archive(false).size(), 1261u);
 }
 
@@ -77,7 +89,8 @@ TEST(Zip, ReadsAnArchiveInTheMiddleOfAFile) {
   ASSERT_TRUE(zip.ok()) << zip.status().to_string();
   std::vector<std::string> names;
   for (const ZipEntry& entry : zip->entries()) names.push_back(entry.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0", "version", ".data/serialization_id"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0",
+                                             "version", ".data/serialization_id"}));
   EXPECT_EQ(*zip->payload(*zip->find("data/0")), 21u + 704);
   EXPECT_EQ(*zip->read(*zip->find("byteorder"), 16), "little");
   const Result<ItemContent> item = read_item(*zip);
@@ -209,7 +222,8 @@ TEST(Zip, RefusesTwoEntriesOfOneName) {
   put(bytes, name - 46 + 32, 4, 2);
   MemFs fs;
   std::unique_ptr<ckpt::File> file;
-  EXPECT_THAT(open(fs, file, bytes, 0, bytes.size()).status().message, HasSubstr("entry .storage_alignment is there twice"));
+  EXPECT_THAT(open(fs, file, bytes, 0, bytes.size()).status().message,
+              HasSubstr("entry .storage_alignment is there twice"));
 }
 
 }  // namespace

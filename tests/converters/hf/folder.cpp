@@ -10,7 +10,8 @@
 
 namespace titan::convert::testing {
 
-Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options) {
+Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination,
+                                    ConvertOptions options) {
   options.source = source;
   options.destination = destination;
   options.created = "2026-01-02T03:04:05Z";
@@ -21,7 +22,15 @@ Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, con
 void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
 
 ModelConfig tiny_model() {
-  ModelConfig model{.dim = 12, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .ffn_dim = 20, .vocab_size = 17, .norm_eps = 1e-5, .rope_theta = 10000};
+  ModelConfig model{.dim = 12,
+                    .n_layers = 2,
+                    .n_heads = 4,
+                    .n_kv_heads = 2,
+                    .head_dim = 6,
+                    .ffn_dim = 20,
+                    .vocab_size = 17,
+                    .norm_eps = 1e-5,
+                    .rope_theta = 10000};
   return model;
 }
 
@@ -29,7 +38,8 @@ RawTensors model_tensors(const ModelConfig& model) {
   RawTensors tensors;
   const auto add = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns) {
     RawTensor& tensor = tensors[name];
-    tensor.shape = columns == 0 ? "[" + std::to_string(rows) + "]" : "[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
+    tensor.shape = columns == 0 ? "[" + std::to_string(rows) + "]"
+                                : "[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
     const auto n = static_cast<float>(tensors.size());
     for (std::uint64_t i = 0; i < rows * std::max<std::uint64_t>(columns, 1); ++i) {
       const float value = n + static_cast<float>(i) / 4096;
@@ -65,8 +75,9 @@ RawTensors model_tensors(const ModelConfig& model) {
 std::string safetensors_file(const RawTensors& tensors) {
   std::string json = "{", data;
   for (const auto& [name, tensor] : tensors) {
-    json += (json.size() > 1 ? ",\"" : "\"") + name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":" + tensor.shape + ",\"data_offsets\":[" +
-            std::to_string(data.size()) + "," + std::to_string(data.size() + tensor.bytes.size()) + "]}";
+    json += (json.size() > 1 ? ",\"" : "\"") + name + "\":{\"dtype\":\"" + tensor.dtype +
+            "\",\"shape\":" + tensor.shape + ",\"data_offsets\":[" + std::to_string(data.size()) + "," +
+            std::to_string(data.size() + tensor.bytes.size()) + "]}";
     data += tensor.bytes;
   }
   json += "}";
@@ -91,10 +102,12 @@ RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path) {
     RawTensor& tensor = tensors[entry.name];
     tensor.dtype = entry.dtype == ckpt::DType::kBF16 ? "BF16" : entry.dtype == ckpt::DType::kF16 ? "F16" : "F32";
     tensor.shape = "[";
-    for (const std::uint64_t extent : entry.shape) tensor.shape += (tensor.shape.size() > 1 ? "," : "") + std::to_string(extent);
+    for (const std::uint64_t extent : entry.shape)
+      tensor.shape += (tensor.shape.size() > 1 ? "," : "") + std::to_string(extent);
     tensor.shape += "]";
     tensor.bytes.resize(entry.end - entry.begin);
-    EXPECT_TRUE((*file)->pread(header->buffer_offset + entry.begin, std::as_writable_bytes(std::span(tensor.bytes))).ok());
+    EXPECT_TRUE(
+        (*file)->pread(header->buffer_offset + entry.begin, std::as_writable_bytes(std::span(tensor.bytes))).ok());
   }
   return tensors;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Hugging Face folders for tests, made without our writer; and the conversion under test, with what never changes filled in.
+// Hugging Face folders for tests, made without our writer; and the conversion under test, with what never changes
+// filled in.
 #include <map>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ struct RawTensor {
 };
 using RawTensors = std::map<std::string, RawTensor>;
 
-/// The tensors of `model` under Hugging Face's names, float32 (element i of the n-th tensor is n + i / 4096), made without names.h.
+/// The tensors of `model` under Hugging Face's names, float32 (element i of the n-th tensor is n + i / 4096), made
+/// without names.h.
 RawTensors model_tensors(const ModelConfig& model);
 /// A safetensors file with `tensors` in order of name.
 std::string safetensors_file(const RawTensors& tensors);
@@ -27,7 +29,8 @@ RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path);
 void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& model, const RawTensors& tensors);
 
 /// convert_checkpoint() from `source` to `destination`, always at the same instant by the same writer.
-Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination, ConvertOptions options = {});
+Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination,
+                                    ConvertOptions options = {});
 
 void expect_ok(const Result<ConversionReport>& report);
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "ckpt/io/weight_source.h"
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"
 #include "ckpt/ops/verify.h"
-#include "ckpt/io/weight_source.h"
 #include "converters/convert.h"
 #include "converters/import.h"
 #include "tests/converters/hf/folder.h"
@@ -56,7 +56,8 @@ TEST_F(HfCompanions, StayWhenACheckpointIsResharded) {
 }
 
 TEST_F(HfCompanions, StayWhenACheckpointIsStrippedWithAndWithoutACast) {
-  for (const auto& [dst, dtype] : {std::pair<std::string, std::optional<DType>>("/plain", {}), std::pair<std::string, std::optional<DType>>("/cast", DType::kBF16)}) {
+  for (const auto& [dst, dtype] : {std::pair<std::string, std::optional<DType>>("/plain", {}),
+                                   std::pair<std::string, std::optional<DType>>("/cast", DType::kBF16)}) {
     ckpt::StripOptions options;
     options.src = "/titan";
     options.dst = dst;
@@ -72,13 +73,16 @@ TEST_F(HfCompanions, StayWhenACheckpointIsStrippedWithAndWithoutACast) {
 }
 
 TEST_F(HfCompanions, TravelUnderEveryNameThatTokenizersHave) {
-  const std::vector<std::string> names = {"added_tokens.json", "chat_template.jinja", "chat_template.json", "merges.txt", "sentencepiece.bpe.model", "special_tokens_map.json",
-                                          "spiece.model", "tekken.json", "tokenizer.model", "tokenizer.model.v3", "vocab.json", "vocab.txt"};
+  const std::vector<std::string> names = {
+      "added_tokens.json",       "chat_template.jinja",     "chat_template.json", "merges.txt",
+      "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model",       "tekken.json",
+      "tokenizer.model",         "tokenizer.model.v3",      "vocab.json",         "vocab.txt"};
   for (const std::string& name : names) ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/" + name, "of " + name).ok());
   ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/additional_chat_templates/tools.jinja", "tools").ok());
   ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/tokenization_own.py", "import os").ok());
   const ConversionReport report = convert("/hf", "/all", {});
-  for (const char* note : {"additional_chat_templates is not taken along: it is a folder", "tokenization_own.py is not taken along: it is code"})
+  for (const char* note : {"additional_chat_templates is not taken along: it is a folder",
+                           "tokenization_own.py is not taken along: it is code"})
     EXPECT_NE(std::ranges::find(report.notes, std::string(note)), report.notes.end()) << note;
   convert("/all", "/back", {.to = "hf"});
   for (const std::string& name : names) EXPECT_EQ(get_text(fs, "/back/" + name), "of " + name);
@@ -112,13 +116,16 @@ TEST_F(HfCompanions, ADamagedOneIsNotExported) {
   options.to = "hf";
   const auto refused = convert_checkpoint(fs, options);
   EXPECT_EQ(refused.status().code, ckpt::Code::kCorrupt);
-  EXPECT_NE(refused.status().message.find("tokenizer.json does not match its digest"), std::string::npos) << refused.status().to_string();
+  EXPECT_NE(refused.status().message.find("tokenizer.json does not match its digest"), std::string::npos)
+      << refused.status().to_string();
   EXPECT_FALSE(fs.stat("/back").ok());
 }
 
 TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   const auto says = [](const ConversionReport& report) {
-    return std::ranges::any_of(report.notes, [](const std::string& note) { return note.starts_with("no tokenizer files are in the checkpoint"); });
+    return std::ranges::any_of(report.notes, [](const std::string& note) {
+      return note.starts_with("no tokenizer files are in the checkpoint");
+    });
   };
   EXPECT_FALSE(says(convert("/titan", "/with", {.to = "hf"})));
   ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());

@@ -38,7 +38,14 @@ JsonValue json(const char* text) {
 }
 
 ModelConfig llama() {
-  ModelConfig model{.dim = 48, .n_layers = 2, .n_heads = 6, .n_kv_heads = 2, .head_dim = 10, .ffn_dim = 80, .vocab_size = 101, .norm_eps = 1e-6};
+  ModelConfig model{.dim = 48,
+                    .n_layers = 2,
+                    .n_heads = 6,
+                    .n_kv_heads = 2,
+                    .head_dim = 10,
+                    .ffn_dim = 80,
+                    .vocab_size = 101,
+                    .norm_eps = 1e-6};
   model.rope_scaling = RopeScaling{8, 1, 4, 64};
   return model;
 }
@@ -67,7 +74,8 @@ TEST(HfConfig, ReadsQwen2AndMistral) {
 }
 
 TEST(HfConfig, TakesWhatOldConfigurationsLeaveOut) {
-  const auto model = read_hf_config("config.json", json(R"({"architectures":["LlamaForCausalLM"],"hidden_size":48,"intermediate_size":80,
+  const auto model = read_hf_config(
+      "config.json", json(R"({"architectures":["LlamaForCausalLM"],"hidden_size":48,"intermediate_size":80,
     "num_attention_heads":6,"num_hidden_layers":2,"vocab_size":101})"));
   ASSERT_TRUE(model.ok()) << model.status().to_string();
   EXPECT_EQ(model->n_kv_heads, 6u);
@@ -85,8 +93,10 @@ struct Refusal {
 void expect_refusals(const char* base, std::initializer_list<Refusal> list) {
   for (const Refusal& refusal : list) {
     JsonValue config = json(base);
-    if (refusal.value == nullptr) config.remove(refusal.key);
-    else config.set(refusal.key, json(refusal.value));
+    if (refusal.value == nullptr)
+      config.remove(refusal.key);
+    else
+      config.set(refusal.key, json(refusal.value));
     const auto model = read_hf_config("config.json", config);
     ASSERT_FALSE(model.ok()) << refusal.key << " " << refusal.message;
     EXPECT_EQ(model.status().code, refusal.code) << model.status().to_string();
@@ -95,52 +105,72 @@ void expect_refusals(const char* base, std::initializer_list<Refusal> list) {
 }
 
 TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
-  expect_refusals(kLlama4, {
-      {"architectures", R"(["Qwen3ForCausalLM"])", "'Qwen3ForCausalLM' is not supported: Titan's model has no norms of queries and keys"},
-      {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
-      {"architectures", R"(["Qwen3MoeForCausalLM"])", "no experts"},
-      {"architectures", R"(["GemmaForCausalLM"])", "'GemmaForCausalLM' is not supported: Titan's model has no scaled embeddings, GELU and norms with an offset"},
-      {"architectures", R"(["Gemma2ForCausalLM"])", "capped logits and sliding windows"},
-      {"architectures", R"(["Phi3ForCausalLM"])", "no fused projections"},
-      {"architectures", R"(["FancyForCausalLM"])", "'FancyForCausalLM' is not supported"},
-      {"architectures", R"([7])", "'' is not supported"},
-      {"hidden_act", "\"gelu\"", "the activation is 'gelu'"},
-      {"attention_bias", "true", "attention_bias"},
-      {"mlp_bias", "true", "mlp_bias"},
-      {"quantization_config", "{}", "quantized"},
-      {"rope_scaling", R"({"type":"linear","factor":2.0})", "scaled as 'linear'"},
-      {"rope_scaling", R"({"rope_type":"yarn","factor":2.0})", "scaled as 'yarn'"},
-      {"rope_parameters", R"({"rope_type":"default","rope_theta":5e5,"partial_rotary_factor":0.5})", "partial_rotary_factor"},
-      {"head_dim", "7", "is odd"},
-      {"num_key_value_heads", "4", "not a multiple"},
-      {"num_hidden_layers", "1000000", "at most 100000"},
-      {"vocab_size", "99999999999999", "expected 1 to 2^31"},
-  });
-  expect_refusals(kMistral4, {{"sliding_window", "4096", "sliding window"}, {"sliding_window", nullptr, "sliding window"}});
+  expect_refusals(kLlama4,
+                  {
+                      {"architectures", R"(["Qwen3ForCausalLM"])",
+                       "'Qwen3ForCausalLM' is not supported: Titan's model has no norms of queries and keys"},
+                      {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
+                      {"architectures", R"(["Qwen3MoeForCausalLM"])", "no experts"},
+                      {"architectures", R"(["GemmaForCausalLM"])",
+                       "'GemmaForCausalLM' is not supported: Titan's model has no scaled embeddings, GELU and norms "
+                       "with an offset"},
+                      {"architectures", R"(["Gemma2ForCausalLM"])", "capped logits and sliding windows"},
+                      {"architectures", R"(["Phi3ForCausalLM"])", "no fused projections"},
+                      {"architectures", R"(["FancyForCausalLM"])", "'FancyForCausalLM' is not supported"},
+                      {"architectures", R"([7])", "'' is not supported"},
+                      {"hidden_act", "\"gelu\"", "the activation is 'gelu'"},
+                      {"attention_bias", "true", "attention_bias"},
+                      {"mlp_bias", "true", "mlp_bias"},
+                      {"quantization_config", "{}", "quantized"},
+                      {"rope_scaling", R"({"type":"linear","factor":2.0})", "scaled as 'linear'"},
+                      {"rope_scaling", R"({"rope_type":"yarn","factor":2.0})", "scaled as 'yarn'"},
+                      {"rope_parameters", R"({"rope_type":"default","rope_theta":5e5,"partial_rotary_factor":0.5})",
+                       "partial_rotary_factor"},
+                      {"head_dim", "7", "is odd"},
+                      {"num_key_value_heads", "4", "not a multiple"},
+                      {"num_hidden_layers", "1000000", "at most 100000"},
+                      {"vocab_size", "99999999999999", "expected 1 to 2^31"},
+                  });
+  expect_refusals(kMistral4,
+                  {{"sliding_window", "4096", "sliding window"}, {"sliding_window", nullptr, "sliding window"}});
   expect_refusals(kQwen5, {{"use_sliding_window", "true", "sliding window"},
                            {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
 }
 
 TEST(HfConfig, RefusesAnArchitectureOfAnotherTypeThanTheModels) {
-  expect_refusals(kLlama4, {
-      {"model_type", "\"mistral\"", "model_type is 'mistral', but the architecture is 'LlamaForCausalLM', which is of the type 'llama'"},
-      {"model_type", "\"granite\"", "model_type is 'granite'"},
-      {"architectures", R"(["Qwen2ForCausalLM"])", "model_type is 'llama', but the architecture is 'Qwen2ForCausalLM'"},
-  });
+  expect_refusals(
+      kLlama4,
+      {
+          {"model_type", "\"mistral\"",
+           "model_type is 'mistral', but the architecture is 'LlamaForCausalLM', which is of the type 'llama'"},
+          {"model_type", "\"granite\"", "model_type is 'granite'"},
+          {"architectures", R"(["Qwen2ForCausalLM"])",
+           "model_type is 'llama', but the architecture is 'Qwen2ForCausalLM'"},
+      });
 }
 
 TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
-  expect_refusals(kLlama5, {
-      {"rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":64})", "rope_scaling: frequencies are scaled as 'yarn'"},
-      {"rope_scaling", R"({"rope_type":"default"})", "rope_parameters and rope_scaling scale frequencies differently"},
-      {"rope_scaling", R"({"type":"llama3","factor":4.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})", "differently"},
-      {"rope_theta", "10000.0", "rope_theta is 10000.0, rope_parameters.rope_theta is 500000.0"},
-  });
-  expect_refusals(kLlama4, {
-      {"rope_scaling", R"({"type":"linear","rope_type":"llama3","factor":8.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})",
-       "has the rope_type 'llama3' and the type 'linear'"},
-      {"rope_scaling", R"({"type":"default","rope_theta":700.0})", "rope_theta is 500000.0, rope_scaling.rope_theta is 700.0"},
-  });
+  expect_refusals(
+      kLlama5,
+      {
+          {"rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":64})",
+           "rope_scaling: frequencies are scaled as 'yarn'"},
+          {"rope_scaling", R"({"rope_type":"default"})",
+           "rope_parameters and rope_scaling scale frequencies differently"},
+          {"rope_scaling",
+           R"({"type":"llama3","factor":4.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})",
+           "differently"},
+          {"rope_theta", "10000.0", "rope_theta is 10000.0, rope_parameters.rope_theta is 500000.0"},
+      });
+  expect_refusals(
+      kLlama4,
+      {
+          {"rope_scaling",
+           R"({"type":"linear","rope_type":"llama3","factor":8.0,"high_freq_factor":4.0,"low_freq_factor":1.0,"original_max_position_embeddings":64})",
+           "has the rope_type 'llama3' and the type 'linear'"},
+          {"rope_scaling", R"({"type":"default","rope_theta":700.0})",
+           "rope_theta is 500000.0, rope_scaling.rope_theta is 700.0"},
+      });
   JsonValue config = json(kLlama5);  // both, and they agree
   config.set("rope_theta", json("500000"));
   config.set("rope_scaling", *json(kLlama4).find("rope_scaling"));
@@ -151,14 +181,15 @@ TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
 
 TEST(HfConfig, RefusesWhatIsMissingOrOfAnotherType) {
   expect_refusals(kLlama4, {
-      {"hidden_size", nullptr, "'hidden_size' is missing", Code::kCorrupt},
-      {"hidden_size", "\"48\"", "'hidden_size' is not an integer", Code::kCorrupt},
-      {"hidden_size", "48.0", "'hidden_size' is not an integer", Code::kCorrupt},
-      {"tie_word_embeddings", "1", "is not true or false", Code::kCorrupt},
-      {"hidden_act", "1", "'hidden_act' is not a text", Code::kCorrupt},
-      {"rope_scaling", "[]", "not an object", Code::kCorrupt},
-      {"rope_scaling", R"({"rope_type":"llama3","factor":8.0})", "'low_freq_factor' is missing", Code::kCorrupt},
-  });
+                               {"hidden_size", nullptr, "'hidden_size' is missing", Code::kCorrupt},
+                               {"hidden_size", "\"48\"", "'hidden_size' is not an integer", Code::kCorrupt},
+                               {"hidden_size", "48.0", "'hidden_size' is not an integer", Code::kCorrupt},
+                               {"tie_word_embeddings", "1", "is not true or false", Code::kCorrupt},
+                               {"hidden_act", "1", "'hidden_act' is not a text", Code::kCorrupt},
+                               {"rope_scaling", "[]", "not an object", Code::kCorrupt},
+                               {"rope_scaling", R"({"rope_type":"llama3","factor":8.0})",
+                                "'low_freq_factor' is missing", Code::kCorrupt},
+                           });
   EXPECT_EQ(read_hf_config("config.json", json("[]")).status().code, Code::kCorrupt);
 }
 
@@ -210,21 +241,26 @@ TEST(HfConfig, KeepsTheTokensOfTheVocabularyWhereTheModelIsAnother) {
 TEST(HfConfig, AllowsAContextAsLongAsWhatWasTrained) {
   JsonValue base = json(kLlama4);
   base.set("max_position_embeddings", JsonValue::integer(900));
-  const auto context = [&](std::uint64_t trained) { return write_hf_config(llama(), base, {.trained_positions = trained}).find("max_position_embeddings")->as_u64(); };
+  const auto context = [&](std::uint64_t trained) {
+    return write_hf_config(llama(), base, {.trained_positions = trained}).find("max_position_embeddings")->as_u64();
+  };
   EXPECT_EQ(context(0), 900u);
   EXPECT_EQ(context(128), 900u);
   EXPECT_EQ(context(901), 901u);
   base.remove("max_position_embeddings");
-  EXPECT_EQ(write_hf_config(llama(), base, {.trained_positions = 5000}).find("max_position_embeddings"), nullptr) << "models differ in their defaults";
+  EXPECT_EQ(write_hf_config(llama(), base, {.trained_positions = 5000}).find("max_position_embeddings"), nullptr)
+      << "models differ in their defaults";
 }
 
-// transformers 4 passes over rope_parameters in silence, transformers 5 over nothing; so a folder of either gets the words of both.
+// transformers 4 passes over rope_parameters in silence, transformers 5 over nothing; so a folder of either gets the
+// words of both.
 TEST(HfConfig, AnExportAlwaysDescribesRopeForBothVersions) {
   for (const char* text : {kLlama4, kLlama5, kQwen5, kMistral4}) {
     const auto model = read_hf_config("config.json", json(text));
     ASSERT_TRUE(model.ok());
     const JsonValue config = write_hf_config(*model, json(text), {.dtype = "float32"});
-    for (const std::vector<const char*>& others : {std::vector{"rope_parameters"}, std::vector{"rope_scaling", "rope_theta"}}) {
+    for (const std::vector<const char*>& others :
+         {std::vector{"rope_parameters"}, std::vector{"rope_scaling", "rope_theta"}}) {
       JsonValue one = config;
       for (const char* key : others) one.remove(key);
       const auto read = read_hf_config("config.json", one);

@@ -83,9 +83,13 @@ TEST_F(HfConvert, PutsRowsOfQueriesAndKeysIntoOurOrder) {
   // model_tensors numbers the embedding 1, then q, k, v, and their biases; row r of a head of 6 was row 0 3 1 4 2 5.
   const std::size_t was[] = {0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11};
   for (std::size_t row = 0; row < 12; ++row) {
-    EXPECT_EQ(element(*titan, "layers.0.attention.wq.weight", row * 12 + 5), 2 + static_cast<float>(was[row] * 12 + 5) / 4096) << row;
-    EXPECT_EQ(element(*titan, "layers.0.attention.wk.weight", row * 12), 3 + static_cast<float>(was[row] * 12) / 4096) << row;
-    EXPECT_EQ(element(*titan, "layers.0.attention.wv.weight", row * 12), 4 + static_cast<float>(row * 12) / 4096) << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wq.weight", row * 12 + 5),
+              2 + static_cast<float>(was[row] * 12 + 5) / 4096)
+        << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wk.weight", row * 12), 3 + static_cast<float>(was[row] * 12) / 4096)
+        << row;
+    EXPECT_EQ(element(*titan, "layers.0.attention.wv.weight", row * 12), 4 + static_cast<float>(row * 12) / 4096)
+        << row;
     EXPECT_EQ(element(*titan, "layers.0.attention.wq.bias", row), 5 + static_cast<float>(was[row]) / 4096) << row;
     EXPECT_EQ(element(*titan, "layers.0.attention.wk.bias", row), 6 + static_cast<float>(was[row]) / 4096) << row;
     EXPECT_EQ(element(*titan, "layers.0.attention.wv.bias", row), 7 + static_cast<float>(row) / 4096) << row;
@@ -99,7 +103,8 @@ TEST_F(HfConvert, PutsTheModelIntoTheConfigurationAndNothingElseIntoTheCheckpoin
   ASSERT_TRUE(titan.ok()) << titan.status().to_string();
   EXPECT_EQ(titan->manifest().config, model_settings(model));
   ASSERT_EQ(titan->manifest().components.size(), 1u);
-  EXPECT_EQ(tree(fs, "/titan"), (std::vector<std::string>{"hf/", "hf/config.json", "manifest.json", "model/", "model/shard-00000.h5"}));
+  EXPECT_EQ(tree(fs, "/titan"),
+            (std::vector<std::string>{"hf/", "hf/config.json", "manifest.json", "model/", "model/shard-00000.h5"}));
   const auto verified = ckpt::verify_checkpoint(fs, "/titan");
   ASSERT_TRUE(verified.ok());
   EXPECT_TRUE(verified->damage.empty());
@@ -154,7 +159,8 @@ TEST_F(HfConvert, CastsOnTheWayOutOnly) {
   const auto out = convert_to(fs, "/titan", "/half", {.to = "hf", .dtype = DType::kBF16});
   expect_ok(out);
   EXPECT_EQ(out->count([](const TensorReport& t) { return t.cast(); }), 21u);
-  for (const auto& [name, tensor] : read_safetensors(fs, "/half/model.safetensors")) EXPECT_EQ(tensor.dtype, "BF16") << name;
+  for (const auto& [name, tensor] : read_safetensors(fs, "/half/model.safetensors"))
+    EXPECT_EQ(tensor.dtype, "BF16") << name;
   EXPECT_NE(get_text(fs, "/half/config.json").find("\"dtype\": \"bfloat16\""), std::string::npos);
   EXPECT_EQ(convert_to(fs, "/hf", "/x", {.dtype = DType::kBF16}).status().code, Code::kUnsupported);
 }
@@ -165,7 +171,8 @@ TEST_F(HfConvert, CarriesTokenizerFilesAlongBothWays) {
     EXPECT_TRUE(put_text(fs, std::string("/hf/") + name, std::string("content of ") + name).ok());
   expect_ok(convert_to(fs, "/hf", "/titan"));
   expect_ok(convert_to(fs, "/titan", "/back", {.to = "hf"}));
-  EXPECT_EQ(tree(fs, "/back"), (std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}));
+  EXPECT_EQ(tree(fs, "/back"), (std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors",
+                                                         "tokenizer.json", "tokenizer_config.json"}));
   EXPECT_EQ(get_text(fs, "/back/tokenizer.json"), "content of tokenizer.json");
 }
 
@@ -181,7 +188,9 @@ TEST_F(HfConvert, TakesATiedHeadThatIsThereTwiceOnlyWhereItIsTheEmbedding) {
   make_hf_folder(fs, "/other", model, tensors);
   const auto refused = convert_to(fs, "/other", "/x");
   EXPECT_EQ(refused.status().code, Code::kIncompatible);
-  EXPECT_NE(refused.status().message.find("'lm_head.weight' differs from 'model.embed_tokens.weight'"), std::string::npos) << refused.status().message;
+  EXPECT_NE(refused.status().message.find("'lm_head.weight' differs from 'model.embed_tokens.weight'"),
+            std::string::npos)
+      << refused.status().message;
 }
 
 TEST_F(HfConvert, UntiesOnRequest) {
@@ -202,13 +211,16 @@ TEST_F(HfConvert, RefusesLeftOverAndMissingTensorsUnlessTheyAreSkipped) {
   make_hf_folder(fs, "/hf", model, tensors);
   const auto refused = convert_to(fs, "/hf", "/titan");
   EXPECT_EQ(refused.status().code, Code::kIncompatible);
-  EXPECT_NE(refused.status().message.find("no place in the model for 'model.layers.0.self_attn.q_norm.weight'"), std::string::npos) << refused.status().message;
+  EXPECT_NE(refused.status().message.find("no place in the model for 'model.layers.0.self_attn.q_norm.weight'"),
+            std::string::npos)
+      << refused.status().message;
   const auto in = convert_to(fs, "/hf", "/titan", {.skip = {"*.q_norm.*"}});
   expect_ok(in);
   EXPECT_EQ(in->count([](const TensorReport& t) { return t.fate == Fate::kSkipped; }), 1u);
   EXPECT_EQ(in->count([](const TensorReport& t) { return t.fate == Fate::kDropped; }), 1u);
   const auto missing = convert_to(fs, "/hf", "/x", {.skip = {"*.q_norm.*", "model.norm.weight"}});
-  EXPECT_NE(missing.status().message.find("missing 'model.norm.weight'"), std::string::npos) << missing.status().message;
+  EXPECT_NE(missing.status().message.find("missing 'model.norm.weight'"), std::string::npos)
+      << missing.status().message;
 }
 
 TEST_F(HfConvert, RefusesShapesThatDisagreeWithTheConfiguration) {
@@ -217,7 +229,9 @@ TEST_F(HfConvert, RefusesShapesThatDisagreeWithTheConfiguration) {
   make_hf_folder(fs, "/hf", model, tensors);
   const auto refused = convert_to(fs, "/hf", "/titan");
   EXPECT_EQ(refused.status().code, Code::kCorrupt);
-  EXPECT_NE(refused.status().message.find("has the shape [12, 20], the configuration makes it [20, 12]"), std::string::npos) << refused.status().message;
+  EXPECT_NE(refused.status().message.find("has the shape [12, 20], the configuration makes it [20, 12]"),
+            std::string::npos)
+      << refused.status().message;
 }
 
 TEST_F(HfConvert, NeedsAConfiguration) {
@@ -226,7 +240,8 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   EXPECT_EQ(convert_to(fs, "/hf", "/titan").status().code, Code::kIncompatible);
   const Status looked = open_any(fs, "/hf").status();  // as --init-from does
   EXPECT_EQ(looked.code, Code::kIncompatible);
-  EXPECT_NE(looked.hint.find("titan-ckpt convert /hf NEW --to titan --config FILE.toml"), std::string::npos) << looked.hint;
+  EXPECT_NE(looked.hint.find("titan-ckpt convert /hf NEW --to titan --config FILE.toml"), std::string::npos)
+      << looked.hint;
   expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
 }
 
@@ -235,9 +250,13 @@ TEST_F(HfConvert, ExportsRefuseAConfigurationOfAnotherModel) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
   // The same values in another spelling, and keys that say nothing of the model.
-  const ckpt::Settings same = {{"model.flavor", "\"mine\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
+  const ckpt::Settings same = {
+      {"model.flavor", "\"mine\""}, {"model.rope_theta", "10000"}, {"model.tokenizer", "\"byte\""}};
   expect_ok(convert_to(fs, "/titan", "/same", {.to = "hf", .config = same}));
-  for (const auto& [key, value] : ckpt::Settings{{"model.rope_theta", "20000"}, {"model.n_heads", "2"}, {"model.norm_eps", "1e-6"}, {"model.rope_scaling", "\"none\""}}) {
+  for (const auto& [key, value] : ckpt::Settings{{"model.rope_theta", "20000"},
+                                                 {"model.n_heads", "2"},
+                                                 {"model.norm_eps", "1e-6"},
+                                                 {"model.rope_scaling", "\"none\""}}) {
     const auto refused = convert_to(fs, "/titan", "/other", {.to = "hf", .config = ckpt::Settings{{key, value}}});
     EXPECT_EQ(refused.status().code, Code::kIncompatible) << key;
     EXPECT_NE(refused.status().message.find(key + " is "), std::string::npos) << refused.status().message;
@@ -249,9 +268,13 @@ TEST_F(HfConvert, RefusesAFlavourThatIsAnotherModelBothWays) {
   expect_ok(convert_to(fs, "/hf", "/titan"));
   const ckpt::Settings flavor = {{"model.flavor", "\"debugmodel\""}, {"model.n_layers", "2"}};
   for (const char* source : {"/hf", "/titan"}) {
-    const auto refused = convert_to(fs, source, "/x", {.to = source == std::string("/hf") ? "titan" : "hf", .config = flavor});
+    const auto refused =
+        convert_to(fs, source, "/x", {.to = source == std::string("/hf") ? "titan" : "hf", .config = flavor});
     EXPECT_EQ(refused.status().code, Code::kIncompatible);
-    EXPECT_NE(refused.status().message.find("model.dim is 12, the configuration says 256; model.ffn_dim is 20, the configuration says 768; "), std::string::npos) << refused.status().message;
+    EXPECT_NE(refused.status().message.find(
+                  "model.dim is 12, the configuration says 256; model.ffn_dim is 20, the configuration says 768; "),
+              std::string::npos)
+        << refused.status().message;
     EXPECT_EQ(refused.status().message.find("model.n_layers"), std::string::npos);
     EXPECT_NE(refused.status().hint.find("model.flavor = \"debugmodel\""), std::string::npos) << refused.status().hint;
   }
@@ -300,28 +323,37 @@ TEST_F(HfConvert, ReadsASingleFileAsWell) {
 TEST_F(HfConvert, SaysWhatAFolderIsThatItCannotRead) {
   make_hf_folder(fs, "/one", model, model_tensors(model));
   ASSERT_TRUE(fs.rename("/one/model.safetensors", "/one/weights.safetensors").ok());
-  ASSERT_TRUE(put_text(fs, "/several/shard-1.safetensors", "x").ok() && put_text(fs, "/several/shard-2.safetensors", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/several/shard-1.safetensors", "x").ok() &&
+              put_text(fs, "/several/shard-2.safetensors", "x").ok());
   ASSERT_TRUE(put_text(fs, "/bin/config.json", "{}").ok() && put_text(fs, "/bin/pytorch_model.bin", "x").ok());
   const auto expect = [](const Status& status, const std::string& text) {
     EXPECT_EQ(status.code, Code::kNotFound) << status.to_string();
     EXPECT_NE(status.to_string().find(text), std::string::npos) << status.to_string();
   };
-  for (const auto& [folder, text] : {std::pair("/one", "give the file itself: /one/weights.safetensors"), std::pair("/several", "/several has 'shard-1.safetensors', 'shard-2.safetensors', but neither model.safetensors nor"),
-                                     std::pair("/bin", "/bin has 'pytorch_model.bin', but neither model.safetensors nor model.safetensors.index.json: weights in pickles are not read")}) {
+  for (const auto& [folder, text] :
+       {std::pair("/one", "give the file itself: /one/weights.safetensors"),
+        std::pair("/several",
+                  "/several has 'shard-1.safetensors', 'shard-2.safetensors', but neither model.safetensors nor"),
+        std::pair("/bin",
+                  "/bin has 'pytorch_model.bin', but neither model.safetensors nor model.safetensors.index.json: "
+                  "weights in pickles are not read")}) {
     expect(open_any(fs, folder).status(), text);
     expect(list_any(fs, folder).status(), text);
     expect(verify_any(fs, {.target = folder}).status(), text);
     expect(convert_to(fs, folder, "/x").status(), text);
     expect(convert_to(fs, folder, "/x", {.from = "hf"}).status(), text);
   }
-  ASSERT_TRUE(put_text(fs, "/data/config.json", "{}").ok() && put_text(fs, "/data/tokens.bin", "x").ok() && put_text(fs, "/data/training_args.bin", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/data/config.json", "{}").ok() && put_text(fs, "/data/tokens.bin", "x").ok() &&
+              put_text(fs, "/data/training_args.bin", "x").ok());
   EXPECT_EQ(open_any(fs, "/data").status().to_string().find("pickles"), std::string::npos);
   ASSERT_TRUE(put_text(fs, "/meta/consolidated.00.pth", "x").ok());
   EXPECT_NE(open_any(fs, "/meta").status().to_string().find("/meta has 'consolidated.00.pth'"), std::string::npos);
   for (const char* beside : {"adapter_config.json", "config.json"}) {
     const std::string folder = std::string("/adapter beside ") + beside;
-    ASSERT_TRUE(put_text(fs, folder + "/" + beside, "{}").ok() && put_text(fs, folder + "/adapter_model.safetensors", "x").ok());
-    expect(open_any(fs, folder).status(), folder + " has 'adapter_model.safetensors': an adapter (PEFT), not a whole model");
+    ASSERT_TRUE(put_text(fs, folder + "/" + beside, "{}").ok() &&
+                put_text(fs, folder + "/adapter_model.safetensors", "x").ok());
+    expect(open_any(fs, folder).status(),
+           folder + " has 'adapter_model.safetensors': an adapter (PEFT), not a whole model");
   }
 }
 
@@ -330,7 +362,8 @@ TEST_F(HfConvert, SaysWhichFormatsThereAre) {
   expect_ok(convert_to(fs, "/hf", "/titan"));
   EXPECT_EQ(convert_to(fs, "/titan", "/x").status().code, Code::kInvalid);
   EXPECT_EQ(convert_to(fs, "/titan", "/x", {.to = "titan"}).status().code, Code::kInvalid);
-  EXPECT_NE(convert_to(fs, "/titan", "/x", {.to = "onnx"}).status().message.find("`onnx` is not known"), std::string::npos);
+  EXPECT_NE(convert_to(fs, "/titan", "/x", {.to = "onnx"}).status().message.find("`onnx` is not known"),
+            std::string::npos);
   EXPECT_EQ(convert_to(fs, "/nothing", "/x").status().code, Code::kNotFound);
 }
 

@@ -141,7 +141,9 @@ TEST_F(HfConvertWriting, TensorsOfAnotherShapeThanTheConfigurationAreRefused) {
 
 TEST_F(HfConvertWriting, AStopRequestEndsAConversionWithNothingWritten) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
-  const auto stopped = convert_to(fs, "/hf", "/titan", {.progress = [](std::uint64_t done, std::uint64_t) { return done > 2000 ? ckpt::failed("stop") : ckpt::ok_status(); }});
+  const auto stopped = convert_to(fs, "/hf", "/titan", {.progress = [](std::uint64_t done, std::uint64_t) {
+                                    return done > 2000 ? ckpt::failed("stop") : ckpt::ok_status();
+                                  }});
   EXPECT_EQ(stopped.status().message, "stop");
   EXPECT_EQ(tree(fs, "/"), (std::vector<std::string>{"hf/", "hf/config.json", "hf/model.safetensors"}));
 }

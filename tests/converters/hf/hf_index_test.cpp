@@ -35,7 +35,8 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
       {"OtherKind", R"({"weight_map":{"a":"pytorch_model.bin"}})", "in the same folder"},
       {"Empty", R"({"weight_map":{}})", "names 0 files"},
       {"FileMissing", R"({"weight_map":{"model.norm.weight":"y.safetensors"}})", "y.safetensors"},
-      {"TensorNotInIndex", R"({"weight_map":{"model.norm.weight":"x.safetensors"}})", "is not in model.safetensors.index.json"},
+      {"TensorNotInIndex", R"({"weight_map":{"model.norm.weight":"x.safetensors"}})",
+       "is not in model.safetensors.index.json"},
       {"NameOf256Bytes", nullptr, "in the same folder"},
   };
   const std::string long_name = R"({"weight_map":{"a":")" + std::string(244, 'x') + R"(.safetensors"}})";
@@ -45,14 +46,18 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
   ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/x.safetensors").ok());
   for (const WrongIndex& wrong : list) {
     (void)fs.remove_file("/hf/model.safetensors.index.json");
-    ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/model.safetensors.index.json", wrong.index ? std::string(wrong.index) : long_name).ok());
+    ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/model.safetensors.index.json",
+                                        wrong.index ? std::string(wrong.index) : long_name)
+                    .ok());
     const auto report = convert_checkpoint(fs, {.source = "/hf", .destination = "/titan", .created = "", .writer = ""});
     ASSERT_FALSE(report.ok()) << wrong.name;
-    EXPECT_NE(report.status().to_string().find(wrong.message), std::string::npos) << wrong.name << ": " << report.status().to_string();
+    EXPECT_NE(report.status().to_string().find(wrong.message), std::string::npos)
+        << wrong.name << ": " << report.status().to_string();
   }
 }
 
-// Indices in the wild have wrong sums (tied weights counted twice); nobody reads them, and the files say what they hold.
+// Indices in the wild have wrong sums (tied weights counted twice); nobody reads them, and the files say what they
+// hold.
 TEST(HfIndex, TakesTotalSizeForAHint) {
   const auto map = decode_hf_index("i", R"({"metadata":{"total_size":-1},"weight_map":{"a":"x.safetensors"}})");
   ASSERT_TRUE(map.ok()) << map.status().to_string();

@@ -29,8 +29,10 @@ class HfReport : public ::testing::Test {
 TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
   RawTensors tensors = model_tensors(model);
   for (auto& [name, tensor] : tensors) std::fill(tensor.bytes.begin(), tensor.bytes.end(), '\0');
-  const auto set = [&](const char* name, std::size_t element, float value) { std::memcpy(&tensors.at(name).bytes[element * 4], &value, 4); };
-  set("model.norm.weight", 3, 1.00390625f);              // a tie of bfloat16: 2^-8 off
+  const auto set = [&](const char* name, std::size_t element, float value) {
+    std::memcpy(&tensors.at(name).bytes[element * 4], &value, 4);
+  };
+  set("model.norm.weight", 3, 1.00390625f);               // a tie of bfloat16: 2^-8 off
   set("model.layers.1.mlp.up_proj.weight", 17, 256.75f);  // 0.75 off
   set("lm_head.weight", 2, 3.4e38f);                      // becomes infinite
   make_hf_folder(fs, "/hf", model, tensors);
@@ -54,11 +56,13 @@ TEST_F(HfReport, RefusesAPatternThatMatchesNothingInEveryDirection) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   ASSERT_TRUE(convert_to(fs, "/hf", "/titan").ok());
   ASSERT_TRUE(convert_to(fs, "/titan", "/dcp", {.to = "dcp"}).ok());
-  for (const auto& [source, to] : {std::pair("/hf", "titan"), std::pair("/titan", "hf"), std::pair("/titan", "dcp"), std::pair("/dcp", "titan"), std::pair("/hf", "dcp")}) {
+  for (const auto& [source, to] : {std::pair("/hf", "titan"), std::pair("/titan", "hf"), std::pair("/titan", "dcp"),
+                                   std::pair("/dcp", "titan"), std::pair("/hf", "dcp")}) {
     const auto report = convert_to(fs, source, "/x", {.to = to, .skip = {"*.bais"}});
     ASSERT_FALSE(report.ok()) << source << " to " << to;
     EXPECT_EQ(report.status().code, ckpt::Code::kInvalid);
-    EXPECT_NE(report.status().message.find("--skip '*.bais' matches no tensor of "), std::string::npos) << report.status().message;
+    EXPECT_NE(report.status().message.find("--skip '*.bais' matches no tensor of "), std::string::npos)
+        << report.status().message;
   }
 }
 
@@ -66,7 +70,9 @@ TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
   RawTensors tensors = model_tensors(model);
   tensors["foo.bar"] = {"F32", "[1]", "abcd"};
   make_hf_folder(fs, "/hf", model, tensors);
-  const auto count = [](const Result<ConversionReport>& report, auto test) { return report.ok() ? report->count(test) : 0; };
+  const auto count = [](const Result<ConversionReport>& report, auto test) {
+    return report.ok() ? report->count(test) : 0;
+  };
   const auto permuted = [](const TensorReport& t) { return t.permuted; };
   const auto renamed = [](const TensorReport& t) { return t.renamed(); };
   for (const bool dry_run : {true, false}) {
@@ -86,11 +92,16 @@ TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
   EXPECT_EQ(count(hf, permuted), 0u);  // into our order and back
   EXPECT_EQ(count(hf, [](const TensorReport& t) { return t.cast(); }), 21u);
   EXPECT_EQ(convert_to(fs, "/hf", "/x", {.to = "dcp"}).status().code, ckpt::Code::kIncompatible);
-  const auto back = convert_to(fs, "/dcp", "/back", {.to = "hf", .config = ckpt::with_rows(model_settings(model), {{"model.flavor", "\"debugmodel\""}, {"model.rope_scaling", "\"none\""}})});
+  const auto back =
+      convert_to(fs, "/dcp", "/back",
+                 {.to = "hf",
+                  .config = ckpt::with_rows(model_settings(model),
+                                            {{"model.flavor", "\"debugmodel\""}, {"model.rope_scaling", "\"none\""}})});
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(count(back, renamed), 21u);
   EXPECT_EQ(count(back, permuted), 4u);
-  EXPECT_TRUE(testing::read_safetensors(fs, "/back/model.safetensors").at("model.norm.weight").bytes == tensors.at("model.norm.weight").bytes);
+  EXPECT_TRUE(testing::read_safetensors(fs, "/back/model.safetensors").at("model.norm.weight").bytes ==
+              tensors.at("model.norm.weight").bytes);
 }
 
 TEST_F(HfReport, SaysOnceWhatBecomesOfATiedHead) {
@@ -98,7 +109,10 @@ TEST_F(HfReport, SaysOnceWhatBecomesOfATiedHead) {
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   const auto head = [](const Result<ConversionReport>& report) {
     std::vector<TensorReport> lines;
-    if (report.ok()) std::ranges::copy_if(report->tensors, std::back_inserter(lines), [](const TensorReport& t) { return t.from == "lm_head.weight" || t.from == "output.weight"; });
+    if (report.ok())
+      std::ranges::copy_if(report->tensors, std::back_inserter(lines), [](const TensorReport& t) {
+        return t.from == "lm_head.weight" || t.from == "output.weight";
+      });
     EXPECT_EQ(lines.size(), 1u);
     return lines.empty() ? TensorReport() : lines[0];
   };
@@ -115,16 +129,21 @@ TEST_F(HfReport, SaysOnceWhatBecomesOfATiedHead) {
 }
 
 TEST_F(HfReport, FollowsTheOptimizerThroughOurs) {
-  const std::vector<TensorReport> in = {{.from = "w", .to = "w"}, {.from = "optimizer.state.w.exp_avg", .to = "w.exp_avg"}, {.from = "optimizer.state.w.step", .to = "w.step"}};
+  const std::vector<TensorReport> in = {{.from = "w", .to = "w"},
+                                        {.from = "optimizer.state.w.exp_avg", .to = "w.exp_avg"},
+                                        {.from = "optimizer.state.w.step", .to = "w.step"}};
   const auto ends = [](const std::vector<TensorReport>& lines) {
     std::vector<std::string> texts;
-    for (const TensorReport& line : lines) texts.push_back(line.from + " > " + (line.fate == Fate::kWritten ? line.to : fate_name(line.fate)));
+    for (const TensorReport& line : lines)
+      texts.push_back(line.from + " > " + (line.fate == Fate::kWritten ? line.to : fate_name(line.fate)));
     return texts;
   };
   EXPECT_EQ(ends(joined(in, {{.from = "w", .to = "v"}, {.from = "w.exp_avg", .to = "o.v.exp_avg"}})),
-            (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > o.v.exp_avg", "optimizer.state.w.step > o.v.step"}));
-  EXPECT_EQ(ends(joined(in, {{.from = "w.exp_avg", .fate = Fate::kDropped}, {.from = "w", .to = "v"}})),
-            (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > dropped", "optimizer.state.w.step > dropped"}));
+            (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > o.v.exp_avg",
+                                      "optimizer.state.w.step > o.v.step"}));
+  EXPECT_EQ(
+      ends(joined(in, {{.from = "w.exp_avg", .fate = Fate::kDropped}, {.from = "w", .to = "v"}})),
+      (std::vector<std::string>{"w > v", "optimizer.state.w.exp_avg > dropped", "optimizer.state.w.step > dropped"}));
 }
 
 TEST_F(HfReport, NotesALlamaThatTransformers5Refuses) {
@@ -132,7 +151,11 @@ TEST_F(HfReport, NotesALlamaThatTransformers5Refuses) {
     make_hf_folder(fs, folder, of, model_tensors(of));
     const auto report = convert_to(fs, folder, folder + ".out", {.to = "hf"});
     EXPECT_TRUE(report.ok()) << report.status().to_string();
-    return report.ok() && std::ranges::any_of(report->notes, [](const std::string& note) { return note.starts_with("transformers 5 refuses this model, for its hidden_size 16 is not a multiple of its num_attention_heads 6"); });
+    return report.ok() && std::ranges::any_of(report->notes, [](const std::string& note) {
+             return note.starts_with(
+                 "transformers 5 refuses this model, for its hidden_size 16 is not a multiple of its "
+                 "num_attention_heads 6");
+           });
   };
   EXPECT_FALSE(noted(model, "/hf"));
   model.dim = 16;
@@ -152,7 +175,8 @@ TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {
   ConvertOptions options{.to = "hf"};
   options.config = model_settings([] {
     ModelConfig tiny;
-    tiny.dim = 16, tiny.n_layers = 2, tiny.n_heads = 2, tiny.n_kv_heads = 2, tiny.head_dim = 8, tiny.ffn_dim = 24, tiny.vocab_size = 67;
+    tiny.dim = 16, tiny.n_layers = 2, tiny.n_heads = 2, tiny.n_kv_heads = 2, tiny.head_dim = 8, tiny.ffn_dim = 24,
+    tiny.vocab_size = 67;
     return tiny;
   }());
   const auto report = convert_to(fs, published->path, "/hf.out", options);

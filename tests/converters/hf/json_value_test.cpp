@@ -7,7 +7,8 @@ namespace {
 
 TEST(JsonValue, WritesWhatItReadWithOrderAndSpellingOfNumbers) {
   const std::string text =
-      "{\n  \"b\": 1e-05,\n  \"a\": [\n    1,\n    -2,\n    3.0\n  ],\n  \"empty\": {},\n  \"none\": [],\n  \"t\": \"x\\n\\\"\\u0001\",\n  \"n\": null,\n  \"o\": {\n    \"y\": true\n  }\n}\n";
+      "{\n  \"b\": 1e-05,\n  \"a\": [\n    1,\n    -2,\n    3.0\n  ],\n  \"empty\": {},\n  \"none\": [],\n  \"t\": "
+      "\"x\\n\\\"\\u0001\",\n  \"n\": null,\n  \"o\": {\n    \"y\": true\n  }\n}\n";
   const auto value = parse_json("x", text);
   ASSERT_TRUE(value.ok()) << value.status().to_string();
   EXPECT_EQ(value->write(), text);
@@ -28,7 +29,8 @@ TEST(JsonValue, SetReplacesInPlaceOrAppends) {
 }
 
 TEST(JsonValue, RefusesWhatIsNoJsonOrSaysAThingTwice) {
-  for (const char* text : {"", "{", "{\"a\":1,\"a\":2}", "[1,]", "NaN", "{\"a\":Infinity}", "1 2", "01", "tru", "\"\\x\"", "{\"a\" 1}"})
+  for (const char* text :
+       {"", "{", "{\"a\":1,\"a\":2}", "[1,]", "NaN", "{\"a\":Infinity}", "1 2", "01", "tru", "\"\\x\"", "{\"a\" 1}"})
     EXPECT_FALSE(parse_json("x", text).ok()) << text;
   EXPECT_FALSE(parse_json("x", std::string(1000, '[')).ok());
 }

@@ -44,7 +44,8 @@ TEST(Safetensors, WritesTheReferenceVector) {
 }
 
 TEST(Safetensors, WritesLargerElementsFirstThenByName) {
-  std::vector<SafetensorsEntry> entries{{"b", DType::kF32, {1}}, {"z", DType::kI64, {1}}, {"h", DType::kBF16, {3}}, {"a", DType::kF32, {}}};
+  std::vector<SafetensorsEntry> entries{
+      {"b", DType::kF32, {1}}, {"z", DType::kI64, {1}}, {"h", DType::kBF16, {3}}, {"a", DType::kF32, {}}};
   const std::string bytes = encode_safetensors_header(entries, {{"format", "pt"}});
   std::vector<std::string> names;
   for (const SafetensorsEntry& entry : entries) names.push_back(entry.name);
@@ -59,8 +60,10 @@ TEST(Safetensors, WritesLargerElementsFirstThenByName) {
 
 TEST(Safetensors, TakesEntriesInAnyOrderUnalignedWithEmptyAndScalarTensors) {
   // torch's consolidation writes headers whose length is no multiple of 8, unsorted, without metadata.
-  const auto header = read(file_of(R"({"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[4,4]},)"
-                                   R"("a":{"data_offsets":[0,4],"shape":[1],"dtype":"F32","later":[{}]}})", 6));
+  const auto header = read(file_of(
+      R"({"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[4,4]},)"
+      R"("a":{"data_offsets":[0,4],"shape":[1],"dtype":"F32","later":[{}]}})",
+      6));
   ASSERT_TRUE(header.ok()) << header.status().to_string();
   std::vector<std::string> names;
   for (const SafetensorsEntry& entry : header->entries) names.push_back(entry.name);
@@ -90,7 +93,10 @@ std::vector<Malformation> malformations() {
       {"NotJson", file_of("{\"a\":}", 0), "expected an object"},
       {"NotUtf8", file_of("{\"\xff\":1}", 0), "not UTF-8"},
       {"TextAfterTheHeader", file_of("{} x", 0), "text after the end"},
-      {"DeepNesting", one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":)" + std::string(100, '[') + std::string(100, ']') + "}"), "nested too deeply"},
+      {"DeepNesting",
+       one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":)" + std::string(100, '[') + std::string(100, ']') +
+           "}"),
+       "nested too deeply"},
       {"SameTensorTwice", file_of("{\"a\":" + f32 + ",\"a\":" + f32 + "}", 4), "'a' is there twice"},
       {"MetadataTwice", file_of(R"({"__metadata__":{},"__metadata__":{}})", 0), "'__metadata__' is there twice"},
       {"MetadataKeyTwice", file_of(R"({"__metadata__":{"x":"1","x":"2"}})", 0), "'x' is twice"},
@@ -105,21 +111,31 @@ std::vector<Malformation> malformations() {
       {"NegativeOffset", one(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"), "integer of 64 bits"},
       {"FractionInShape", one(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), "integer of 64 bits"},
       {"OffsetsBackwards", one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), "do not lie in the buffer"},
-      {"EndsBehindTheBuffer", one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})"), "do not lie in the buffer of 4 bytes"},
-      {"OffsetsNearTheLimit", one(R"({"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]})"), "do not lie in the buffer"},
-      {"ShapeOverflows", one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})"), "its shape overflows"},
-      {"BytesOverflow", one(R"({"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,4]})"), "its shape overflows"},
-      {"OverflowHiddenByZero", one(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"), "at most 32"},
+      {"EndsBehindTheBuffer", one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})"),
+       "do not lie in the buffer of 4 bytes"},
+      {"OffsetsNearTheLimit",
+       one(R"({"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]})"),
+       "do not lie in the buffer"},
+      {"ShapeOverflows", one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})"),
+       "its shape overflows"},
+      {"BytesOverflow", one(R"({"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,4]})"),
+       "its shape overflows"},
+      {"OverflowHiddenByZero",
+       one(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"),
+       "at most 32"},
       {"ShapeSmallerThanData", one(R"({"dtype":"F16","shape":[1],"data_offsets":[0,4]})"), "its shape has 2 bytes"},
       {"HalfAByte", one(R"({"dtype":"F4","shape":[1],"data_offsets":[0,0]})", 0), "do not end on a byte"},
       {"HoleAtTheStart", one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", 8), "a hole"},
-      {"HoleInBetween", file_of("{\"a\":" + f32 + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 12), "a hole"},
-      {"Overlap", file_of("{\"a\":" + f32 + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})", 6), "tensors overlap"},
+      {"HoleInBetween", file_of("{\"a\":" + f32 + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 12),
+       "a hole"},
+      {"Overlap", file_of("{\"a\":" + f32 + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})", 6),
+       "tensors overlap"},
       {"SameBytesForTwoNames", file_of("{\"a\":" + f32 + ",\"b\":" + f32 + "}", 4), "tensors overlap"},
       {"BytesAfterTheLastTensor", one(f32, 5), "1 bytes after the last tensor"},
       {"BufferWithoutTensors", file_of("{}", 3), "3 bytes after the last tensor"},
       {"TruncatedBuffer", one(f32, 3), "do not lie in the buffer of 3 bytes"},
-      {"TypeThatWeCannotHold", one(R"({"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})"), "F8_E4M3", Code::kUnsupported},
+      {"TypeThatWeCannotHold", one(R"({"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})"), "F8_E4M3",
+       Code::kUnsupported},
   };
 }
 
@@ -130,7 +146,8 @@ TEST(Safetensors, RefusesEveryMalformationByName) {
     const auto header = read(wrong.file);
     ASSERT_FALSE(header.ok()) << wrong.name;
     EXPECT_EQ(header.status().code, wrong.code) << wrong.name << ": " << header.status().message;
-    EXPECT_NE(header.status().message.find(wrong.message), std::string::npos) << wrong.name << ": " << header.status().message;
+    EXPECT_NE(header.status().message.find(wrong.message), std::string::npos)
+        << wrong.name << ": " << header.status().message;
     EXPECT_TRUE(header.status().message.starts_with("/m.safetensors")) << wrong.name << ": " << header.status().message;
   }
 }

@@ -16,8 +16,9 @@ using testing::IsEmpty;
 using testing::Not;
 
 /// A run of 100 steps, 16 sequences of 128 tokens each, stopped at step 60; 700 samples per epoch.
-const std::vector<std::string> kBase = {"--training.seq_len=128",        "--training.steps=100",           "--lr_scheduler.warmup_steps=10",
-                                        "--training.local_batch_size=4", "--training.global_batch_size=16", "--optimizer.lr=1e-3",
+const std::vector<std::string> kBase = {"--training.seq_len=128",          "--training.steps=100",
+                                        "--lr_scheduler.warmup_steps=10",  "--training.local_batch_size=4",
+                                        "--training.global_batch_size=16", "--optimizer.lr=1e-3",
                                         "--lr_scheduler.decay_type=cosine"};
 
 ckpt::DataPosition dataset(const Config& config, const char* content = "a") {
@@ -63,7 +64,8 @@ StoredRun stored_run() {
   return run;
 }
 
-Continuation go_on(const StoredRun& stored, const std::vector<std::string>& flags, const std::vector<std::string>& allow = {}, const char* content = "a") {
+Continuation go_on(const StoredRun& stored, const std::vector<std::string>& flags,
+                   const std::vector<std::string>& allow = {}, const char* content = "a") {
   const Case s = setup(flags);
   const Result<Permission> permission = read_permission(s.config, allow);
   EXPECT_TRUE(permission.ok()) << permission.status().to_string();
@@ -84,14 +86,18 @@ TEST(Continuation, WithoutADifferencePermissionsDoNothing) {
 TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType) {
   const Continuation run = go_on(stored_run(), {"--training.steps=200", "--optimizer.weight_decay=0.2"});
   EXPECT_EQ(run.verdict.code, ckpt::Code::kIncompatible);
-  EXPECT_EQ(run.verdict.message, "the configuration differs from checkpoint 'runs/a/checkpoint/step-00000060' in 2 settings that shape the loss curve");
+  EXPECT_EQ(run.verdict.message,
+            "the configuration differs from checkpoint 'runs/a/checkpoint/step-00000060' in 2 settings that shape the "
+            "loss curve");
   ASSERT_EQ(run.verdict.causes.size(), 7u);
-  EXPECT_THAT(run.verdict.causes[0], HasSubstr("lr_scheduler.total_steps  checkpoint 100  config 200  (training.steps when unset)  [curve]"));
+  EXPECT_THAT(run.verdict.causes[0],
+              HasSubstr("lr_scheduler.total_steps  checkpoint 100  config 200  (training.steps when unset)  [curve]"));
   EXPECT_THAT(run.verdict.causes[0], HasSubstr("to allow: --allow training.steps --lr_scheduler.on_change=POLICY"));
   EXPECT_THAT(run.verdict.causes[1], HasSubstr("optimizer.weight_decay    checkpoint 0.1  config 0.2"));
   EXPECT_THAT(run.verdict.causes[3], HasSubstr("rescale  lr(61) = 0.000413176 (as without the change)"));
   EXPECT_THAT(run.verdict.causes[6], HasSubstr("config   lr(61) = 0.000838641 (2.03 times what it was)"));
-  EXPECT_THAT(run.verdict.hint, HasSubstr("--allow training.steps,optimizer.weight_decay --lr_scheduler.on_change=POLICY"));
+  EXPECT_THAT(run.verdict.hint,
+              HasSubstr("--allow training.steps,optimizer.weight_decay --lr_scheduler.on_change=POLICY"));
 }
 
 TEST(Continuation, AnAllowedScheduleChangeWithoutAPolicyShowsAllFive) {
@@ -125,7 +131,8 @@ TEST(Continuation, ThePolicyChangesTheScheduleAndTheAcceptedSettings) {
 }
 
 TEST(Continuation, OnDriftPolicyAllowsTheScheduleAndNothingElse) {
-  const std::vector<std::string> flags = {"--checkpoint.on_drift=policy", "--lr_scheduler.on_change=rewarm", "--training.steps=200", "--optimizer.lr=2e-3"};
+  const std::vector<std::string> flags = {"--checkpoint.on_drift=policy", "--lr_scheduler.on_change=rewarm",
+                                          "--training.steps=200", "--optimizer.lr=2e-3"};
   EXPECT_TRUE(go_on(stored_run(), flags).verdict.ok());
   std::vector<std::string> more = flags;
   more.push_back("--optimizer.eps=1e-6");
@@ -133,7 +140,8 @@ TEST(Continuation, OnDriftPolicyAllowsTheScheduleAndNothingElse) {
 }
 
 TEST(Continuation, KeepWithANewPeakIsAUsageError) {
-  const Continuation run = go_on(stored_run(), {"--optimizer.lr=2e-3", "--lr_scheduler.on_change=keep"}, {"optimizer.lr"});
+  const Continuation run =
+      go_on(stored_run(), {"--optimizer.lr=2e-3", "--lr_scheduler.on_change=keep"}, {"optimizer.lr"});
   EXPECT_EQ(run.verdict.code, ckpt::Code::kInvalid);
   EXPECT_THAT(run.verdict.message, HasSubstr("policy keep does not take"));
 }
@@ -219,7 +227,8 @@ TEST(Continuation, RenamedDataAreTheSameDataUnderTheStoredNames) {
   const Case other = setup({"--training.sample_stride=64"});
   ckpt::DataPosition strided = dataset(other.config);
   strided.files[0].name = "moved.txt";
-  const Continuation changed = continue_run(stored, other.config, other.plan, strided, 42, *read_permission(other.config, {"training.sample_stride"}));
+  const Continuation changed = continue_run(stored, other.config, other.plan, strided, 42,
+                                            *read_permission(other.config, {"training.sample_stride"}));
   EXPECT_TRUE(changed.verdict.ok()) << changed.verdict.to_string();
   EXPECT_EQ(changed.data.files, stored.data.files);
   EXPECT_EQ(changed.data.epoch_base, 960u);
@@ -241,12 +250,14 @@ TEST(Continuation, SeedsAndShapesNeverChange) {
   EXPECT_EQ(shape.verdict.code, ckpt::Code::kIncompatible);
   EXPECT_THAT(shape.verdict.hint, HasSubstr("--init-from runs/a/checkpoint/step-00000060"));
   const Case s = setup({});
-  EXPECT_EQ(continue_run(stored_run(), s.config, s.plan, dataset(s.config), 43, {}).verdict.code, ckpt::Code::kIncompatible);
+  EXPECT_EQ(continue_run(stored_run(), s.config, s.plan, dataset(s.config), 43, {}).verdict.code,
+            ckpt::Code::kIncompatible);
 }
 
 TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   const StoredRun stored = stored_run();
-  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,lr_scheduler,dataloader", "--training.steps=200"};
+  const std::vector<std::string> flags = {"--checkpoint.exclude_from_loading=optimizer,lr_scheduler,dataloader",
+                                          "--training.steps=200"};
   EXPECT_EQ(go_on(stored, flags, {}, "b").verdict.code, ckpt::Code::kIncompatible);  // other data still need permission
   const Continuation run = go_on(stored, flags, {"training.dataset"}, "b");
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
@@ -268,8 +279,11 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   EXPECT_EQ(again.lr, later.lr);
   EXPECT_THAT(again.changed, IsEmpty());
   // Fewer components later are not new ones; a policy that contradicts is refused.
-  EXPECT_FALSE(go_on(later, {"--checkpoint.exclude_from_loading=dataloader", "--training.steps=200"}, {}, "b").fresh_data);
-  EXPECT_EQ(go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code, ckpt::Code::kInvalid);
+  EXPECT_FALSE(
+      go_on(later, {"--checkpoint.exclude_from_loading=dataloader", "--training.steps=200"}, {}, "b").fresh_data);
+  EXPECT_EQ(
+      go_on(stored, {"--checkpoint.exclude_from_loading=lr_scheduler", "--lr_scheduler.on_change=keep"}).verdict.code,
+      ckpt::Code::kInvalid);
 }
 
 TEST(Continuation, WhatAnotherRunLeftOutIsLeftOutAgainByARunThatStartsFromIt) {
@@ -310,10 +324,12 @@ TEST(Continuation, MomentsThatAreNotThereStartAnewWhateverTheRunLeftOutBefore) {
 }
 
 TEST(Continuation, DataThatBeginAnewAreNotCalledANextEpoch) {
-  const Continuation run = go_on(stored_run(), {"--checkpoint.exclude_from_loading=dataloader"}, {"training.dataset"}, "b");
+  const Continuation run =
+      go_on(stored_run(), {"--checkpoint.exclude_from_loading=dataloader"}, {"training.dataset"}, "b");
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   ASSERT_EQ(run.changes.size(), 1u);
-  EXPECT_EQ(run.changes[0].what, "changed: a.txt (other contents of 1000 bytes); the data begins at sample 0 of epoch 0 at step 61");
+  EXPECT_EQ(run.changes[0].what,
+            "changed: a.txt (other contents of 1000 bytes); the data begins at sample 0 of epoch 0 at step 61");
   EXPECT_EQ(run.data.samples, 0u);
 }
 
@@ -347,8 +363,10 @@ TEST(Permission, RefusesUnknownFreeAndNeverAllowedKeys) {
   EXPECT_THAT(refusal("debug.seed").hint, HasSubstr("--init-from"));
   EXPECT_THAT(refusal("checkpoint.interval").message, HasSubstr("needs no permission"));
   EXPECT_THAT(refusal("").message, HasSubstr("expected KEY"));
-  for (const char* words : {"optimizer.wieght_decay", "model.dim", "checkpoint.interval", ""}) EXPECT_EQ(refusal(words).code, ckpt::Code::kInvalid) << words;
-  EXPECT_TRUE(read_permission(config, {"training.steps, optimizer.lr ", "lr_scheduler.*", "training.warmup_steps"}).ok());
+  for (const char* words : {"optimizer.wieght_decay", "model.dim", "checkpoint.interval", ""})
+    EXPECT_EQ(refusal(words).code, ckpt::Code::kInvalid) << words;
+  EXPECT_TRUE(
+      read_permission(config, {"training.steps, optimizer.lr ", "lr_scheduler.*", "training.warmup_steps"}).ok());
 }
 
 }  // namespace

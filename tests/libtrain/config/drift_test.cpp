@@ -33,8 +33,7 @@ ckpt::Settings accepted(std::vector<std::string> flags, std::uint32_t world = 1,
 }
 
 std::vector<Drift> drift(const std::vector<std::string>& flags) {
-  return find_drift(accepted({"--training.global_batch_size=16"}),
-                    accepted([&] {
+  return find_drift(accepted({"--training.global_batch_size=16"}), accepted([&] {
                       std::vector<std::string> all{"--training.global_batch_size=16"};
                       all.insert(all.end(), flags.begin(), flags.end());
                       return all;
@@ -43,17 +42,25 @@ std::vector<Drift> drift(const std::vector<std::string>& flags) {
 
 // Checkpoints from before these keys existed have no row for them: what is off must look like what is absent.
 TEST(Drift, BiasesAndScalingThatAreOffHaveNoValue) {
-  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--model.qkv_bias=false", "--model.rope_scaling=none"}}) {
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{}, {"--model.qkv_bias=false", "--model.rope_scaling=none"}}) {
     ckpt::Settings old = accepted(flags);
-    EXPECT_EQ(std::erase_if(old, [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; }), 2u);
+    EXPECT_EQ(
+        std::erase_if(
+            old, [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; }),
+        2u);
     EXPECT_THAT(find_drift(old, accepted(flags)), IsEmpty());
   }
   EXPECT_THAT(drift({"--model.qkv_bias"}), ElementsAre(Drift{"model.qkv_bias", "not set", "true"}));
-  EXPECT_THAT(drift({"--model.rope_scaling=llama3:8.0:1.0:4.0:8192"}), ElementsAre(Drift{"model.rope_scaling", "not set", "\"llama3:8:1:4:8192\""}));
+  EXPECT_THAT(drift({"--model.rope_scaling=llama3:8.0:1.0:4.0:8192"}),
+              ElementsAre(Drift{"model.rope_scaling", "not set", "\"llama3:8:1:4:8192\""}));
 }
 
 TEST(Drift, NamesTheKeyAndBothValues) {
-  struct Case { std::vector<std::string> flags; std::vector<Drift> rows; };
+  struct Case {
+    std::vector<std::string> flags;
+    std::vector<Drift> rows;
+  };
   const Case cases[] = {
       {{"--optimizer.lr=1e-3"}, {{"optimizer.lr", "0.0008", "0.001"}}},
       {{"--optimizer.weight_decay=0"}, {{"optimizer.weight_decay", "0.1", "0.0"}}},
@@ -68,7 +75,8 @@ TEST(Drift, NamesTheKeyAndBothValues) {
       {{"--parallelism.pipeline_parallel_microbatch_size=2"}, {{"training.local_batch_size", "4", "2"}}},
       {{"--training.global_batch_size=32"}, {{"training.global_batch_size", "16", "32"}}},
       {{"--training.seq_len=64"}, {{"training.seq_len", "128", "64"}}},
-      {{"--training.mixed_precision_param=float32"}, {{"training.mixed_precision_param", "\"bfloat16\"", "\"float32\""}}},
+      {{"--training.mixed_precision_param=float32"},
+       {{"training.mixed_precision_param", "\"bfloat16\"", "\"float32\""}}},
       {{"--training.no_shuffle"}, {{"training.shuffle", "true", "false"}}},
       {{"--model.tied_embeddings"}, {{"model.tied_embeddings", "false", "true"}}},
       {{"--model.n_layers=4"}, {{"model.n_layers", "6", "4"}}},
@@ -79,11 +87,21 @@ TEST(Drift, NamesTheKeyAndBothValues) {
 
 TEST(Drift, WhatDoesNotShapeTheCurveIsFree) {
   const std::vector<std::string> cases[] = {
-      {"--parallelism.pipeline_parallel_schedule=GPipe"}, {"--checkpoint.interval=7"}, {"--checkpoint.no_enable"},
-      {"--job.dump_folder=elsewhere"}, {"--job.threads_per_rank=3"}, {"--metrics.log_freq=1"}, {"--validation.freq=3"},
-      {"--debug.stop_at_step=5"}, {"--comm.train_timeout_seconds=5"}, {"--training.device=cpu"},
-      {"--training.steps=500", "--lr_scheduler.total_steps=400"}, {"--parallelism.pipeline_parallel_microbatch_size=4"},
-      {"--model.n_heads=16"}, {"--validation.enable", "--validation.dataset_path=v.txt"}, {"--training.dataset_path=/other/a.txt"},
+      {"--parallelism.pipeline_parallel_schedule=GPipe"},
+      {"--checkpoint.interval=7"},
+      {"--checkpoint.no_enable"},
+      {"--job.dump_folder=elsewhere"},
+      {"--job.threads_per_rank=3"},
+      {"--metrics.log_freq=1"},
+      {"--validation.freq=3"},
+      {"--debug.stop_at_step=5"},
+      {"--comm.train_timeout_seconds=5"},
+      {"--training.device=cpu"},
+      {"--training.steps=500", "--lr_scheduler.total_steps=400"},
+      {"--parallelism.pipeline_parallel_microbatch_size=4"},
+      {"--model.n_heads=16"},
+      {"--validation.enable", "--validation.dataset_path=v.txt"},
+      {"--training.dataset_path=/other/a.txt"},
   };
   for (const auto& flags : cases) EXPECT_THAT(drift(flags), IsEmpty()) << flags[0];
 }
@@ -91,7 +109,9 @@ TEST(Drift, WhatDoesNotShapeTheCurveIsFree) {
 TEST(Drift, AnotherLayoutIsFree) {
   const ckpt::Settings one = accepted({"--training.global_batch_size=16"});
   EXPECT_THAT(find_drift(one, accepted({"--training.global_batch_size=16"}, 4)), IsEmpty());
-  EXPECT_THAT(find_drift(one, accepted({"--training.global_batch_size=16", "--parallelism.pipeline_parallel_degree=2"}, 4)), IsEmpty());
+  EXPECT_THAT(
+      find_drift(one, accepted({"--training.global_batch_size=16", "--parallelism.pipeline_parallel_degree=2"}, 4)),
+      IsEmpty());
 }
 
 TEST(Drift, AnUnsetGlobalBatchIsTheStoredOne) {
@@ -121,7 +141,8 @@ TEST(Drift, EveryCurveKeyIsComparedOrFoldedIntoOneThatIs) {
     if (!key.slot) continue;
     const bool folded = key.name == "model.flavor" || key.name == "training.steps" ||
                         key.name == "parallelism.pipeline_parallel_microbatch_size";
-    const bool listed = std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.first == key.name; });
+    const bool listed =
+        std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.first == key.name; });
     EXPECT_EQ(listed, key.cls == KeyClass::kCurve && !folded) << key.name;
   }
 }

@@ -21,8 +21,10 @@ struct BadCase {
 
 TEST(Loader, RefusesBadFilesWithPositionExpectationAndHint) {
   const BadCase cases[] = {
-      {"[training]\nstep = 3\n", Code::kInvalid, "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)"},
-      {"[trainig]\nsteps = 3\n", Code::kInvalid, "run.toml:2:1: unknown key 'trainig.steps' (did you mean 'training.steps'?)"},
+      {"[training]\nstep = 3\n", Code::kInvalid,
+       "run.toml:2:1: unknown key 'training.step' (did you mean 'training.steps'?)"},
+      {"[trainig]\nsteps = 3\n", Code::kInvalid,
+       "run.toml:2:1: unknown key 'trainig.steps' (did you mean 'training.steps'?)"},
       {"[trainings]\n", Code::kInvalid, "run.toml:1:2: unknown key 'trainings'"},
       {"steps = 3\n", Code::kInvalid, "run.toml:1:1: unknown key 'steps' (did you mean 'training.steps'?)"},
       {"[training]\nsteps = \"ten\"\n", Code::kInvalid,
@@ -37,16 +39,24 @@ TEST(Loader, RefusesBadFilesWithPositionExpectationAndHint) {
        "run.toml:1:18: training.steps: expected an integer of at least 1, found a date (2026-01-02)"},
       {"training.steps = [1, 2]\n", Code::kInvalid,
        "run.toml:1:18: training.steps: expected an integer of at least 1, found the list [1, 2]"},
-      {"[training.steps]\nx = 1\n", Code::kInvalid, "run.toml:2:1: unknown key 'training.steps.x' (did you mean 'training.steps'?)"},
-      {"training = 3\n", Code::kInvalid, "run.toml:1:1: 'training' is a section, not a key (its keys are training.<name>)"},
+      {"[training.steps]\nx = 1\n", Code::kInvalid,
+       "run.toml:2:1: unknown key 'training.steps.x' (did you mean 'training.steps'?)"},
+      {"training = 3\n", Code::kInvalid,
+       "run.toml:1:1: 'training' is a section, not a key (its keys are training.<name>)"},
       {"training.global_batch_size = 0\n", Code::kInvalid,
-       "run.toml:1:30: training.global_batch_size: expected an integer from 1 to 1000000000, or -1, found the integer 0"},
-      {"checkpoint.enable = 1\n", Code::kInvalid, "run.toml:1:21: checkpoint.enable: expected a boolean, found the integer 1"},
-      {"job.dump_folder = 7\n", Code::kInvalid, "run.toml:1:19: job.dump_folder: expected a string, found the integer 7"},
-      {"optimizer.lr = inf\n", Code::kInvalid, "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the float inf"},
-      {"optimizer.lr = -1\n", Code::kInvalid, "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the integer -1"},
+       "run.toml:1:30: training.global_batch_size: expected an integer from 1 to 1000000000, or -1, found the integer "
+       "0"},
+      {"checkpoint.enable = 1\n", Code::kInvalid,
+       "run.toml:1:21: checkpoint.enable: expected a boolean, found the integer 1"},
+      {"job.dump_folder = 7\n", Code::kInvalid,
+       "run.toml:1:19: job.dump_folder: expected a string, found the integer 7"},
+      {"optimizer.lr = inf\n", Code::kInvalid,
+       "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the float inf"},
+      {"optimizer.lr = -1\n", Code::kInvalid,
+       "run.toml:1:16: optimizer.lr: expected a float from 0 to 1000000, found the integer -1"},
       {"lr_scheduler.decay_type = \"cosin\"\n", Code::kInvalid,
-       "run.toml:1:27: lr_scheduler.decay_type: expected one of \"linear\", \"sqrt\", \"cosine\", found the string \"cosin\" "
+       "run.toml:1:27: lr_scheduler.decay_type: expected one of \"linear\", \"sqrt\", \"cosine\", found the string "
+       "\"cosin\" "
        "(did you mean \"cosine\"?)"},
       {"[training]\nsteps = 07\n", Code::kInvalid,
        "run.toml:2:11: not valid TOML: error while parsing decimal integer: leading zeroes are prohibited"},
@@ -71,7 +81,8 @@ TEST(Loader, RefusesKeysAndValuesThatNestWithoutEnd) {
 }
 
 TEST(Loader, RefusesFoldersThatNameNothing) {
-  EXPECT_EQ(load_error("job.dump_folder = \"\"\n").message, "run.toml:1:19: job.dump_folder: expected the name of a folder, found the string \"\"");
+  EXPECT_EQ(load_error("job.dump_folder = \"\"\n").message,
+            "run.toml:1:19: job.dump_folder: expected the name of a folder, found the string \"\"");
   const std::string zero = load_error("job.dump_folder = \"a\\u0000b\"\n").message;
   EXPECT_THAT(zero, testing::StartsWith("run.toml:1:19: job.dump_folder: expected text without NUL, found the string"));
   EXPECT_EQ(load_error("training.dataset_path = \"a\\u0000b\"\n").code, Code::kInvalid);
@@ -89,12 +100,20 @@ TEST(Loader, ShowsTwentyProblemsAndTheNumberOfTheRest) {
 
 TEST(Loader, ReadsAListFromTomlAndFromCommas) {
   const std::vector<std::string> both = {"optimizer", "dataloader"};
-  EXPECT_EQ(load_ok("checkpoint.exclude_from_loading = [\"optimizer\", \"dataloader\"]").config.checkpoint.exclude_from_loading, both);
-  EXPECT_EQ(load_ok("", {"--checkpoint.exclude_from_loading=optimizer,dataloader"}).config.checkpoint.exclude_from_loading, both);
-  EXPECT_EQ(load_ok("", {"--checkpoint.exclude_from_loading=optimizer"}).config.checkpoint.exclude_from_loading, std::vector<std::string>{"optimizer"});
+  EXPECT_EQ(load_ok("checkpoint.exclude_from_loading = [\"optimizer\", \"dataloader\"]")
+                .config.checkpoint.exclude_from_loading,
+            both);
+  EXPECT_EQ(
+      load_ok("", {"--checkpoint.exclude_from_loading=optimizer,dataloader"}).config.checkpoint.exclude_from_loading,
+      both);
+  EXPECT_EQ(load_ok("", {"--checkpoint.exclude_from_loading=optimizer"}).config.checkpoint.exclude_from_loading,
+            std::vector<std::string>{"optimizer"});
   EXPECT_TRUE(load_ok("checkpoint.exclude_from_loading = []").config.checkpoint.exclude_from_loading.empty());
-  EXPECT_NE(load_error("checkpoint.exclude_from_loading = [\"data_loader\"]").message.find("did you mean \"dataloader\"?"), std::string::npos);
-  EXPECT_NE(load_error("checkpoint.exclude_from_loading = [\"train_state\"]").message.find("expected a list of"), std::string::npos);
+  EXPECT_NE(
+      load_error("checkpoint.exclude_from_loading = [\"data_loader\"]").message.find("did you mean \"dataloader\"?"),
+      std::string::npos);
+  EXPECT_NE(load_error("checkpoint.exclude_from_loading = [\"train_state\"]").message.find("expected a list of"),
+            std::string::npos);
   EXPECT_EQ(load_error("checkpoint.exclude_from_loading = [1]").code, ckpt::Code::kInvalid);
   EXPECT_EQ(load_error("lr_scheduler.on_change = \"rescal\"").code, ckpt::Code::kInvalid);
 }
@@ -111,8 +130,10 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
-      {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"", "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
-      {"parallelism.num_pp_microbatches = 4\nparallelism.pipeline_parallel_degree = 2", "parallelism.num_pp_microbatches = 4"},
+      {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"",
+       "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
+      {"parallelism.num_pp_microbatches = 4\nparallelism.pipeline_parallel_degree = 2",
+       "parallelism.num_pp_microbatches = 4"},
       {"validation.enable = true\nvalidation.dataset = \"c4_validation\"", "validation.dataset = \"c4_validation\""},
       {"checkpoint.load_only = true", "checkpoint.load_only = true"},
       {"optimizer.early_step_in_backward = true", "optimizer.early_step_in_backward = true"},
@@ -131,21 +152,30 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
 TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
   const LoadedConfig loaded = load_ok(
       "[profiling]\nenable_profiling = true\n[compile]\nenable = true\n[activation_checkpoint]\nmode = \"full\"\n"
-      "[checkpoint]\nlast_save_model_only = true\nasync_mode = \"async\"\n[parallelism]\ntensor_parallel_degree = 8\ncontext_parallel_degree = 2\n"
-      "pipeline_parallel_schedule = \"Interleaved1F1B\"\n[validation]\ndataset = \"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
+      "[checkpoint]\nlast_save_model_only = true\nasync_mode = \"async\"\n[parallelism]\ntensor_parallel_degree = "
+      "8\ncontext_parallel_degree = 2\n"
+      "pipeline_parallel_schedule = \"Interleaved1F1B\"\n[validation]\ndataset = "
+      "\"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
   ASSERT_EQ(loaded.warnings.size(), 1u);
   EXPECT_EQ(loaded.warnings[0],
-            "run.toml: without effect here: activation_checkpoint.mode = \"full\", checkpoint.async_mode = \"async\", compile.enable = true, "
-            "parallelism.context_parallel_degree = 2, parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\", parallelism.tensor_parallel_degree = 8, "
-            "profiling.enable_profiling = true, validation.dataset = \"c4_validation\"; checkpoint.last_save_model_only = true: the last save is complete; "
-            "model.hf_assets_path = \"./hf\": no tokenizer of theirs is used: text is read as bytes; training.dataset = \"c4\": nothing is downloaded: "
+            "run.toml: without effect here: activation_checkpoint.mode = \"full\", checkpoint.async_mode = \"async\", "
+            "compile.enable = true, "
+            "parallelism.context_parallel_degree = 2, parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\", "
+            "parallelism.tensor_parallel_degree = 8, "
+            "profiling.enable_profiling = true, validation.dataset = \"c4_validation\"; "
+            "checkpoint.last_save_model_only = true: the last save is complete; "
+            "model.hf_assets_path = \"./hf\": no tokenizer of theirs is used: text is read as bytes; training.dataset "
+            "= \"c4\": nothing is downloaded: "
             "the files of training.dataset_path are read as text");
   EXPECT_EQ(loaded.config.parallelism.ranks_of_a_batch, 16);
   EXPECT_EQ(loaded.config.parallelism.pipeline_parallel_schedule, "1F1B");
   EXPECT_FALSE(loaded.config.checkpoint.last_save_model_only);
   EXPECT_EQ(loaded.config.training.dataset, "text");
   EXPECT_EQ(loaded.config.training.corpus, "c4");
-  EXPECT_EQ(load_ok("validation.enable = true\nvalidation.dataset_path = \"v.txt\"\nvalidation.dataset = \"c4_validation\"").warnings.size(), 1u);
+  EXPECT_EQ(
+      load_ok("validation.enable = true\nvalidation.dataset_path = \"v.txt\"\nvalidation.dataset = \"c4_validation\"")
+          .warnings.size(),
+      1u);
 }
 
 TEST(Loader, EveryKeyThatIsPassedOverStandsInThePageOnTorchtitan) {
@@ -162,8 +192,10 @@ TEST(Loader, EveryKeyThatIsPassedOverStandsInThePageOnTorchtitan) {
 
 // Who types a flag wants what it does.
 TEST(Loader, RefusesOnTheCommandLineWhatAFileMayAskFor) {
-  for (const char* flag : {"compile.enable=true", "parallelism.tensor_parallel_degree=2", "profiling.enable_profiling=true", "training.dataset=c4_test",
-                           "checkpoint.last_save_model_only=true", "model.hf_assets_path=./hf", "checkpoint.async_mode=async"}) {
+  for (const char* flag :
+       {"compile.enable=true", "parallelism.tensor_parallel_degree=2", "profiling.enable_profiling=true",
+        "training.dataset=c4_test", "checkpoint.last_save_model_only=true", "model.hf_assets_path=./hf",
+        "checkpoint.async_mode=async"}) {
     const Status status = load_error("[compile]\nenable = true\n", {std::string("--") + flag});
     EXPECT_EQ(status.code, Code::kUnsupported) << flag;
     EXPECT_THAT(status.message, HasSubstr("not supported yet: ")) << flag;
@@ -172,35 +204,44 @@ TEST(Loader, RefusesOnTheCommandLineWhatAFileMayAskFor) {
 
 TEST(Loader, GivesTheRestOfAConfigurationWithoutWhatIsRefusedOfTorchtitans) {
   Status refused;
-  const auto loaded = load_config_text("model.converters = [\"float8\"]\ncheckpoint.load_only = true\ntraining.steps = 7\n", "run.toml", {}, &refused);
+  const auto loaded = load_config_text(
+      "model.converters = [\"float8\"]\ncheckpoint.load_only = true\ntraining.steps = 7\n", "run.toml", {}, &refused);
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
   EXPECT_EQ(loaded->config.training.steps, 7);
   EXPECT_EQ(refused.code, Code::kUnsupported);
   EXPECT_EQ(refused.message, "2 problems in the configuration");
-  EXPECT_EQ(load_config_text("optimizer.name = \"Adam\"", "run.toml", {}, &refused).status().code, Code::kUnsupported) << "a key of ours has no other value to plan with";
+  EXPECT_EQ(load_config_text("optimizer.name = \"Adam\"", "run.toml", {}, &refused).status().code, Code::kUnsupported)
+      << "a key of ours has no other value to plan with";
   EXPECT_TRUE(refused.ok());
 }
 
 TEST(Loader, SaysWhatTakesAHuggingFaceFolderInstead) {
   const Status status = load_error("checkpoint.initial_load_in_hf = true");
   EXPECT_EQ(status.code, Code::kUnsupported);
-  EXPECT_THAT(status.hint, HasSubstr("checkpoint.initial_load_path (--init-from) takes a Hugging Face folder as it is"));
+  EXPECT_THAT(status.hint,
+              HasSubstr("checkpoint.initial_load_path (--init-from) takes a Hugging Face folder as it is"));
 }
 
 TEST(Loader, TheCommandLineMayReplaceWhatTheFileAsksForInVain) {
-  const std::string theirs = "model.flavor = \"mine\"\nmodel.converters = [\"float8\"]\nactivation_checkpoint.mode = \"selective\"\ntraining.dataset = \"c4\"\n";
-  const std::vector<std::string> flags = {"--model.flavor=8B", "--model.converters=none", "--activation_checkpoint.mode=none", "--training.dataset=tokens"};
+  const std::string theirs =
+      "model.flavor = \"mine\"\nmodel.converters = [\"float8\"]\nactivation_checkpoint.mode = "
+      "\"selective\"\ntraining.dataset = \"c4\"\n";
+  const std::vector<std::string> flags = {"--model.flavor=8B", "--model.converters=none",
+                                          "--activation_checkpoint.mode=none", "--training.dataset=tokens"};
   const auto loaded = load_config_text(theirs, "run.toml", flags);
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
   EXPECT_EQ(loaded->config.training.dataset, "tokens");
   EXPECT_TRUE(loaded->warnings.empty()) << loaded->warnings[0];
   // What is left unanswered, or answered in vain, is still refused.
-  EXPECT_THAT(load_config_text(theirs, "run.toml", {flags[0], flags[2], flags[3]}).status().message, HasSubstr("model.converters = [\"float8\"]"));
-  EXPECT_THAT(load_config_text("training.dataset = \"c4\"", "run.toml", {"--training.dataset=pile"}).status().message, HasSubstr("flag --training.dataset"));
+  EXPECT_THAT(load_config_text(theirs, "run.toml", {flags[0], flags[2], flags[3]}).status().message,
+              HasSubstr("model.converters = [\"float8\"]"));
+  EXPECT_THAT(load_config_text("training.dataset = \"c4\"", "run.toml", {"--training.dataset=pile"}).status().message,
+              HasSubstr("flag --training.dataset"));
 }
 
 TEST(Loader, NamesAllUnknownKeysAtOnce) {
-  const Status status = load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[debug]\nbatch_invariant = true\n");
+  const Status status =
+      load_error("[training]\nstep = 3\nsteps = 4\n[modle]\ndim = 8\n[debug]\nbatch_invariant = true\n");
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message, "3 problems in the configuration");
   ASSERT_EQ(status.causes.size(), 3u);

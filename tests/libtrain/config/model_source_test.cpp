@@ -17,9 +17,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kOdd = {"--model.dim=96",        "--model.n_layers=3",     "--model.n_heads=8",    "--model.n_kv_heads=2", "--model.head_dim=20",
-                                       "--model.ffn_dim=100",   "--model.vocab_size=300", "--model.norm_eps=1e-6", "--model.rope_theta=10000",
-                                       "--model.rope_scaling=llama3:8:1:4:64", "--model.qkv_bias", "--model.tied_embeddings"};
+const std::vector<std::string> kOdd = {"--model.dim=96",           "--model.n_layers=3",
+                                       "--model.n_heads=8",        "--model.n_kv_heads=2",
+                                       "--model.head_dim=20",      "--model.ffn_dim=100",
+                                       "--model.vocab_size=300",   "--model.norm_eps=1e-6",
+                                       "--model.rope_theta=10000", "--model.rope_scaling=llama3:8:1:4:64",
+                                       "--model.qkv_bias",         "--model.tied_embeddings"};
 
 ModelDims odd_dims() { return *model_dims(load_ok("", kOdd).config); }
 
@@ -32,7 +35,8 @@ ckpt::Settings rows_of(const std::vector<std::string>& flags) {
 
 std::vector<ckpt::WeightInfo> tensors_of(const ModelDims& dims) {
   std::vector<ckpt::WeightInfo> tensors;
-  for (const ckpt::ParameterMeta& parameter : model_parameters(dims)) tensors.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
+  for (const ckpt::ParameterMeta& parameter : model_parameters(dims))
+    tensors.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
   return tensors;
 }
 
@@ -48,7 +52,8 @@ TEST(ModelSource, KeysThatNobodyGaveAreTheCheckpoints) {
   EXPECT_EQ(*model_dims(filled->config), odd_dims());
   EXPECT_EQ(filled->origins.at("model.head_dim").text(), "checkpoint some/step");
   EXPECT_EQ(filled->origins.at("model.tokenizer").text(), "default");
-  EXPECT_THAT(model_source_line(*filled), AllOf(HasSubstr("dim, n_layers"), HasSubstr("rope_scaling from checkpoint some/step")));
+  EXPECT_THAT(model_source_line(*filled),
+              AllOf(HasSubstr("dim, n_layers"), HasSubstr("rope_scaling from checkpoint some/step")));
   EXPECT_EQ(model_source_line(from_weights("")), "");
 }
 
@@ -57,9 +62,13 @@ TEST(ModelSource, KeysThatAConfigurationNoLongerGivesAreNamedWithBothValues) {
   began.attempts = {{}};
   const std::vector<std::string> kept(kOdd.begin(), kOdd.begin() + 8);
   const LoadedConfig all = load_ok("", kOdd), some = load_ok("", kept);
-  const auto line = [&](const LoadedConfig& alone, const ckpt::TrainState& state) { return no_longer_given(alone, *with_model_of(alone, rows_of(kOdd), "x"), rows_of(kOdd), state); };
-  EXPECT_EQ(line(some, began), "no longer in the configuration, and still the run's: model.rope_theta = 10000.0 (else 500000.0), "
-                               "model.tied_embeddings = true (else false), model.qkv_bias = true (else false), model.rope_scaling = \"llama3:8:1:4:64\" (else \"none\")");
+  const auto line = [&](const LoadedConfig& alone, const ckpt::TrainState& state) {
+    return no_longer_given(alone, *with_model_of(alone, rows_of(kOdd), "x"), rows_of(kOdd), state);
+  };
+  EXPECT_EQ(line(some, began),
+            "no longer in the configuration, and still the run's: model.rope_theta = 10000.0 (else 500000.0), "
+            "model.tied_embeddings = true (else false), model.qkv_bias = true (else false), model.rope_scaling = "
+            "\"llama3:8:1:4:64\" (else \"none\")");
   EXPECT_EQ(line(all, began), "");
   // A run that began from weights may never have given them; neither may one whose beginning was elsewhere.
   ckpt::TrainState from_weights = began, imported = began;
@@ -76,14 +85,17 @@ TEST(ModelSource, AFlavourOrWidthAndDepthAskForAModel) {
     const Status status = check_model_asked(load_ok(toml), "run/checkpoint");
     EXPECT_EQ(status.code, ckpt::Code::kInvalid);
     EXPECT_THAT(status.message, HasSubstr("no checkpoint in run/checkpoint"));
-    for (const char* way : {"--model.flavor=", "--model.dim=", "--init-from", "--resume", "--job.dump_folder="}) EXPECT_THAT(status.hint, HasSubstr(way));
+    for (const char* way : {"--model.flavor=", "--model.dim=", "--init-from", "--resume", "--job.dump_folder="})
+      EXPECT_THAT(status.hint, HasSubstr(way));
   }
-  for (const char* toml : {"[model]\nflavor = \"debugmodel\"\n", "[model]\ndim = 64\nn_layers = 2\n"}) EXPECT_TRUE(check_model_asked(load_ok(toml), "x").ok()) << toml;
+  for (const char* toml : {"[model]\nflavor = \"debugmodel\"\n", "[model]\ndim = 64\nn_layers = 2\n"})
+    EXPECT_TRUE(check_model_asked(load_ok(toml), "x").ok()) << toml;
   EXPECT_TRUE(asks_for_model(load_ok("[model]\ndim = 64\n", {"--model.n_layers=2"})));
 }
 
 TEST(ModelSource, GivenKeysStayAndAFlavourGivesAll) {
-  const auto filled = with_model_of(from_weights("[model]\nn_layers = 7\n", {"--model.rope_scaling=none"}), rows_of(kOdd), "x");
+  const auto filled =
+      with_model_of(from_weights("[model]\nn_layers = 7\n", {"--model.rope_scaling=none"}), rows_of(kOdd), "x");
   ASSERT_TRUE(filled.ok());
   EXPECT_EQ(filled->config.model.n_layers, 7);
   EXPECT_EQ(filled->config.model.rope_scaling, "none");
@@ -96,7 +108,8 @@ TEST(ModelSource, GivenKeysStayAndAFlavourGivesAll) {
 
 // Checkpoints keep the scaling that they say, also where a flavour meant another one when they were made.
 TEST(ModelSource, AFlavourLeavesTheScalingOfRopeToTheCheckpoint) {
-  const ckpt::Settings plain = rows_of({}), scaled = rows_of({"--model.rope_scaling=llama3:8:1:4:8192"}), other = rows_of(kOdd);
+  const ckpt::Settings plain = rows_of({}), scaled = rows_of({"--model.rope_scaling=llama3:8:1:4:8192"}),
+                       other = rows_of(kOdd);
   const LoadedConfig flavour = load_ok("[model]\nflavor = \"debugmodel\"\n", {});
   const auto filled = with_model_of(flavour, plain, "some/step");
   ASSERT_TRUE(filled.ok());
@@ -108,12 +121,14 @@ TEST(ModelSource, AFlavourLeavesTheScalingOfRopeToTheCheckpoint) {
   const LoadedConfig said = load_ok("[model]\nflavor = \"debugmodel\"\nrope_scaling = \"none\"\n", {});
   EXPECT_EQ(*model_dims(with_model_of(said, scaled, "x")->config), *model_dims(Config{}));
   EXPECT_EQ(*model_dims(with_model_of(flavour, {{"model.dim", "256"}}, "x")->config), *model_dims(flavour.config));
-  EXPECT_EQ(with_model_of(flavour, ckpt::with_rows(scaled, {{"model.rope_scaling", "3"}}), "x").status().code, ckpt::Code::kIncompatible);
+  EXPECT_EQ(with_model_of(flavour, ckpt::with_rows(scaled, {{"model.rope_scaling", "3"}}), "x").status().code,
+            ckpt::Code::kIncompatible);
 
   ckpt::TrainState began;
   began.attempts = {{}};
   EXPECT_EQ(no_longer_given(flavour, *filled, plain, began),
-            "model.flavor = \"debugmodel\" scales RoPE by \"llama3:8:1:4:8192\" now, and this run goes on as it began: model.rope_scaling = \"none\"");
+            "model.flavor = \"debugmodel\" scales RoPE by \"llama3:8:1:4:8192\" now, and this run goes on as it began: "
+            "model.rope_scaling = \"none\"");
   EXPECT_EQ(no_longer_given(flavour, *with_model_of(flavour, scaled, "x"), scaled, began), "");
 }
 
@@ -125,7 +140,9 @@ TEST(ModelSource, APartOfAModelLoadsWhereACheckpointBringsTheRest) {
 }
 
 TEST(ModelSource, AConfigurationThatIsThisModelTakesNothing) {
-  const auto filled = with_model_of(from_weights("[model]\ndim = 64\nn_heads = 4\nn_layers = 2\nffn_dim = 100\n"), rows_of({"--model.dim=64", "--model.n_heads=4", "--model.n_layers=2", "--model.ffn_dim=100"}), "x");
+  const auto filled =
+      with_model_of(from_weights("[model]\ndim = 64\nn_heads = 4\nn_layers = 2\nffn_dim = 100\n"),
+                    rows_of({"--model.dim=64", "--model.n_heads=4", "--model.n_layers=2", "--model.ffn_dim=100"}), "x");
   ASSERT_TRUE(filled.ok());
   EXPECT_EQ(model_source_line(*filled), "");
   EXPECT_EQ(filled->origins.at("model.head_dim").text(), "default");
@@ -147,8 +164,18 @@ TEST(ModelSource, EveryKeyThatChangesTheFunctionIsADifference) {
   const ckpt::Settings rows = rows_of(kOdd);
   EXPECT_THAT(differing(odd_dims(), rows), ElementsAre());
   const std::pair<const char*, const char*> changes[] = {
-      {"dim", "97"},        {"n_layers", "2"},     {"n_heads", "4"},      {"n_kv_heads", "4"},     {"head_dim", "10"},          {"ffn_dim", "99"},
-      {"vocab_size", "299"}, {"norm_eps", "1e-5"}, {"rope_theta", "500000"}, {"rope_scaling", "llama3:8:1:4:128"}, {"qkv_bias", "false"}, {"tied_embeddings", "false"},
+      {"dim", "97"},
+      {"n_layers", "2"},
+      {"n_heads", "4"},
+      {"n_kv_heads", "4"},
+      {"head_dim", "10"},
+      {"ffn_dim", "99"},
+      {"vocab_size", "299"},
+      {"norm_eps", "1e-5"},
+      {"rope_theta", "500000"},
+      {"rope_scaling", "llama3:8:1:4:128"},
+      {"qkv_bias", "false"},
+      {"tied_embeddings", "false"},
   };
   for (const auto& [key, value] : changes) {
     std::vector<std::string> flags = kOdd;
@@ -161,10 +188,12 @@ TEST(ModelSource, EveryKeyThatChangesTheFunctionIsADifference) {
 
 TEST(ModelSource, RowsThatAreAbsentMeanOffInACheckpointThatSaysTheRest) {
   ckpt::Settings rows = rows_of({});
-  std::erase_if(rows, [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; });
+  std::erase_if(rows,
+                [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; });
   EXPECT_THAT(differing(*model_dims(Config{}), rows), ElementsAre());
-  EXPECT_THAT(differing(*model_dims(load_ok("", {"--model.rope_scaling=llama3:8:1:4:8192", "--model.qkv_bias"}).config), rows),
-              ElementsAre("model.qkv_bias false true", "model.rope_scaling \"none\" \"llama3:8:1:4:8192\""));
+  EXPECT_THAT(
+      differing(*model_dims(load_ok("", {"--model.rope_scaling=llama3:8:1:4:8192", "--model.qkv_bias"}).config), rows),
+      ElementsAre("model.qkv_bias false true", "model.rope_scaling \"none\" \"llama3:8:1:4:8192\""));
   EXPECT_THAT(differing(odd_dims(), {}), ElementsAre()) << "who says nothing does not disagree";
 }
 
@@ -177,19 +206,25 @@ TEST(ModelSource, EqualScalingsMayBeWrittenDifferently) {
 
 TEST(ModelSource, ShapesTellWhatTheyShow) {
   const ckpt::Settings known = known_model({}, tensors_of(odd_dims()));
-  EXPECT_EQ(known, (ckpt::Settings{{"model.dim", "96"}, {"model.ffn_dim", "100"}, {"model.n_layers", "3"}, {"model.qkv_bias", "true"}, {"model.tied_embeddings", "true"},
+  EXPECT_EQ(known, (ckpt::Settings{{"model.dim", "96"},
+                                   {"model.ffn_dim", "100"},
+                                   {"model.n_layers", "3"},
+                                   {"model.qkv_bias", "true"},
+                                   {"model.tied_embeddings", "true"},
                                    {"model.vocab_size", "300"}}));
   const Status status = check_model_known(from_weights(""), known, "some/dcp");
   EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
   EXPECT_EQ(status.message,
-            "some/dcp does not say what model it holds, and the configuration does not either: model.n_heads, model.norm_eps, model.rope_theta, model.rope_scaling (\"none\" without scaling)");
+            "some/dcp does not say what model it holds, and the configuration does not either: model.n_heads, "
+            "model.norm_eps, model.rope_theta, model.rope_scaling (\"none\" without scaling)");
   EXPECT_THAT(unknown_model_keys({}, known), testing::SizeIs(4));
   EXPECT_TRUE(check_model_known(from_weights("", {"--model.flavor=8B"}), known, "x").ok());
   EXPECT_TRUE(check_model_known(from_weights(""), rows_of({}), "x").ok());
 }
 
 TEST(ModelSource, TheNumberOfHeadsAndShapesTellTheRestOfAttention) {
-  const LoadedConfig config = from_weights("[model]\nn_heads = 8\nnorm_eps = 1e-6\nrope_theta = 10000\nrope_scaling = \"llama3:8:1:4:64\"\n");
+  const LoadedConfig config =
+      from_weights("[model]\nn_heads = 8\nnorm_eps = 1e-6\nrope_theta = 10000\nrope_scaling = \"llama3:8:1:4:64\"\n");
   const ckpt::Settings known = known_model({}, tensors_of(odd_dims()), config.config.model.n_heads);
   EXPECT_TRUE(check_model_known(config, known, "x").ok()) << check_model_known(config, known, "x").to_string();
   EXPECT_EQ(*model_dims(with_model_of(config, known, "x")->config), odd_dims());
@@ -197,7 +232,11 @@ TEST(ModelSource, TheNumberOfHeadsAndShapesTellTheRestOfAttention) {
 
 TEST(ModelSource, TensorsOfAnotherModelTellNothing) {
   EXPECT_EQ(known_model({}, {{"decoder.weight", ckpt::DType::kF32, {3, 4}}}), ckpt::Settings{});
-  EXPECT_EQ(known_model({}, {{"tok_embeddings.weight", ckpt::DType::kF32, {}}, {"layers.0.attention.wq.weight", ckpt::DType::kF32, {2}}}, 0), ckpt::Settings{});
+  EXPECT_EQ(known_model({},
+                        {{"tok_embeddings.weight", ckpt::DType::kF32, {}},
+                         {"layers.0.attention.wq.weight", ckpt::DType::kF32, {2}}},
+                        0),
+            ckpt::Settings{});
 }
 
 }  // namespace

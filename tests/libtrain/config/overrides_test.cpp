@@ -10,10 +10,10 @@ namespace {
 using Flags = std::vector<std::string>;
 
 TEST(Overrides, TakeAllFormsOfAFlag) {
-  const LoadedConfig loaded =
-      load_ok("", {"--training.steps=20", "--training.seq_len", "64", "--set", "optimizer.lr=3e-4", "--set=debug.seed=5",
-                   "--model.n-layers=3", "--lr-scheduler.min-lr-factor", "0.5", "--checkpoint.no_enable", "--validation.enable",
-                   "--training.no-shuffle", "--training.global_batch_size", "-1", "--job.print_config", "true"});
+  const LoadedConfig loaded = load_ok(
+      "", {"--training.steps=20", "--training.seq_len", "64", "--set", "optimizer.lr=3e-4", "--set=debug.seed=5",
+           "--model.n-layers=3", "--lr-scheduler.min-lr-factor", "0.5", "--checkpoint.no_enable", "--validation.enable",
+           "--training.no-shuffle", "--training.global_batch_size", "-1", "--job.print_config", "true"});
   const Config& c = loaded.config;
   EXPECT_EQ(c.training.steps, 20);
   EXPECT_EQ(c.training.seq_len, 64);
@@ -29,21 +29,36 @@ TEST(Overrides, TakeAllFormsOfAFlag) {
 }
 
 TEST(Overrides, FlagBeatsSetBeatsFileAndTheLastFlagWins) {
-  EXPECT_EQ(load_ok("training.steps = 1", {"--training.steps=2", "--set", "training.steps=3"}).config.training.steps, 2);
+  EXPECT_EQ(load_ok("training.steps = 1", {"--training.steps=2", "--set", "training.steps=3"}).config.training.steps,
+            2);
   EXPECT_EQ(load_ok("training.steps = 1", {"--set", "training.steps=3"}).config.training.steps, 3);
   EXPECT_EQ(load_ok("training.steps = 1", {"--training.steps=2", "--training.steps=4"}).config.training.steps, 4);
   EXPECT_EQ(load_ok("debug.seed = 1", {"--training.seed=2"}).config.debug.seed, 2);
 }
 
 TEST(Overrides, TextKeysTakeTheTextAsItIs) {
-  struct Case { const char* typed; const char* read; };
-  for (const Case& c : {Case{"runs/a", "runs/a"}, {"07", "07"}, {"2026", "2026"}, {"true", "true"}, {"\"quoted\"", "quoted"},
-                        {"2026-01-02", "2026-01-02"}, {"[1,2]", "[1,2]"}, {"a=b", "a=b"}, {"a b # c", "a b # c"}, {"", ""}})
+  struct Case {
+    const char* typed;
+    const char* read;
+  };
+  for (const Case& c : {Case{"runs/a", "runs/a"},
+                        {"07", "07"},
+                        {"2026", "2026"},
+                        {"true", "true"},
+                        {"\"quoted\"", "quoted"},
+                        {"2026-01-02", "2026-01-02"},
+                        {"[1,2]", "[1,2]"},
+                        {"a=b", "a=b"},
+                        {"a b # c", "a b # c"},
+                        {"", ""}})
     EXPECT_EQ(load_ok("", {std::string("--job.description=") + c.typed}).config.job.description, c.read);
 }
 
 TEST(Overrides, RefuseValuesThatOnlyLookRight) {
-  struct Case { Flags flags; const char* message; };
+  struct Case {
+    Flags flags;
+    const char* message;
+  };
   const Case cases[] = {
       {{"--training.steps=07"}, "flag --training.steps: expected an integer of at least 1, found the string \"07\""},
       {{"--checkpoint.enable=True"}, "flag --checkpoint.enable: expected a boolean, found the string \"True\""},
@@ -55,9 +70,11 @@ TEST(Overrides, RefuseValuesThatOnlyLookRight) {
       {{"--training.steps=9223372036854775808"},
        "flag --training.steps: expected an integer of at least 1, found the string \"9223372036854775808\""},
       {{"--training.steps"}, "flag --training.steps needs a value: expected an integer of at least 1"},
-      {{"--training.steps", "--debug.seed=1"}, "flag --training.steps needs a value: expected an integer of at least 1"},
+      {{"--training.steps", "--debug.seed=1"},
+       "flag --training.steps needs a value: expected an integer of at least 1"},
       {{"--training.step=4"}, "flag --training.step: unknown key 'training.step' (did you mean 'training.steps'?)"},
-      {{"--set", "training.step=4"}, "flag --set training.step: unknown key 'training.step' (did you mean 'training.steps'?)"},
+      {{"--set", "training.step=4"},
+       "flag --set training.step: unknown key 'training.step' (did you mean 'training.steps'?)"},
       {{"--set"}, "--set needs section.key=value"},
       {{"--set", "training.steps"}, "--set training.steps: expected section.key=value"},
       {{"stray"}, "unexpected argument \"stray\"; keys are set with --section.key=value"},

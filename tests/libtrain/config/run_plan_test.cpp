@@ -26,22 +26,38 @@ Result<RunPlan> plan(const std::string& settings, std::uint32_t world, std::int6
   return make_run_plan(load_ok("", split(settings)).config, world, stored);
 }
 
-/// torchtitan's tensor and context parallel ranks share one batch, so that a file of it makes the batch that it makes there.
+/// torchtitan's tensor and context parallel ranks share one batch, so that a file of it makes the batch that it makes
+/// there.
 TEST(MakeRunPlan, TheBatchIsTorchtitansWhereItsRanksWouldShareOne) {
   const auto planned = [](const std::string& more, std::uint32_t world) {
-    return make_run_plan(load_ok("[parallelism]\ntensor_parallel_degree = 4\ncontext_parallel_degree = 2\n[training]\nlocal_batch_size = 8\n" + more, {"--model.flavor=debugmodel"}).config, world);
+    return make_run_plan(load_ok("[parallelism]\ntensor_parallel_degree = 4\ncontext_parallel_degree = "
+                                 "2\n[training]\nlocal_batch_size = 8\n" +
+                                     more,
+                                 {"--model.flavor=debugmodel"})
+                             .config,
+                         world);
   };
   EXPECT_EQ(planned("", 1)->batch.global, 8);
   EXPECT_EQ(planned("[debug]\nseed = 1", 1)->warnings.size(), 0u);
   const auto small = planned("", 16);
   EXPECT_EQ(small.status().code, ckpt::Code::kInvalid);
   EXPECT_THAT(small.status().message, testing::HasSubstr("2 micro-batches per step"));
-  const auto cut = make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = 8\nparallelism.pipeline_parallel_microbatch_size = 1", {"--model.flavor=debugmodel"}).config, 16);
+  const auto cut = make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = "
+                                         "8\nparallelism.pipeline_parallel_microbatch_size = 1",
+                                         {"--model.flavor=debugmodel"})
+                                     .config,
+                                 16);
   ASSERT_TRUE(cut.ok()) << cut.status().to_string();
   EXPECT_EQ(cut->batch.global, 16);
   EXPECT_THAT(cut->warnings, testing::Contains(testing::HasSubstr("training.global_batch_size is 16 sequences")));
   // Degrees that are given are those of ranks with a batch of their own, there as here.
-  EXPECT_EQ(make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\nparallelism.data_parallel_shard_degree = 4\ntraining.local_batch_size = 2", {"--model.flavor=debugmodel"}).config, 4)->batch.global, 8);
+  EXPECT_EQ(make_run_plan(load_ok("parallelism.tensor_parallel_degree = 8\nparallelism.data_parallel_shard_degree = "
+                                  "4\ntraining.local_batch_size = 2",
+                                  {"--model.flavor=debugmodel"})
+                              .config,
+                          4)
+                ->batch.global,
+            8);
 }
 
 ModelDims dims_of(const std::string& settings) {
@@ -53,10 +69,14 @@ ModelDims dims_of(const std::string& settings) {
 const RopeScaling kTorchtitans{8, 1, 4, 8192};
 
 TEST(ModelDims, FlavoursHaveTorchtitansDimensions) {
-  EXPECT_EQ(dims_of("model.flavor=debugmodel"), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=8B"), (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=70B"), (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=405B"), (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=debugmodel"),
+            (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=8B"),
+            (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=70B"),
+            (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=405B"),
+            (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
 }
 
 // Of these, a flavour that is given scales RoPE as torchtitan does.
@@ -64,13 +84,16 @@ TEST(ModelDims, OnlyAFlavourThatIsGivenScalesRope) {
   EXPECT_EQ(dims_of(""), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false}));
   EXPECT_EQ(dims_of("model.flavor=debugmodel model.rope_scaling=none"), dims_of(""));
   EXPECT_EQ(dims_of("model.flavor=8B model.rope_scaling=llama3:32:1:4:8192").rope_scaling->factor, 32);
-  EXPECT_EQ(dims_of("model.flavor=debugmodel model.dim=64 model.n_heads=4 model.rope_theta=10000").rope_scaling, kTorchtitans);
+  EXPECT_EQ(dims_of("model.flavor=debugmodel model.dim=64 model.n_heads=4 model.rope_theta=10000").rope_scaling,
+            kTorchtitans);
   EXPECT_EQ(dims_of("model.rope_scaling=none").rope_scaling, std::nullopt);
 }
 
 // Earlier versions wrote the flavour and all its dimensions into RUN/config.toml, and scaled nothing.
 TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
-  const std::string all = "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
+  const std::string all =
+      "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 "
+      "model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
   EXPECT_EQ(dims_of(all).rope_scaling, kTorchtitans);
   EXPECT_EQ(dims_of(all + " model.rope_theta=500000").rope_scaling, std::nullopt);
   RunPlan made;
@@ -81,7 +104,8 @@ TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
 
 // What a run writes down means the same when it is read again.
 TEST(ModelDims, AResolvedConfigurationKeepsItsScaling) {
-  for (const char* flags : {"", "model.flavor=8B", "model.flavor=8B model.rope_scaling=none", "model.rope_scaling=llama3:4:1:4:64"}) {
+  for (const char* flags :
+       {"", "model.flavor=8B", "model.flavor=8B model.rope_scaling=none", "model.rope_scaling=llama3:4:1:4:64"}) {
     const Config config = load_ok("", split(flags)).config;
     RunPlan made;
     made.dims = *model_dims(config);
@@ -93,9 +117,11 @@ TEST(ModelDims, AResolvedConfigurationKeepsItsScaling) {
 }
 
 TEST(ModelDims, ExplicitDimensionsWinOverTheFlavour) {
-  EXPECT_EQ(dims_of("model.dim=200 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.ffn_dim=300 model.vocab_size=4099 "
-                    "model.tied_embeddings=true model.norm_eps=1e-6 model.rope_theta=10000"),
-            (ModelDims{200, 2, 4, 2, 50, 300, 4099, 1e-6, 10000, true}));
+  EXPECT_EQ(
+      dims_of(
+          "model.dim=200 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.ffn_dim=300 model.vocab_size=4099 "
+          "model.tied_embeddings=true model.norm_eps=1e-6 model.rope_theta=10000"),
+      (ModelDims{200, 2, 4, 2, 50, 300, 4099, 1e-6, 10000, true}));
   EXPECT_EQ(dims_of("model.dim=128 model.n_heads=4").n_kv_heads, 4);
   EXPECT_EQ(dims_of("model.flavor=8B model.n_heads=16").n_kv_heads, 16);
   EXPECT_EQ(dims_of("model.flavor=8B model.dim=2048").n_kv_heads, 8);
@@ -117,8 +143,9 @@ TEST(ModelDims, RopeScalingHasOneText) {
 }
 
 TEST(ModelDims, RefusesRopeScalingThatCannotBeRead) {
-  for (const char* text : {"", "llama3", "llama3:", "llama3:8:1:4", "llama3:8:1:4:8192:", "llama3:8:1:4:8192:1", "llama3:8:1:4:8192.5", "llama3:8::4:8192",
-                           "llama3:8:1:4:nan", "llama3:0.5:1:4:8192", "llama3:8:4:4:8192", "llama3:8:0:4:8192", "llama3:8:1:4:1e300", "llama2:8:1:4:8192"}) {
+  for (const char* text : {"", "llama3", "llama3:", "llama3:8:1:4", "llama3:8:1:4:8192:", "llama3:8:1:4:8192:1",
+                           "llama3:8:1:4:8192.5", "llama3:8::4:8192", "llama3:8:1:4:nan", "llama3:0.5:1:4:8192",
+                           "llama3:8:4:4:8192", "llama3:8:0:4:8192", "llama3:8:1:4:1e300", "llama2:8:1:4:8192"}) {
     const auto parsed = parse_rope_scaling(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code, ckpt::Code::kInvalid) << text;
@@ -128,20 +155,28 @@ TEST(ModelDims, RefusesRopeScalingThatCannotBeRead) {
 
 TEST(ModelDims, BiasesStandBehindTheirWeights) {
   std::vector<std::string> names;
-  for (const ckpt::ParameterMeta& p : model_parameters(dims_of("model.n_layers=1 model.n_kv_heads=4 model.qkv_bias=true"))) names.push_back(p.name);
+  for (const ckpt::ParameterMeta& p :
+       model_parameters(dims_of("model.n_layers=1 model.n_kv_heads=4 model.qkv_bias=true")))
+    names.push_back(p.name);
   EXPECT_EQ(std::vector<std::string>(names.begin() + 1, names.begin() + 8),
-            (std::vector<std::string>{"layers.0.attention.wq.weight", "layers.0.attention.wq.bias", "layers.0.attention.wk.weight", "layers.0.attention.wk.bias",
-                                      "layers.0.attention.wv.weight", "layers.0.attention.wv.bias", "layers.0.attention.wo.weight"}));
+            (std::vector<std::string>{"layers.0.attention.wq.weight", "layers.0.attention.wq.bias",
+                                      "layers.0.attention.wk.weight", "layers.0.attention.wk.bias",
+                                      "layers.0.attention.wv.weight", "layers.0.attention.wv.bias",
+                                      "layers.0.attention.wo.weight"}));
   const auto list = model_parameters(dims_of("model.n_kv_heads=4 model.qkv_bias=true"));
   EXPECT_THAT(list[2].shape, ElementsAre(256u));
   EXPECT_THAT(list[4].shape, ElementsAre(64u));
 }
 
 TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
-  struct Case { const char* flags; const char* message; };
-  for (const Case& c : {Case{"--model.dim=100", "model.dim 100 is not a multiple of model.n_heads 16"},
-                        {"--model.n_kv_heads=3", "model.n_heads 16 is not a multiple of model.n_kv_heads 3"},
-                        {"--model.dim=48", "model.head_dim 3 (= model.dim / model.n_heads) is odd; RoPE rotates pairs"}}) {
+  struct Case {
+    const char* flags;
+    const char* message;
+  };
+  for (const Case& c :
+       {Case{"--model.dim=100", "model.dim 100 is not a multiple of model.n_heads 16"},
+        {"--model.n_kv_heads=3", "model.n_heads 16 is not a multiple of model.n_kv_heads 3"},
+        {"--model.dim=48", "model.head_dim 3 (= model.dim / model.n_heads) is odd; RoPE rotates pairs"}}) {
     const Status status = load_error("", {c.flags});
     EXPECT_EQ(status.code, ckpt::Code::kInvalid);
     EXPECT_EQ(status.message, c.message);
@@ -180,11 +215,14 @@ struct MeshCase {
 };
 
 TEST(RunPlan, MeshIsReplicateTimesShardTimesPipeline) {
-  for (const MeshCase& c : {MeshCase{"", 1, 1, 1}, {"", 4, 4, 1}, {"parallelism.pipeline_parallel_degree=2", 4, 2, 2},
+  for (const MeshCase& c : {MeshCase{"", 1, 1, 1},
+                            {"", 4, 4, 1},
+                            {"parallelism.pipeline_parallel_degree=2", 4, 2, 2},
                             {"parallelism.pipeline_parallel_degree=4", 4, 1, 4},
                             {"parallelism.data_parallel_replicate_degree=2", 4, 4, 1},
                             {"parallelism.data_parallel_replicate_degree=2 parallelism.data_parallel_shard_degree=3 "
-                             "parallelism.pipeline_parallel_degree=2", 12, 6, 2}}) {
+                             "parallelism.pipeline_parallel_degree=2",
+                             12, 6, 2}}) {
     const Result<RunPlan> made = plan(c.settings, c.world);
     ASSERT_TRUE(made.ok()) << made.status().to_string();
     EXPECT_EQ(made->mesh, (ckpt::Mesh{c.pp, c.dp, 1})) << c.settings;
@@ -200,9 +238,12 @@ struct ErrorCase {
 
 TEST(RunPlan, CheckpointsStandBelowTheRunFolder) {
   for (const char* folder : {"/scratch/ckpt", "..", "../other", "a/../../b", "a/.."}) {
-    const Status refused = make_run_mesh(load_ok("", {std::string("--checkpoint.folder=") + folder}).config, 1).status();
+    const Status refused =
+        make_run_mesh(load_ok("", {std::string("--checkpoint.folder=") + folder}).config, 1).status();
     EXPECT_EQ(refused.code, ckpt::Code::kInvalid) << folder;
-    EXPECT_EQ(refused.message, std::string("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found \"") + folder + "\"");
+    EXPECT_EQ(refused.message,
+              std::string("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found \"") +
+                  folder + "\"");
     EXPECT_NE(refused.hint, "");
   }
   for (const char* folder : {"checkpoint", "a/b", "..a", "a..", "./a"})
@@ -220,11 +261,13 @@ TEST(RunPlan, WorldSizeThatDoesNotFitNamesAllNumbersAndTheNearestFix) {
        "pipeline_parallel_degree 4 = 4",
        "start 4 ranks (--nproc 4), or set --parallelism.pipeline_parallel_degree=1"},
       {"parallelism.data_parallel_shard_degree=2 parallelism.pipeline_parallel_degree=2", 6,
-       "world size 6 does not fit the mesh: parallelism.data_parallel_replicate_degree 1 x data_parallel_shard_degree 2 x "
+       "world size 6 does not fit the mesh: parallelism.data_parallel_replicate_degree 1 x data_parallel_shard_degree "
+       "2 x "
        "pipeline_parallel_degree 2 = 4",
        "start 4 ranks (--nproc 4), or set --parallelism.data_parallel_shard_degree=3"},
       {"parallelism.data_parallel_shard_degree=2 parallelism.pipeline_parallel_degree=2", 5,
-       "world size 5 does not fit the mesh: parallelism.data_parallel_replicate_degree 1 x data_parallel_shard_degree 2 x "
+       "world size 5 does not fit the mesh: parallelism.data_parallel_replicate_degree 1 x data_parallel_shard_degree "
+       "2 x "
        "pipeline_parallel_degree 2 = 4",
        "start 4 ranks (--nproc 4)"},
       {"", 0, "world size 0: expected at least 1", ""},
@@ -246,8 +289,11 @@ struct BatchCase {
 
 TEST(RunPlan, BatchesFollowTheContract) {
   for (const BatchCase& c :
-       {BatchCase{"", 1, 0, 8, 8, 1}, {"", 4, 0, 8, 32, 4}, {"parallelism.pipeline_parallel_degree=2", 4, 0, 8, 16, 2},
-        {"", 4, 64, 8, 64, 8}, {"training.global_batch_size=48", 4, 64, 8, 48, 6},
+       {BatchCase{"", 1, 0, 8, 8, 1},
+        {"", 4, 0, 8, 32, 4},
+        {"parallelism.pipeline_parallel_degree=2", 4, 0, 8, 16, 2},
+        {"", 4, 64, 8, 64, 8},
+        {"training.global_batch_size=48", 4, 64, 8, 48, 6},
         {"training.local_batch_size=3 training.global_batch_size=21", 4, 0, 3, 21, 7},
         {"parallelism.pipeline_parallel_microbatch_size=2", 2, 0, 2, 16, 8},
         {"parallelism.pipeline_parallel_microbatch_size=2 parallelism.pipeline_parallel_degree=2", 4, 0, 2, 16, 8},
@@ -264,7 +310,8 @@ TEST(RunPlan, TheLayoutDoesNotChangeWhatAStepComputes) {
   for (const std::uint32_t world : {1u, 2u, 3u, 4u, 6u, 12u})
     for (const std::uint32_t pp : {1u, 2u, 4u})
       if (world % pp == 0) {
-        EXPECT_EQ(plan(settings + " parallelism.pipeline_parallel_degree=" + std::to_string(pp), world)->batch, reference);
+        EXPECT_EQ(plan(settings + " parallelism.pipeline_parallel_degree=" + std::to_string(pp), world)->batch,
+                  reference);
       }
 }
 
@@ -274,13 +321,17 @@ TEST(RunPlan, BadBatchesNameTheValues) {
        "training.global_batch_size 16 is not a multiple of the micro-batch size 3 (training.local_batch_size)",
        "set --training.global_batch_size=15"},
       {"parallelism.pipeline_parallel_microbatch_size=5", 2,
-       "the global batch size (training.local_batch_size 8 x DP degree 2 =) 16 is not a multiple of the micro-batch size 5 "
+       "the global batch size (training.local_batch_size 8 x DP degree 2 =) 16 is not a multiple of the micro-batch "
+       "size 5 "
        "(parallelism.pipeline_parallel_microbatch_size)",
        "set --training.global_batch_size=15"},
       {"training.global_batch_size=16", 3,
-       "2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 data-parallel "
+       "2 micro-batches per step (training.global_batch_size 16 / micro-batch size 8) are fewer than the 3 "
+       "data-parallel "
        "ranks; each rank needs at least one",
-       "use at most 2 data-parallel ranks, a smaller training.local_batch_size (--parallelism.pipeline_parallel_microbatch_size=4 makes the same batch of smaller parts), or --training.global_batch_size=24"},
+       "use at most 2 data-parallel ranks, a smaller training.local_batch_size "
+       "(--parallelism.pipeline_parallel_microbatch_size=4 makes the same batch of smaller parts), or "
+       "--training.global_batch_size=24"},
   };
   for (const ErrorCase& c : cases) {
     const Result<RunPlan> made = plan(c.settings, c.world);
@@ -296,7 +347,8 @@ TEST(RunPlan, StagesAreCutByCost) {
   // SmolLM2-135M, whose optimum is known: Et*9|t*9|t*10|t*2L.
   const Result<RunPlan> made = plan(
       "model.dim=576 model.n_layers=30 model.n_heads=9 model.ffn_dim=1536 model.vocab_size=49152 "
-      "parallelism.pipeline_parallel_degree=4", 4);
+      "parallelism.pipeline_parallel_degree=4",
+      4);
   ASSERT_TRUE(made.ok()) << made.status().to_string();
   EXPECT_THAT(made->stage_cuts, ElementsAre(10, 19, 29));
   ASSERT_EQ(made->stage_share.size(), 4u);
@@ -307,22 +359,27 @@ TEST(RunPlan, StagesAreCutByCost) {
   EXPECT_EQ(made->parameters.front().stage, 0u);
   EXPECT_EQ(made->parameters.back().stage, 3u);
   for (const auto& p : made->parameters)
-    EXPECT_EQ(p.stage == 0, p.name.starts_with("tok_") || (p.name.starts_with("layers.") && p.name[7] <= '8' && p.name[8] == '.'))
+    EXPECT_EQ(p.stage == 0,
+              p.name.starts_with("tok_") || (p.name.starts_with("layers.") && p.name[7] <= '8' && p.name[8] == '.'))
         << p.name;
 }
 
 TEST(RunPlan, MoreStagesThanPartsNamesTheLargestFeasibleDegree) {
-  const Status status = plan("model.n_layers=2 training.global_batch_size=64 parallelism.pipeline_parallel_degree=5", 5).status();
+  const Status status =
+      plan("model.n_layers=2 training.global_batch_size=64 parallelism.pipeline_parallel_degree=5", 5).status();
   EXPECT_EQ(status.code, ckpt::Code::kInvalid);
   EXPECT_EQ(status.message,
-            "parallelism.pipeline_parallel_degree 5 asks for more stages than the model has parts: embedding + 2 layers + head = 4; "
+            "parallelism.pipeline_parallel_degree 5 asks for more stages than the model has parts: embedding + 2 "
+            "layers + head = 4; "
             "the largest feasible degree is 4");
   EXPECT_TRUE(plan("model.n_layers=2 parallelism.pipeline_parallel_degree=4", 4).ok());
 }
 
 TEST(RunPlan, LrSettingsComeFromTheConfig) {
-  const RunPlan made = *plan("optimizer.lr=1e-3 lr_scheduler.warmup_steps=5 lr_scheduler.decay_ratio=0.5 "
-                             "lr_scheduler.decay_type=cosine lr_scheduler.min_lr_factor=0.1 training.steps=50", 1);
+  const RunPlan made = *plan(
+      "optimizer.lr=1e-3 lr_scheduler.warmup_steps=5 lr_scheduler.decay_ratio=0.5 "
+      "lr_scheduler.decay_type=cosine lr_scheduler.min_lr_factor=0.1 training.steps=50",
+      1);
   EXPECT_EQ(made.lr, (ckpt::LrSettings{1e-3, 5, 50, 0.5, "cosine", 0.1}));
   EXPECT_EQ(plan("lr_scheduler.total_steps=80 training.steps=50", 1)->lr.total_steps, 80u);
 }
@@ -336,13 +393,18 @@ TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
 
 TEST(RunPlan, WarnsWhereSomethingLegalIsProbablyNotMeant) {
   EXPECT_THAT(plan("", 1)->warnings, testing::IsEmpty());
-  EXPECT_THAT(plan("lr_scheduler.total_steps=60 lr_scheduler.warmup_steps=5 training.steps=100", 1)->warnings,
-              ElementsAre("lr_scheduler.total_steps 60 < training.steps 100: steps 61 and later train at the floor of the curve, 0.0"));
-  EXPECT_THAT(plan("training.steps=10", 1)->warnings,
-              ElementsAre("lr_scheduler.warmup_steps 200 > training.steps 10: the warm-up is cut to 10 steps and nothing decays"));
+  EXPECT_THAT(
+      plan("lr_scheduler.total_steps=60 lr_scheduler.warmup_steps=5 training.steps=100", 1)->warnings,
+      ElementsAre(
+          "lr_scheduler.total_steps 60 < training.steps 100: steps 61 and later train at the floor of the curve, 0.0"));
+  EXPECT_THAT(
+      plan("training.steps=10", 1)->warnings,
+      ElementsAre(
+          "lr_scheduler.warmup_steps 200 > training.steps 10: the warm-up is cut to 10 steps and nothing decays"));
   EXPECT_THAT(plan("parallelism.pipeline_parallel_degree=4 training.global_batch_size=24", 4)->warnings,
               ElementsAre(testing::StartsWith("a data-parallel rank has 3 micro-batches for 4 pipeline stages")));
-  EXPECT_THAT(plan("parallelism.pipeline_parallel_degree=4 training.global_batch_size=32", 4)->warnings, testing::IsEmpty());
+  EXPECT_THAT(plan("parallelism.pipeline_parallel_degree=4 training.global_batch_size=32", 4)->warnings,
+              testing::IsEmpty());
 }
 
 TEST(RunPlan, ChecksAConfigThatNoLoaderSaw) {

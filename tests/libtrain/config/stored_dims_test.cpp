@@ -20,7 +20,9 @@ ckpt::Settings settings_of(const std::vector<std::string>& flags) {
 
 TEST(StoredDims, AreThoseOfTheRunThatWroteThem) {
   for (const std::vector<std::string>& flags :
-       {std::vector<std::string>{}, {"--model.flavor=8B"}, {"--model.dim=100", "--model.n_heads=4", "--model.head_dim=14", "--model.tied_embeddings"},
+       {std::vector<std::string>{},
+        {"--model.flavor=8B"},
+        {"--model.dim=100", "--model.n_heads=4", "--model.head_dim=14", "--model.tied_embeddings"},
         {"--model.qkv_bias", "--model.rope_scaling=llama3:8.0:1.0:4.0:8192", "--model.norm_eps=1e-6"}}) {
     const auto dims = stored_dims(settings_of(flags), "run/step");
     ASSERT_TRUE(dims.ok()) << dims.status().to_string();
@@ -30,20 +32,26 @@ TEST(StoredDims, AreThoseOfTheRunThatWroteThem) {
 
 TEST(StoredDims, OldCheckpointsHaveNeitherBiasesNorScaling) {
   ckpt::Settings settings = settings_of({});
-  std::erase_if(settings, [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; });
+  std::erase_if(settings,
+                [](const auto& row) { return row.first == "model.qkv_bias" || row.first == "model.rope_scaling"; });
   EXPECT_EQ(*stored_dims(settings, "x"), *model_dims(Config{}));
 }
 
 TEST(StoredDims, NamesWhatIsMissing) {
   ckpt::Settings settings = settings_of({});
-  std::erase_if(settings, [](const auto& row) { return row.first == "model.n_heads" || row.first == "model.rope_theta"; });
+  std::erase_if(settings,
+                [](const auto& row) { return row.first == "model.n_heads" || row.first == "model.rope_theta"; });
   const Status status = stored_dims(settings, "some/step").status();
   EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
-  EXPECT_EQ(status.message, "some/step does not say what model it holds: its configuration has no model.n_heads, model.rope_theta");
+  EXPECT_EQ(status.message,
+            "some/step does not say what model it holds: its configuration has no model.n_heads, model.rope_theta");
 }
 
 TEST(StoredDims, RefusesRowsThatCannotBe) {
-  for (const auto& [key, text] : ckpt::Settings{{"model.dim", "-3"}, {"model.dim", "\"wide\""}, {"model.rope_scaling", "\"llama3:1\""}, {"model.n_kv_heads", "5"}}) {
+  for (const auto& [key, text] : ckpt::Settings{{"model.dim", "-3"},
+                                                {"model.dim", "\"wide\""},
+                                                {"model.rope_scaling", "\"llama3:1\""},
+                                                {"model.n_kv_heads", "5"}}) {
     ckpt::Settings settings = settings_of({"--model.rope_scaling=llama3:8:1:4:8192"});
     for (auto& row : settings)
       if (row.first == key) row.second = text;

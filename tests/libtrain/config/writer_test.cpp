@@ -85,9 +85,19 @@ TEST(Writer, JsonHasValueClassAndOrigin) {
 }
 
 TEST(Value, FloatsAreShortestAndReadBack) {
-  struct Case { double value; const char* text; };
-  for (const Case& c : {Case{3e-4, "0.0003"}, {8e-4, "0.0008"}, {300, "300.0"}, {1e-8, "1e-08"}, {0, "0.0"}, {-0.0, "-0.0"},
-                        {1e22, "1e+22"}, {0.1 + 0.2, "0.30000000000000004"}, {123456789012345, "123456789012345.0"}}) {
+  struct Case {
+    double value;
+    const char* text;
+  };
+  for (const Case& c : {Case{3e-4, "0.0003"},
+                        {8e-4, "0.0008"},
+                        {300, "300.0"},
+                        {1e-8, "1e-08"},
+                        {0, "0.0"},
+                        {-0.0, "-0.0"},
+                        {1e22, "1e+22"},
+                        {0.1 + 0.2, "0.30000000000000004"},
+                        {123456789012345, "123456789012345.0"}}) {
     EXPECT_EQ(toml_float(c.value), c.text);
     EXPECT_EQ(std::strtod(c.text, nullptr), c.value);
   }

@@ -17,7 +17,8 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
   const struct {
     const char *path, *what, *hint;
   } cases[] = {
-      {"d/x.jsonl", "'d/x.jsonl' is JSON lines, not text", "\n    import json\n    with open(\"d/x.txt\", \"w\") as text, open(\"d/x.jsonl\") as rows:\n"},
+      {"d/x.jsonl", "'d/x.jsonl' is JSON lines, not text",
+       "\n    import json\n    with open(\"d/x.txt\", \"w\") as text, open(\"d/x.jsonl\") as rows:\n"},
       {"X.JSONL", "is JSON lines", "rename it to .txt"},
       {"x.ndjson", "is JSON lines", "json.loads"},
       {"x.json", "is JSON, not text", "json.load(file)"},
@@ -36,21 +37,29 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
     EXPECT_THAT(status.hint, HasSubstr(c.hint));
     EXPECT_EQ(check_data_name(c.path, kIds).code, Code::kInvalid) << c.path;
   }
-  for (const char* path : {"x.txt", "x", "x.py", "x.md", "json", "x.csv", "x.log"}) EXPECT_TRUE(check_data_name(path, kText).ok()) << path;
+  for (const char* path : {"x.txt", "x", "x.py", "x.md", "json", "x.csv", "x.log"})
+    EXPECT_TRUE(check_data_name(path, kText).ok()) << path;
   for (const char* path : {"x.bin", "x.u16"}) EXPECT_TRUE(check_data_name(path, kIds).ok()) << path;
 }
 
 TEST(DataLooks, WhatBeginsAsAnArchiveIsNoText) {
   EXPECT_THAT(check_data_bytes("x.txt", "\x1f\x8b\x08", kText).message, HasSubstr("packed by gzip"));
   EXPECT_THAT(check_data_bytes("x.txt", "PAR1", kText).message, HasSubstr("Parquet"));
-  EXPECT_THAT(check_data_bytes("x.txt", std::string("\xff\xfe" "a\0", 4), kText).hint, HasSubstr("iconv -f UTF-16 -t UTF-8 x.txt"));
+  EXPECT_THAT(check_data_bytes("x.txt",
+                               std::string("\xff\xfe"
+                                           "a\0",
+                                           4),
+                               kText)
+                  .hint,
+              HasSubstr("iconv -f UTF-16 -t UTF-8 x.txt"));
   EXPECT_TRUE(check_data_bytes("x.bin", "\x1f\x8b\x08", kIds).ok()) << "ids may be anything";
   EXPECT_TRUE(check_data_bytes("x.txt", "", kText).ok());
 }
 
 TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
   const std::string ids("\x07\0\x41\0", 4), text(100, 'x');
-  EXPECT_THAT(doubt_of("x", ids, kText).message, HasSubstr("'x' is binary, not text: 3 of its first 4 bytes are control characters"));
+  EXPECT_THAT(doubt_of("x", ids, kText).message,
+              HasSubstr("'x' is binary, not text: 3 of its first 4 bytes are control characters"));
   EXPECT_TRUE(doubt_of("x", "a\tb\r\nc\x1b[1m\f", kText).ok());
   EXPECT_TRUE(doubt_of("x", std::string("1234567\0", 8), kText).ok()) << "one in eight";
   EXPECT_FALSE(doubt_of("x", std::string("123456\0", 7), kText).ok());

@@ -63,7 +63,7 @@ TEST(Dataset, CutsSamplesByTheDefinition) {
     std::optional<std::int64_t> stride;
     std::uint64_t samples;
   } cases[] = {
-      {5, 4, {}, 1},  {8, 4, {}, 1},  {9, 4, {}, 2},   {100, 4, {}, 24}, {101, 4, {}, 25},
+      {5, 4, {}, 1},   {8, 4, {}, 1},   {9, 4, {}, 2},   {100, 4, {}, 24}, {101, 4, {}, 25},
       {100, 4, 5, 20}, {100, 4, 1, 96}, {100, 4, 96, 1}, {100, 4, 95, 2},  {100, 99, {}, 1},
   };
   for (const auto& c : cases) {
@@ -112,14 +112,17 @@ TEST(Dataset, FillsThePosition) {
 TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
   const ScratchDir dir;
   const std::string one = counting(40), two = counting(70).substr(80), three = counting(25);
-  Config config = config_for(dir.write("a.bin", one) + "," + dir.write("b.bin", two) + "," + dir.write("c.bin", three), 10);
+  Config config =
+      config_for(dir.write("a.bin", one) + "," + dir.write("b.bin", two) + "," + dir.write("c.bin", three), 10);
   const auto first = open_or_die(config);
-  config.training.dataset_path = dir.write("d/1.bin", three) + "," + dir.write("d/2.bin", "") + "," + dir.write("d/3.bin", one) + "," + dir.write("d/4.bin", two);
+  config.training.dataset_path = dir.write("d/1.bin", three) + "," + dir.write("d/2.bin", "") + "," +
+                                 dir.write("d/3.bin", one) + "," + dir.write("d/4.bin", two);
   const auto renamed = open_or_die(config);
   ASSERT_TRUE(first && renamed);
   renamed->continue_from(first->origin());
   EXPECT_EQ(renamed->origin(), first->origin());
-  for (std::uint64_t i = 0; i < 2 * first->samples_per_epoch(); ++i) EXPECT_EQ(sample_of(*renamed, i), sample_of(*first, i)) << i;
+  for (std::uint64_t i = 0; i < 2 * first->samples_per_epoch(); ++i)
+    EXPECT_EQ(sample_of(*renamed, i), sample_of(*first, i)) << i;
 
   config.training.dataset_path = dir.write("other.bin", counting(95));
   const auto other = open_or_die(config);
@@ -176,7 +179,8 @@ TEST(Dataset, VisitsEverySampleOncePerEpochInAnotherOrderEachEpoch) {
 
 /// The tokens that all ranks of `dp` read in `steps` steps from sample `first` on, in global order, each rank through a
 /// dataset of its own as in a real run.
-std::vector<Tokens> train(const Config& config, std::uint64_t dp, std::uint64_t batch, std::uint64_t first, std::uint64_t steps) {
+std::vector<Tokens> train(const Config& config, std::uint64_t dp, std::uint64_t batch, std::uint64_t first,
+                          std::uint64_t steps) {
   std::vector<Tokens> seen(steps * batch);
   for (std::uint64_t r = 0; r < dp; ++r) {
     const auto data = open_or_die(config);
@@ -189,7 +193,8 @@ std::vector<Tokens> train(const Config& config, std::uint64_t dp, std::uint64_t 
 
 TEST(Dataset, GivesEveryLayoutTheSameSamplesAcrossStopsBatchChangesAndEpochEnds) {
   const ScratchDir dir;
-  const Config config = config_for(dir.write("t.bin", counting(301)), 10);  // 30 samples: an epoch ends inside step 5 of 7
+  // 30 samples: an epoch ends inside step 5 of 7
+  const Config config = config_for(dir.write("t.bin", counting(301)), 10);
   const std::vector<Tokens> whole = train(config, 1, 70, 0, 1);
   for (std::uint64_t dp : {1, 2, 3, 7}) EXPECT_EQ(train(config, dp, 7, 0, 10), whole) << "dp " << dp;
   // Three stops, three layouts, one change of the batch.
@@ -234,7 +239,8 @@ TEST(Dataset, NeverTrainsOnTheHeldBackTail) {
       const auto held_back = static_cast<std::int64_t>(static_cast<double>(tokens) * holdout);
       const std::int64_t border = static_cast<std::int64_t>(tokens) - held_back;
       std::int64_t largest = 0;
-      for (std::uint64_t i = 0; i < data->samples_per_epoch(); ++i) largest = std::max(largest, sample_of(*data, i).back());
+      for (std::uint64_t i = 0; i < data->samples_per_epoch(); ++i)
+        largest = std::max(largest, sample_of(*data, i).back());
       EXPECT_EQ(largest, border - 1);
       EXPECT_EQ(data->validation_seq_len(), 7);
       EXPECT_EQ(data->validation_samples(), static_cast<std::uint64_t>((held_back - 8) / 7 + 1));
@@ -276,7 +282,8 @@ TEST(Dataset, CountsWhatOneValidationReadsWithoutOverflow) {
     std::int64_t rows, steps;
     std::uint64_t read;
     std::uint32_t batches;
-  } cases[] = {{1, -1, 4, 4}, {3, -1, 4, 2}, {4, -1, 4, 1}, {3, 1, 3, 1}, {3, 5, 4, 2}, {kMost, kMost, 4, 1}, {2, kMost, 4, 2}, {kMost, 1, 4, 1}};
+  } cases[] = {{1, -1, 4, 4}, {3, -1, 4, 2},        {4, -1, 4, 1},    {3, 1, 3, 1},
+               {3, 5, 4, 2},  {kMost, kMost, 4, 1}, {2, kMost, 4, 2}, {kMost, 1, 4, 1}};
   for (const auto& c : cases) {
     config.validation.local_batch_size = c.rows;
     config.validation.steps = c.steps;
@@ -309,32 +316,67 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
     Code code;
     const char* message;
   } cases[] = {
-      {"no path", [](Config& c) { c.training.dataset_path.reset(); }, Code::kInvalid, "training.dataset_path is not set"},
+      {"no path", [](Config& c) { c.training.dataset_path.reset(); }, Code::kInvalid,
+       "training.dataset_path is not set"},
       {"missing", [&](Config& c) { c.training.dataset_path = dir / "none"; }, Code::kInvalid, "does not exist"},
       {"empty", [&](Config& c) { c.training.dataset_path = dir.write("empty", ""); }, Code::kInvalid, "is empty"},
       {"unknown kind", [](Config& c) { c.training.dataset = "c4"; }, Code::kInvalid, "known are text, tokens"},
       {"unknown dtype", [](Config& c) { c.training.token_dtype = "int8"; }, Code::kInvalid, "known are uint16, uint32"},
-      {"tokenizer", [&](Config& c) { c.training.dataset = "text"; c.training.dataset_path = text; c.model.tokenizer = "t.json"; },
+      {"tokenizer",
+       [&](Config& c) {
+         c.training.dataset = "text";
+         c.training.dataset_path = text;
+         c.model.tokenizer = "t.json";
+       },
        Code::kUnsupported, "not supported yet"},
-      {"small vocabulary", [&](Config& c) { c.training.dataset = "text"; c.training.dataset_path = text; }, Code::kInvalid,
-       "smaller than the 256 ids"},
+      {"small vocabulary",
+       [&](Config& c) {
+         c.training.dataset = "text";
+         c.training.dataset_path = text;
+       },
+       Code::kInvalid, "smaller than the 256 ids"},
       {"seq_len 0", [](Config& c) { c.training.seq_len = 0; }, Code::kInvalid, "training.seq_len must be at least 1"},
-      {"stride 0", [](Config& c) { c.training.sample_stride = 0; }, Code::kInvalid, "training.sample_stride must be at least 1"},
-      {"too short", [](Config& c) { c.training.seq_len = 100; },
-       Code::kInvalid, "has 100 tokens, too short for one sample of 101"},
-      {"holdout 0", [](Config& c) { c.validation.enable = true; c.validation.holdout = 0; },
+      {"stride 0", [](Config& c) { c.training.sample_stride = 0; }, Code::kInvalid,
+       "training.sample_stride must be at least 1"},
+      {"too short", [](Config& c) { c.training.seq_len = 100; }, Code::kInvalid,
+       "has 100 tokens, too short for one sample of 101"},
+      {"holdout 0",
+       [](Config& c) {
+         c.validation.enable = true;
+         c.validation.holdout = 0;
+       },
        Code::kInvalid, "validation.holdout"},
-      {"holdout above", [](Config& c) { c.validation.enable = true; c.validation.holdout = 0.51; },
+      {"holdout above",
+       [](Config& c) {
+         c.validation.enable = true;
+         c.validation.holdout = 0.51;
+       },
        Code::kInvalid, "validation.holdout"},
-      {"tail too short", [](Config& c) { c.validation.enable = true; c.validation.holdout = 0.1; }, Code::kInvalid,
-       "the held-back tail (validation.holdout = 0.100000) has 10 tokens"},
-      {"rest too short", [](Config& c) { c.validation.enable = true; c.validation.holdout = 0.5; c.training.seq_len = 50;
-                                         c.validation.seq_len = 10; },
+      {"tail too short",
+       [](Config& c) {
+         c.validation.enable = true;
+         c.validation.holdout = 0.1;
+       },
+       Code::kInvalid, "the held-back tail (validation.holdout = 0.100000) has 10 tokens"},
+      {"rest too short",
+       [](Config& c) {
+         c.validation.enable = true;
+         c.validation.holdout = 0.5;
+         c.training.seq_len = 50;
+         c.validation.seq_len = 10;
+       },
        Code::kInvalid, "without the held-back tail) has 50 tokens"},
-      {"validation missing", [&](Config& c) { c.validation.enable = true; c.validation.dataset_path = dir / "none"; },
-       Code::kInvalid,
-       "validation.dataset_path: '"},
-      {"validation short", [&](Config& c) { c.validation.enable = true; c.validation.dataset_path = dir.write("v", counting(10)); },
+      {"validation missing",
+       [&](Config& c) {
+         c.validation.enable = true;
+         c.validation.dataset_path = dir / "none";
+       },
+       Code::kInvalid, "validation.dataset_path: '"},
+      {"validation short",
+       [&](Config& c) {
+         c.validation.enable = true;
+         c.validation.dataset_path = dir.write("v", counting(10));
+       },
        Code::kInvalid, "the validation dataset has 10 tokens"},
   };
   for (const auto& c : cases) {

@@ -1,7 +1,7 @@
 #include "libtrain/data/mapping_guard.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,13 +23,15 @@ TEST(MappingGuardDeathTest, AFileThatIsCutShortEndsTheProcessWithItsName) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const ScratchDir dir;
   const std::string path = dir.write("tokens.bin", std::string(16 * 4096, 'x'));
-  EXPECT_EXIT(read_behind_the_end(path), ::testing::ExitedWithCode(3), "error: data file '.*tokens\\.bin' cannot be read any more.*\n  hint: put the whole file back");
+  EXPECT_EXIT(read_behind_the_end(path), ::testing::ExitedWithCode(3),
+              "error: data file '.*tokens\\.bin' cannot be read any more.*\n  hint: put the whole file back");
 }
 
 TEST(MappingGuardDeathTest, OtherBusErrorsKillAsBefore) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const ScratchDir dir;
-  const std::string watched = dir.write("watched", std::string(4096, 'x')), other = dir.write("other", std::string(2 * 4096, 'x'));
+  const std::string watched = dir.write("watched", std::string(4096, 'x')),
+                    other = dir.write("other", std::string(2 * 4096, 'x'));
   EXPECT_EXIT(
       {
         const auto file = MappedFile::open(watched);

@@ -170,7 +170,10 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
     Code code;
     std::vector<std::string> parts;
   } cases[] = {
-      {dir.write("latin1.txt", "caf\xE9 au lait"), TokenKind::kUtf8Bytes, Code::kInvalid, {"latin1.txt", "0xe9", "offset 3"}},
+      {dir.write("latin1.txt", "caf\xE9 au lait"),
+       TokenKind::kUtf8Bytes,
+       Code::kInvalid,
+       {"latin1.txt", "0xe9", "offset 3"}},
       {dir.write("cut.txt", "euro \xE2\x82"), TokenKind::kUtf8Bytes, Code::kInvalid, {"cut.txt", "0xe2", "offset 5"}},
       {dir.write("odd.bin", "abc"), TokenKind::kUint16, Code::kInvalid, {"odd.bin", "3 bytes", "size of 2"}},
       {dir.write("odd32.bin", "abcdef"), TokenKind::kUint32, Code::kInvalid, {"odd32.bin", "6 bytes", "size of 4"}},
@@ -190,7 +193,8 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
 
 TEST(TokenFiles, RefusesADatasetWithoutTokens) {
   const ScratchDir dir;
-  const auto opened = open_token_files({dir.write("a", ""), dir.write("b", "")}, TokenKind::kUtf8Bytes, "training.dataset_path");
+  const auto opened =
+      open_token_files({dir.write("a", ""), dir.write("b", "")}, TokenKind::kUtf8Bytes, "training.dataset_path");
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.status().code, Code::kInvalid);
   EXPECT_NE(opened.status().message.find("training.dataset_path: the dataset is empty"), std::string::npos);

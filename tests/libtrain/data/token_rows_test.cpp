@@ -14,9 +14,7 @@ using testing::HasSubstr;
 
 class TokenRowsTest : public testing::Test {
  protected:
-  std::string write(const std::string& bytes) {
-    return dir_.write("tokens" + std::to_string(files_++), bytes);
-  }
+  std::string write(const std::string& bytes) { return dir_.write("tokens" + std::to_string(files_++), bytes); }
   static std::string npy(const std::string& dictionary, const std::string& data, char major = 1) {
     std::string header(dictionary + "\n"), file("\x93NUMPY", 6);
     file += major;
@@ -27,7 +25,8 @@ class TokenRowsTest : public testing::Test {
   static std::string array(const std::string& descr, const std::string& shape, const std::string& data) {
     return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data);
   }
-  static std::vector<std::int64_t> row(const TokenRows& rows, std::uint64_t index, std::uint64_t vocab = 1'000'000'000'000) {
+  static std::vector<std::int64_t> row(const TokenRows& rows, std::uint64_t index,
+                                       std::uint64_t vocab = 1'000'000'000'000) {
     std::vector<std::int64_t> out(rows.length());
     const ckpt::Status status = rows.read(index, vocab, out);
     EXPECT_TRUE(status.ok()) << status.to_string();
@@ -73,7 +72,8 @@ TEST_F(TokenRowsTest, NumpyArraysOfEveryIntegerTypeAreRead) {
 
 TEST_F(TokenRowsTest, HeadersOfEveryVersionAndOurOwnAreRead) {
   for (const char major : {1, 2, 3}) {
-    const auto rows = TokenRows::open(write(npy("{'descr':\"<u2\",'fortran_order':False,'shape':(2,3)}", kSix, major)), {});
+    const auto rows =
+        TokenRows::open(write(npy("{'descr':\"<u2\",'fortran_order':False,'shape':(2,3)}", kSix, major)), {});
     ASSERT_TRUE(rows.ok()) << int{major} << rows.status().to_string();
     EXPECT_THAT(row(*rows, 1), ElementsAre(4, 5, 6));
   }
@@ -124,7 +124,9 @@ TEST_F(TokenRowsTest, RefusesWhatIsNoRowsOfIntegers) {
       {npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3)}", kSix, 9), {}, "version 9"},
       {std::string("\x93NUMPY\1\0\377\377{", 11), {}, "not a NumPy file"},
       {std::string("\x93NUMPY\1\0\377\377{}      ", 18), {}, "header cannot be read"},
-      {std::string("\x93NUMPY\1\0\377\377", 10) + "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3)}", {}, "header cannot be read"},
+      {std::string("\x93NUMPY\1\0\377\377", 10) + "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3)}",
+       {},
+       "header cannot be read"},
   };
   for (const auto& c : cases) {
     const auto rows = TokenRows::open(write(c.file), c.options);

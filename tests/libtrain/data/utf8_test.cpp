@@ -10,9 +10,9 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Utf8, AcceptsEveryWellFormedText) {
-  for (const std::string& text : {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s,
-                                  "\xC2\x80\xDF\xBF"s, "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s,
-                                  "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
+  for (const std::string& text :
+       {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s, "\xC2\x80\xDF\xBF"s,
+        "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s, "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
     EXPECT_EQ(valid_utf8_prefix(text), text.size());
 }
 
@@ -21,10 +21,20 @@ TEST(Utf8, FindsTheFirstBadByte) {
     const char* what;
     std::string bad;
   } cases[] = {
-      {"lone continuation", "\x80"},          {"overlong slash", "\xC0\xAF"},           {"overlong two bytes", "\xC1\xBF"},
-      {"overlong three bytes", "\xE0\x9F\xBF"}, {"overlong four bytes", "\xF0\x8F\xBF\xBF"}, {"surrogate", "\xED\xA0\x80"},
-      {"above U+10FFFF", "\xF4\x90\x80\x80"},   {"lead F5", "\xF5\x80\x80\x80"},            {"latin-1", "\xE9t\xE9"},
-      {"cut off", "\xE2\x82"},                {"cut off four", "\xF0\x9F\x98"},           {"wrong third byte", "\xE2\x82" "A"},
+      {"lone continuation", "\x80"},
+      {"overlong slash", "\xC0\xAF"},
+      {"overlong two bytes", "\xC1\xBF"},
+      {"overlong three bytes", "\xE0\x9F\xBF"},
+      {"overlong four bytes", "\xF0\x8F\xBF\xBF"},
+      {"surrogate", "\xED\xA0\x80"},
+      {"above U+10FFFF", "\xF4\x90\x80\x80"},
+      {"lead F5", "\xF5\x80\x80\x80"},
+      {"latin-1", "\xE9t\xE9"},
+      {"cut off", "\xE2\x82"},
+      {"cut off four", "\xF0\x9F\x98"},
+      {"wrong third byte",
+       "\xE2\x82"
+       "A"},
       {"byte FF", "\xFF"},
   };
   for (const auto& c : cases) {

@@ -117,7 +117,13 @@ TEST(Forecast, SavesAreThoseOfTheTrainersRule) {
   EXPECT_EQ(saves(0, [](auto& c, Config&) { c.interval = 1000; }).count, 1u);
   EXPECT_EQ(saves(0, [](auto& c, Config&) { c.enable_first_step_checkpoint = true; }).count, 5u);
   EXPECT_EQ(saves(1, [](auto& c, Config&) { c.enable_first_step_checkpoint = true; }).count, 4u);
-  EXPECT_EQ(saves(0, [](auto& c, Config&) { c.interval = 1; c.enable_first_step_checkpoint = true; }).count, 100u);
+  EXPECT_EQ(saves(0,
+                  [](auto& c, Config&) {
+                    c.interval = 1;
+                    c.enable_first_step_checkpoint = true;
+                  })
+                .count,
+            100u);
   EXPECT_EQ(saves(0, [](auto&, Config& config) { config.debug.stop_at_step = 45; }).count, 2u);  // 30 45
   EXPECT_EQ(saves(0, [](auto& c, Config&) { c.enable = false; }).count, 0u);
 }

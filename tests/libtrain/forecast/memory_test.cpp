@@ -77,12 +77,16 @@ TEST(Memory, GradientSumsAreThoseAliveInTheTree) {
     std::uint32_t count;
     Node block;
     std::uint32_t peak;
-  } cases[] = {{1, {0, 1}, 1}, {2, {0, 2}, 2}, {4, {0, 4}, 3}, {8, {0, 8}, 4}, {8, {0, 4}, 3}, {8, {5, 6}, 1}, {3, {0, 3}, 3}, {6, {2, 4}, 2}, {1024, {0, 1024}, 11}};
-  for (const auto& c : cases) EXPECT_EQ(peak_gradient_sums(c.count, c.block), c.peak) << c.count << " [" << c.block.lo << ", " << c.block.hi << ")";
+  } cases[] = {{1, {0, 1}, 1}, {2, {0, 2}, 2}, {4, {0, 4}, 3}, {8, {0, 8}, 4},       {8, {0, 4}, 3},
+               {8, {5, 6}, 1}, {3, {0, 3}, 3}, {6, {2, 4}, 2}, {1024, {0, 1024}, 11}};
+  for (const auto& c : cases)
+    EXPECT_EQ(peak_gradient_sums(c.count, c.block), c.peak)
+        << c.count << " [" << c.block.lo << ", " << c.block.hi << ")";
 }
 
 TEST(Memory, LongBlocksAreBoundedNotCounted) {
-  const std::uint32_t counted = peak_gradient_sums(1 << 16, {0, 1 << 16}), bound = peak_gradient_sums(1 << 17, {0, 1 << 17});
+  const std::uint32_t counted = peak_gradient_sums(1 << 16, {0, 1 << 16}),
+                      bound = peak_gradient_sums(1 << 17, {0, 1 << 17});
   EXPECT_EQ(counted, 17u);
   EXPECT_GE(bound, 18u);
   EXPECT_LE(bound, 20u);
@@ -95,10 +99,12 @@ TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
   const std::uint64_t tokens = 2 * 32;
   for (std::uint32_t stage = 0; stage < 4; ++stage) {
     const StageParts parts = stage_parts(plan, stage);
-    const std::uint64_t one = stage_memory(plan, stage, 1).activations, three = stage_memory(plan, stage, 3).activations;
+    const std::uint64_t one = stage_memory(plan, stage, 1).activations,
+                        three = stage_memory(plan, stage, 3).activations;
     const std::uint64_t logits = parts.head ? tokens * logits_bytes(plan.dims, false) : 0;
     EXPECT_EQ(three - logits, 3 * (one - logits)) << stage;
-    EXPECT_GE(one, tokens * static_cast<std::uint64_t>(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, false));
+    EXPECT_GE(one, tokens * static_cast<std::uint64_t>(parts.end_layer - parts.first_layer) *
+                       layer_activation_bytes(plan.dims, false));
   }
 }
 

@@ -39,9 +39,12 @@ TEST(Cores, ThreadsBeyondThemAreNamedWithWhatToDo) {
   EXPECT_EQ(too_many_threads(2, 1, {2}), "");
   EXPECT_EQ(too_many_threads(1, 4, {4}), "");
   EXPECT_EQ(too_many_threads(2, 4, {4, true}), "");
-  EXPECT_EQ(too_many_threads(2, 2, {2}), "2 ranks x 2 threads on the 2 cores allowed here: they take turns; better job.threads_per_rank = 1");
-  EXPECT_EQ(too_many_threads(500, 1, {2}), "500 ranks x 1 thread on the 2 cores allowed here: they take turns; better fewer ranks (--nproc)");
-  EXPECT_EQ(too_many_threads(2, 4, {1, true}), "4 threads of each rank on the 1 core allowed here: they take turns; better job.threads_per_rank = 1");
+  EXPECT_EQ(too_many_threads(2, 2, {2}),
+            "2 ranks x 2 threads on the 2 cores allowed here: they take turns; better job.threads_per_rank = 1");
+  EXPECT_EQ(too_many_threads(500, 1, {2}),
+            "500 ranks x 1 thread on the 2 cores allowed here: they take turns; better fewer ranks (--nproc)");
+  EXPECT_EQ(too_many_threads(2, 4, {1, true}),
+            "4 threads of each rank on the 1 core allowed here: they take turns; better job.threads_per_rank = 1");
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 #include "libtrain/launch/launcher.h"
 
-#include <chrono>
-#include <fstream>
-#include <iterator>
-#include <thread>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iostream>
-#include <memory>
-#include <regex>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <thread>
 
 #include "tests/support/child_process.h"
 
@@ -34,24 +34,34 @@ int be_launcher() {
   options.argv = {"sh", "-c", std::getenv("TEST_SCRIPT")};
   options.threads_per_rank = 3;
   options.run_dir = std::getenv("TEST_RUN_DIR");
-  options.failure_grace = options.success_grace = options.abort_grace = std::chrono::milliseconds(std::atoi(std::getenv("TEST_GRACE_MS")));
+  options.failure_grace = options.success_grace = options.abort_grace =
+      std::chrono::milliseconds(std::atoi(std::getenv("TEST_GRACE_MS")));
   LaunchEvents events;
-  events.started = [](int rank, int pid) { std::cout << "started rank=" << rank << " pid=" << pid << "." << std::endl; };
+  events.started = [](int rank, int pid) {
+    std::cout << "started rank=" << rank << " pid=" << pid << "." << std::endl;
+  };
   events.stopping = [](int signal) { std::cout << "stopping signal=" << signal << std::endl; };
-  events.failed = [](const std::string& message, const std::string& hint) { std::cout << "failed: " << message << "; " << hint << std::endl; };
+  events.failed = [](const std::string& message, const std::string& hint) {
+    std::cout << "failed: " << message << "; " << hint << std::endl;
+  };
   return launch_local(options, events);
 }
 
 const test::TestRole launcher_role("launcher", be_launcher);
 
-// Ranks that end by themselves get all the time that they need on a busy machine; those that never would are given little.
+// Ranks that end by themselves get all the time that they need on a busy machine; those that never would are given
+// little.
 constexpr std::chrono::milliseconds kAmple = 60s, kShort = 300ms;
 
 struct Job : ChildProcess {
-  Job(int nproc, const std::string& script, std::chrono::milliseconds grace = kAmple, const std::string& run_dir = "runs/a")
+  Job(int nproc, const std::string& script, std::chrono::milliseconds grace = kAmple,
+      const std::string& run_dir = "runs/a")
       : ChildProcess(test::this_program(), {},
-                     {{"TITAN_TEST_ROLE", "launcher"}, {"TEST_NPROC", std::to_string(nproc)}, {"TEST_SCRIPT", script},
-                      {"TEST_GRACE_MS", std::to_string(grace.count())}, {"TEST_RUN_DIR", run_dir}}) {}
+                     {{"TITAN_TEST_ROLE", "launcher"},
+                      {"TEST_NPROC", std::to_string(nproc)},
+                      {"TEST_SCRIPT", script},
+                      {"TEST_GRACE_MS", std::to_string(grace.count())},
+                      {"TEST_RUN_DIR", run_dir}}) {}
 
   std::vector<pid_t> ranks(int count) {
     EXPECT_TRUE(wait_for_output("started rank=" + std::to_string(count - 1) + " pid=")) << output();
@@ -79,7 +89,10 @@ class Fifo {
   void release() {
     const int fd = open(path_.c_str(), O_RDWR);
     EXPECT_EQ(write(fd, "go\n", 3), 3);
-    released_.reset(new int(fd), [](int* held) { close(*held); delete held; });
+    released_.reset(new int(fd), [](int* held) {
+      close(*held);
+      delete held;
+    });
   }
 
  private:
@@ -97,9 +110,12 @@ int count_of(const std::string& text, const std::string& part) {
 const std::string kForever = "exec sleep 600";
 
 TEST(Launcher, GivesEveryRankItsContract) {
-  Job job(2, "echo contract $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS $MKL_NUM_THREADS $TITAN_THREADS_PER_RANK "
-             "${MKL_CBWR:+cbwr} ${TITAN_RUN_ID:+id} fd=${TITAN_MASTER_FD:+set} same=$(test $PPID = $TITAN_LAUNCHER_PID && echo yes); "
-             "test $MASTER_PORT -gt 0");
+  Job job(2,
+          "echo contract $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS "
+          "$MKL_NUM_THREADS $TITAN_THREADS_PER_RANK "
+          "${MKL_CBWR:+cbwr} ${TITAN_RUN_ID:+id} fd=${TITAN_MASTER_FD:+set} same=$(test $PPID = $TITAN_LAUNCHER_PID && "
+          "echo yes); "
+          "test $MASTER_PORT -gt 0");
   EXPECT_EQ(job.wait(), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("contract 0 2 0 2 127.0.0.1 3 3 3 cbwr id fd=set same=yes"));
   EXPECT_THAT(job.output(), HasSubstr("contract 1 2 1 2 127.0.0.1 3 3 3 cbwr id fd= same=yes"));
@@ -113,7 +129,9 @@ TEST(Launcher, HandsTheListeningSocketToRankZeroOnly) {
 }
 
 // What a rank of titan-train tells its launcher; a shell writes no descriptor above 9 by its number.
-std::string tells(const std::string& record) { return "printf '" + record + "\\000' > /proc/self/fd/$TITAN_REPORT_FD; "; }
+std::string tells(const std::string& record) {
+  return "printf '" + record + "\\000' > /proc/self/fd/$TITAN_REPORT_FD; ";
+}
 
 TEST(Launcher, ReturnsTheCodeThatAllRanksAgreedOnAndAddsNothing) {
   for (int code : {0, 2, 3, 10, 11, 12, 13, 75, 130, 143}) {
@@ -149,13 +167,20 @@ TEST(Launcher, SaysThatARankIsLostOnlyWhereItKnowsNoNearerCause) {
 
 TEST(Launcher, NamesALogOnlyWhereItSaysSomething) {
   const std::string dir = testing::TempDir() + "/launcher-logs-" + std::to_string(getpid());
-  ASSERT_EQ(std::system(("mkdir -p " + dir + "/logs && : > " + dir + "/logs/rank-0.log && echo line > " + dir + "/logs/rank-1.log").c_str()), 0);
+  ASSERT_EQ(std::system(("mkdir -p " + dir + "/logs && : > " + dir + "/logs/rank-0.log && echo line > " + dir +
+                         "/logs/rank-1.log")
+                            .c_str()),
+            0);
   for (const int rank : {0, 1}) {
     Job job(2, "test $RANK = " + std::to_string(rank) + " && exit 2; exit 3", kAmple, dir);
     EXPECT_NE(job.wait(), 0);
     // Whichever is seen first is named.
-    if (job.output().find("failed: rank 0") != std::string::npos) { EXPECT_THAT(job.output(), Not(HasSubstr("its log is"))); }
-    if (job.output().find("failed: rank 1") != std::string::npos) { EXPECT_THAT(job.output(), HasSubstr("its log is " + dir + "/logs/rank-1.log")); }
+    if (job.output().find("failed: rank 0") != std::string::npos) {
+      EXPECT_THAT(job.output(), Not(HasSubstr("its log is")));
+    }
+    if (job.output().find("failed: rank 1") != std::string::npos) {
+      EXPECT_THAT(job.output(), HasSubstr("its log is " + dir + "/logs/rank-1.log"));
+    }
   }
 }
 
@@ -165,8 +190,8 @@ TEST(Launcher, NamesADeadRankAndEndsTheOthers) {
   ASSERT_EQ(pids.size(), 4u);
   kill(pids[3], SIGKILL);
   EXPECT_EQ(job.wait(10s), 3) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("failed: rank 3 (pid " + std::to_string(pids[3]) +
-                                      ") was killed by signal 9 (SIGKILL); "));
+  EXPECT_THAT(job.output(),
+              HasSubstr("failed: rank 3 (pid " + std::to_string(pids[3]) + ") was killed by signal 9 (SIGKILL); "));
   EXPECT_THAT(job.output(), HasSubstr("out-of-memory killer"));
   EXPECT_THAT(job.output(), Not(HasSubstr("its log is")));
   EXPECT_EQ(count_of(job.output(), "failed:"), 1) << job.output();
@@ -263,7 +288,9 @@ TEST(Launcher, ASignalThatIsStillPendingAtTheEndDoesNotReplaceTheVerdict) {
 }
 
 TEST(Launcher, LetsRanksSayTheirLastWordsAtTheSecondInterrupt) {
-  Job job(2, "trap 'test $seen && { echo last-words-$RANK; exit 130; }; seen=1; echo seen-$RANK' INT; echo ready-$RANK; while :; do sleep 0.02; done");
+  Job job(2,
+          "trap 'test $seen && { echo last-words-$RANK; exit 130; }; seen=1; echo seen-$RANK' INT; echo ready-$RANK; "
+          "while :; do sleep 0.02; done");
   ASSERT_TRUE(job.wait_for_output("ready-0"));
   ASSERT_TRUE(job.wait_for_output("ready-1"));
   job.signal(SIGINT);

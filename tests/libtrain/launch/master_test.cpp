@@ -1,10 +1,10 @@
 #include "libtrain/launch/master.h"
 
-#include <cerrno>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace titan::train {
 namespace {
@@ -68,21 +68,24 @@ TEST(ReachMaster, SaysThatTheConnectionIsRefused) {
 TEST(ReachMaster, SaysThatANameIsNotKnown) {
   const ckpt::Status status = reach_master(env_at("no-such-host.invalid", 29500), within(1s));
   EXPECT_EQ(status.code, ckpt::Code::kFailed);
-  EXPECT_THAT(status.message, HasSubstr("rank 1: MASTER_ADDR=no-such-host.invalid does not resolve to an address on this host: "));
+  EXPECT_THAT(status.message,
+              HasSubstr("rank 1: MASTER_ADDR=no-such-host.invalid does not resolve to an address on this host: "));
   EXPECT_THAT(status.hint, HasSubstr("getent hosts no-such-host.invalid"));
 }
 
 TEST(ReachMaster, RankZeroLearnsThatItsAddressLeadsElsewhere) {
   const BoundPort port(false);
   const ckpt::Status status = reach_master(env_at("127.0.0.1", port.port, 0), within(60s));
-  EXPECT_THAT(status.message, HasSubstr("MASTER_ADDR=127.0.0.1 does not lead to it: Connection refused")) << "at once: it listens already";
+  EXPECT_THAT(status.message, HasSubstr("MASTER_ADDR=127.0.0.1 does not lead to it: Connection refused"))
+      << "at once: it listens already";
 }
 
 TEST(ListenOnMasterPort, NamesATakenPortAndHowToSeeWhoHasIt) {
   const BoundPort port(true);
   const auto fd = listen_on_master_port(env_at("127.0.0.1", port.port, 0));
   ASSERT_FALSE(fd.ok());
-  EXPECT_EQ(fd.status().message, "rank 0 cannot listen on port " + std::to_string(port.port) + " of this host (MASTER_PORT): Address already in use");
+  EXPECT_EQ(fd.status().message, "rank 0 cannot listen on port " + std::to_string(port.port) +
+                                     " of this host (MASTER_PORT): Address already in use");
   EXPECT_THAT(fd.status().hint, HasSubstr("ss -ltnp 'sport = :" + std::to_string(port.port) + "'"));
 }
 
@@ -100,9 +103,11 @@ TEST(ListenOnMasterPort, ListensForEveryAddress) {
 
 TEST(UnreachableHint, FollowsWhatWasMet) {
   const LaunchEnv env = env_at("node0", 29500);
-  EXPECT_THAT(unreachable_hint(env, ECONNREFUSED, false), HasSubstr("nothing listens on its port 29500: is rank 0 running there"));
+  EXPECT_THAT(unreachable_hint(env, ECONNREFUSED, false),
+              HasSubstr("nothing listens on its port 29500: is rank 0 running there"));
   EXPECT_THAT(unreachable_hint(env, ETIMEDOUT, false), HasSubstr("does its firewall let port 29500 through?"));
-  EXPECT_THAT(unreachable_hint(env, ECONNREFUSED, true), HasSubstr("set MASTER_ADDR to a name or address that every host knows"));
+  EXPECT_THAT(unreachable_hint(env, ECONNREFUSED, true),
+              HasSubstr("set MASTER_ADDR to a name or address that every host knows"));
   EXPECT_THAT(unreachable_hint(env_at("node0", 29500, 0), ECONNREFUSED, false), HasSubstr("the host of rank 0"));
   LaunchEnv agent = env;
   agent.agent_store = true;

@@ -10,7 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Addresses = std::vector<std::string>;
 
-const LocalAddress kLo{"lo", "127.0.0.1", true, false}, kEth{"eth0", "10.0.0.1", false, false}, kIb{"ib0", "192.168.7.1", false, false};
+const LocalAddress kLo{"lo", "127.0.0.1", true, false}, kEth{"eth0", "10.0.0.1", false, false},
+    kIb{"ib0", "192.168.7.1", false, false};
 const LocalAddress kEthSix{"eth0", "2001:db8::5", false, false}, kEthLocal{"eth0", "fe80::1", false, true};
 
 LaunchEnv env_of(int world, int local_world) {
@@ -52,12 +53,14 @@ TEST(ChooseAddresses, NeverTakesLoopbackBetweenHosts) {
   // The host of rank 0 whose own name is 127.0.1.1 there, as Debian sets it up: no interface has just that address.
   for (const char* toward : {"127.0.0.1", "127.0.1.1", ""}) {
     EXPECT_THAT(chosen({{kLo, kEth, kIb}, toward, "10.0.0.1"}, env_of(2, 1)), ElementsAre("10.0.0.1")) << toward;
-    EXPECT_THAT(chosen({{kLo, kIb}, toward, ""}, env_of(2, 1)), ElementsAre("192.168.7.1")) << "the only one, without a default route";
+    EXPECT_THAT(chosen({{kLo, kIb}, toward, ""}, env_of(2, 1)), ElementsAre("192.168.7.1"))
+        << "the only one, without a default route";
   }
   const ckpt::Status several = refused({{kLo, kEth, kIb}, "127.0.0.1", ""}, env_of(2, 1));
   EXPECT_THAT(several.message, HasSubstr("MASTER_ADDR=node0 is this host itself"));
   EXPECT_EQ(several.hint, "set GLOO_SOCKET_IFNAME to one of: eth0 10.0.0.1, ib0 192.168.7.1");
-  EXPECT_THAT(refused({{kLo}, "127.0.0.1", ""}, env_of(2, 1)).message, HasSubstr("WORLD_SIZE=2 is more than LOCAL_WORLD_SIZE=1"));
+  EXPECT_THAT(refused({{kLo}, "127.0.0.1", ""}, env_of(2, 1)).message,
+              HasSubstr("WORLD_SIZE=2 is more than LOCAL_WORLD_SIZE=1"));
 }
 
 TEST(ChooseAddresses, HonoursTheInterfacesThatTheUserNames) {
@@ -66,7 +69,8 @@ TEST(ChooseAddresses, HonoursTheInterfacesThatTheUserNames) {
   EXPECT_THAT(chosen(view, env_of(4, 2), "ib0,eth0"), ElementsAre("192.168.7.1", "10.0.0.1"));
   EXPECT_THAT(chosen(view, env_of(2, 2), "eth0"), ElementsAre("10.0.0.1")) << "also on one host";
   EXPECT_THAT(chosen(view, env_of(2, 2), "lo"), ElementsAre("127.0.0.1"));
-  EXPECT_THAT(chosen({{kLo, kEthLocal, kEthSix}, "", ""}, env_of(2, 1), "eth0"), ElementsAre("2001:db8::5")) << "no address of the link alone";
+  EXPECT_THAT(chosen({{kLo, kEthLocal, kEthSix}, "", ""}, env_of(2, 1), "eth0"), ElementsAre("2001:db8::5"))
+      << "no address of the link alone";
 }
 
 TEST(ChooseAddresses, RefusesAnInterfaceThatIsNotThereOrLeadsNowhere) {

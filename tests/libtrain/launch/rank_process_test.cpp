@@ -1,14 +1,14 @@
 #include "libtrain/launch/rank_process.h"
 
-#include <csignal>
-#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <string>
-#include <unistd.h>
 
 #include "tests/support/child_process.h"
 
@@ -23,9 +23,12 @@ int be_thread_env() {
   setenv("TEST_ATTEMPTS", (std::string(before ? before : "") + "x").c_str(), 1);
   setenv("TITAN_TEST_ROLE", "thread-env", 1);
   ensure_thread_env(5);
-  const auto text = [](const char* name) { const char* value = std::getenv(name); return std::string(value ? value : "unset"); };
-  std::cout << "threads " << text("OMP_NUM_THREADS") << " " << text("MKL_NUM_THREADS") << " " << text("MKL_CBWR") << " attempts "
-            << text("TEST_ATTEMPTS") << "." << std::endl;
+  const auto text = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "unset");
+  };
+  std::cout << "threads " << text("OMP_NUM_THREADS") << " " << text("MKL_NUM_THREADS") << " " << text("MKL_CBWR")
+            << " attempts " << text("TEST_ATTEMPTS") << "." << std::endl;
   return 0;
 }
 
@@ -40,21 +43,26 @@ int be_bound() {
 const test::TestRole bound_role("bound", be_bound);
 
 TEST(RankProcess, ExecutesItselfOnceWhereThreadVariablesAreWrong) {
-  ChildProcess child(test::this_program(), {}, {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "1"}, {"MKL_CBWR", "AVX2"}});
+  ChildProcess child(test::this_program(), {},
+                     {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "1"}, {"MKL_CBWR", "AVX2"}});
   EXPECT_EQ(child.wait(), 0) << child.output();
   EXPECT_THAT(child.output(), HasSubstr("threads 5 5 AVX2 attempts xx."));
 }
 
 TEST(RankProcess, StaysWhereThreadVariablesAreRight) {
-  ChildProcess child(test::this_program(), {},
-                     {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "5"}, {"MKL_NUM_THREADS", "5"}, {"MKL_CBWR", "AUTO"}});
+  ChildProcess child(
+      test::this_program(), {},
+      {{"TITAN_TEST_ROLE", "thread-env"}, {"OMP_NUM_THREADS", "5"}, {"MKL_NUM_THREADS", "5"}, {"MKL_CBWR", "AUTO"}});
   EXPECT_EQ(child.wait(), 0) << child.output();
   EXPECT_THAT(child.output(), HasSubstr("threads 5 5 AUTO attempts x."));
 }
 
 TEST(RankProcess, SetsNoVariableThatTheUserHasSet) {
-  const auto user = [](const char* name) { return std::string(name) == "MKL_CBWR" ? std::optional<std::string>("AVX2") : std::nullopt; };
-  EXPECT_EQ(thread_variables(5, user), (std::map<std::string, std::string>{{"MKL_NUM_THREADS", "5"}, {"OMP_NUM_THREADS", "5"}}));
+  const auto user = [](const char* name) {
+    return std::string(name) == "MKL_CBWR" ? std::optional<std::string>("AVX2") : std::nullopt;
+  };
+  EXPECT_EQ(thread_variables(5, user),
+            (std::map<std::string, std::string>{{"MKL_NUM_THREADS", "5"}, {"OMP_NUM_THREADS", "5"}}));
   const auto none = [](const char*) { return std::nullopt; };
   EXPECT_EQ(thread_variables(5, none).at("MKL_CBWR"), "AUTO");
 }
@@ -63,7 +71,10 @@ TEST(RankProcess, ReportsAreReadByRecord) {
   const auto text = [](const char* bytes, std::size_t size) { return std::string(bytes, size); };
   EXPECT_FALSE(decode_reports("").said);
   EXPECT_TRUE(decode_reports(text("S\0", 2)).said);
-  const RankReports lost = decode_reports(text("Lrank 1 is gone\x1f" "look\0Lrank 0 is gone\x1f\0", 36));
+  const RankReports lost =
+      decode_reports(text("Lrank 1 is gone\x1f"
+                          "look\0Lrank 0 is gone\x1f\0",
+                          36));
   EXPECT_FALSE(lost.said);
   EXPECT_EQ(lost.lost, "rank 1 is gone");
   EXPECT_EQ(lost.hint, "look");
@@ -80,7 +91,8 @@ TEST(RankProcess, WithoutALauncherNobodyIsTold) {
 TEST(RankProcess, LeavesWhenItsLauncherIsGone) {
   ChildProcess orphan(test::this_program(), {}, {{"TITAN_TEST_ROLE", "bound"}, {"TITAN_LAUNCHER_PID", "1"}});
   EXPECT_EQ(orphan.wait(), 3) << orphan.output();
-  ChildProcess child(test::this_program(), {}, {{"TITAN_TEST_ROLE", "bound"}, {"TITAN_LAUNCHER_PID", std::to_string(getpid())}});
+  ChildProcess child(test::this_program(), {},
+                     {{"TITAN_TEST_ROLE", "bound"}, {"TITAN_LAUNCHER_PID", std::to_string(getpid())}});
   EXPECT_EQ(child.wait(), 0) << child.output();
 }
 

@@ -1,15 +1,15 @@
 #include "libtrain/launch/signals.h"
 
+#include <gtest/gtest.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <iostream>
 #include <map>
 #include <regex>
 #include <string>
-#include <unistd.h>
 
 #include "tests/support/child_process.h"
 
@@ -57,7 +57,8 @@ int be_speaker() {
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &old);
   install_stop_handlers();
-  speak_of_stops({std::getenv("TEST_LOG"), std::getenv("TEST_SAVES") == nullptr, std::getenv("TEST_GO_ON") ? "the same job goes on" : ""});
+  speak_of_stops({std::getenv("TEST_LOG"), std::getenv("TEST_SAVES") == nullptr,
+                  std::getenv("TEST_GO_ON") ? "the same job goes on" : ""});
   int phase = 0;
   unsigned long long step = 0, saved = 0;
   std::sscanf(std::getenv("TEST_PROGRESS"), "%d %llu %llu", &phase, &step, &saved);
@@ -79,7 +80,8 @@ struct Said {
 Said said(const std::string& progress, const std::map<std::string, std::string>& more = {}) {
   const std::string log = testing::TempDir() + "/speaker-" + std::to_string(getpid()) + ".log";
   std::ofstream(log) << "before\n";
-  std::map<std::string, std::string> environment = {{"TITAN_TEST_ROLE", "speaker"}, {"TEST_LOG", log}, {"TEST_PROGRESS", progress}};
+  std::map<std::string, std::string> environment = {
+      {"TITAN_TEST_ROLE", "speaker"}, {"TEST_LOG", log}, {"TEST_PROGRESS", progress}};
   environment.insert(more.begin(), more.end());
   test::ChildProcess rank(test::this_program(), {}, environment);
   EXPECT_TRUE(rank.wait_for_output("ready."));
@@ -102,22 +104,28 @@ Said said(const std::string& progress, const std::map<std::string, std::string>&
 
 TEST(StopWords, SayWhatASecondInterruptWouldLoseAndHasLost) {
   Said words = said("1 337 300");
-  EXPECT_EQ(words.first, "Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses the 37 steps since step 300");
+  EXPECT_EQ(words.first,
+            "Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses the 37 steps since "
+            "step 300");
   EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; the 37 steps since step 300 are lost");
   words = said("1 301 300", {{"TEST_GO_ON", "1"}});
   EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; the 1 step since step 300 is lost; the same job goes on");
   words = said("1 300 300");
-  EXPECT_EQ(words.first, "Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses this step");
+  EXPECT_EQ(words.first,
+            "Ctrl-C: stopping after this step, then saving it; Ctrl-C again stops at once and loses this step");
   EXPECT_EQ(words.last, "Ctrl-C: stopped within a step; step 300 is saved, no other is lost");
   words = said("1 12 0");
   EXPECT_EQ(words.last, "Ctrl-C: stopped without a save; all 12 steps so far are lost");
   words = said("0 300 300");
-  EXPECT_EQ(words.first, "Ctrl-C: stopping after the first step, then saving it; Ctrl-C again stops at once and loses nothing");
+  EXPECT_EQ(words.first,
+            "Ctrl-C: stopping after the first step, then saving it; Ctrl-C again stops at once and loses nothing");
   EXPECT_EQ(words.last, "Ctrl-C: stopped before the end of the first step; nothing is lost");
   words = said("2 300 300");
   EXPECT_EQ(words.first, "Ctrl-C: ending already");
   words = said("1 12 0", {{"TEST_SAVES", "no"}});
-  EXPECT_EQ(words.first, "Ctrl-C: stopping after this step; nothing is saved (checkpoint.enable = false); Ctrl-C again stops at once and loses all 12 steps so far");
+  EXPECT_EQ(words.first,
+            "Ctrl-C: stopping after this step; nothing is saved (checkpoint.enable = false); Ctrl-C again stops at "
+            "once and loses all 12 steps so far");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Values(SIGTERM, SIGUSR1, SIGINT));

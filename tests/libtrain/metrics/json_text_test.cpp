@@ -15,7 +15,7 @@ namespace {
 TEST(JsonText, WritesNumbersInShortestForm) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   const std::pair<double, const char*> cases[] = {
-      {0, "0"},          {0.1, "0.1"},      {8e-4, "8e-04"},     {3, "3"},           {-2.5, "-2.5"},
+      {0, "0"},          {0.1, "0.1"},     {8e-4, "8e-04"},   {3, "3"},         {-2.5, "-2.5"},
       {1e300, "1e+300"}, {nan, "\"nan\""}, {-nan, "\"nan\""}, {inf, "\"inf\""}, {-inf, "\"-inf\""},
   };
   for (const auto& [value, text] : cases) EXPECT_EQ(json_number(value), text);
@@ -41,7 +41,8 @@ TEST(JsonText, EscapesStrings) {
 }
 
 TEST(JsonText, WritesTimesAsRfc3339InUtc) {
-  EXPECT_TRUE(std::regex_match(utc_now(), std::regex(R"(20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d\.\d{3}Z)"))) << utc_now();
+  EXPECT_TRUE(std::regex_match(utc_now(), std::regex(R"(20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d\.\d{3}Z)")))
+      << utc_now();
 }
 
 }  // namespace

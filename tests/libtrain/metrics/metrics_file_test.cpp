@@ -34,7 +34,8 @@ std::unique_ptr<MetricsFile> open_or_die(const std::string& path, std::uint64_t 
 }
 
 /// Writes steps `first`..`last`, each with an event.
-void write_steps(const std::string& path, std::uint64_t resumed, std::uint32_t attempt, std::uint64_t first, std::uint64_t last) {
+void write_steps(const std::string& path, std::uint64_t resumed, std::uint32_t attempt, std::uint64_t first,
+                 std::uint64_t last) {
   const auto file = open_or_die(path, resumed, attempt);
   ASSERT_TRUE(file);
   for (std::uint64_t step = first; step <= last; ++step) {
@@ -64,16 +65,21 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   StepMetrics bad = metrics(8);
   bad.loss = std::nan("");
   ASSERT_TRUE(file->step(bad).ok());
-  const EventFields fields = {{"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", "a\"b"}, {"ok", true}};
+  const EventFields fields = {
+      {"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", "a\"b"}, {"ok", true}};
   ASSERT_TRUE(file->event(8, "save_commit", fields).ok());
   ASSERT_TRUE(file->sync().ok());
-  EXPECT_EQ(without_time(read_text(path)),
-            R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"
-            R"("tokens":700,"samples":14,"tps":12.5,"time_s":0.25,"data_s":0})" "\n"
-            R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","grad_norm":1.5,"lr":8e-04,)"
-            R"("tokens":800,"samples":16,"tps":12.5,"time_s":0.25,"data_s":0})" "\n"
-            R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"event":"save_commit","bytes":18446744073709551615,)"
-            R"("seconds":0.5,"path":"a\"b","ok":true})" "\n");
+  EXPECT_EQ(
+      without_time(read_text(path)),
+      R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"
+      R"("tokens":700,"samples":14,"tps":12.5,"time_s":0.25,"data_s":0})"
+      "\n"
+      R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","grad_norm":1.5,"lr":8e-04,)"
+      R"("tokens":800,"samples":16,"tps":12.5,"time_s":0.25,"data_s":0})"
+      "\n"
+      R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"event":"save_commit","bytes":18446744073709551615,)"
+      R"("seconds":0.5,"path":"a\"b","ok":true})"
+      "\n");
 }
 
 TEST(MetricsFile, ContinuesWithoutDoubleOrMissingStepAndKeepsTheCutTail) {

@@ -48,15 +48,18 @@ TEST(StepLine, RoundsHalfToEvenAndGroupsThousands) {
 
 TEST(StepLine, ColoursEachFieldWhenAsked) {
   EXPECT_EQ(step_line(metrics(10, 9.94932, 1.5181, 5855), {}, 339.1, true),
-            "\033[31mstep: 10  \033[32mloss:  9.94932  \033[38;2;180;60;0mgrad_norm:  1.5181  \033[38;2;54;234;195mmemory: n/a  "
+            "\033[31mstep: 10  \033[32mloss:  9.94932  \033[38;2;180;60;0mgrad_norm:  1.5181  "
+            "\033[38;2;54;234;195mmemory: n/a  "
             "\033[34mtps: 5,855  \033[36mtflops: 339.10  \033[35mmfu: n/a\033[39m");
-  EXPECT_EQ(validation_line(20, 3.1234, 10, true),
-            "\033[33mvalidate step: 20  \033[32mloss:  3.1234  \033[38;2;54;234;195mmemory: n/a  \033[34mtps: 10\033[39m");
+  EXPECT_EQ(
+      validation_line(20, 3.1234, 10, true),
+      "\033[33mvalidate step: 20  \033[32mloss:  3.1234  \033[38;2;54;234;195mmemory: n/a  \033[34mtps: 10\033[39m");
 }
 
 TEST(ValidationLine, HasTorchtitansWidths) {
   EXPECT_EQ(validation_line(20, 3.1234, 5855.2, false), "validate step: 20  loss:  3.1234  memory: n/a  tps: 5,855");
-  EXPECT_EQ(validation_line(5, 12.34567, std::nan(""), false), "validate step:  5  loss: 12.3457  memory: n/a  tps: n/a");
+  EXPECT_EQ(validation_line(5, 12.34567, std::nan(""), false),
+            "validate step:  5  loss: 12.3457  memory: n/a  tps: n/a");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 using ckpt::Code;
 constexpr ActionKind F = ActionKind::kForward, B = ActionKind::kBackward;
 
-Simulation simulated(const std::string& name, std::uint32_t p, std::uint32_t m, double forward, double backward, double hop) {
+Simulation simulated(const std::string& name, std::uint32_t p, std::uint32_t m, double forward, double backward,
+                     double hop) {
   const auto table = make_schedule(name, p, m);
   const auto result = simulate(table.value(), forward, backward, hop);
   EXPECT_TRUE(result.ok()) << result.status().to_string();
@@ -27,7 +28,8 @@ TEST(Simulator, ReproducesTheTableOfIdleShares) {
   const struct {
     std::uint32_t p, m;
     double hop, idle_percent;
-  } cases[] = {{8, 8, 0, 46.7}, {8, 32, 0, 17.9}, {8, 64, 0, 9.9}, {8, 32, 0.05, 20.3}, {8, 32, 0.2, 26.5}, {64, 256, 0, 19.7}};
+  } cases[] = {{8, 8, 0, 46.7},     {8, 32, 0, 17.9},   {8, 64, 0, 9.9},
+               {8, 32, 0.05, 20.3}, {8, 32, 0.2, 26.5}, {64, 256, 0, 19.7}};
   for (const auto& c : cases) {
     const Simulation result = simulated("1F1B", c.p, c.m, 1, 2, c.hop);
     EXPECT_NEAR(100 * result.idle_share, c.idle_percent, 0.05) << "p " << c.p << " m " << c.m << " hop " << c.hop;
@@ -47,20 +49,22 @@ TEST(Simulator, AgreesWithTheFormulasForBubbleAndMemory) {
           EXPECT_NEAR(result.idle_share, (p - 1.0) / (m + p - 1.0), 1e-12) << name << " p " << p << " m " << m;
           ASSERT_EQ(result.peak_in_flight.size(), p);
           for (std::uint32_t r = 0; r < p; ++r)
-            EXPECT_EQ(result.peak_in_flight[r], name == std::string("GPipe") ? m : std::min(m, p - r)) << name << " rank " << r;
+            EXPECT_EQ(result.peak_in_flight[r], name == std::string("GPipe") ? m : std::min(m, p - r))
+                << name << " rank " << r;
         }
       }
     }
   }
 }
 
-/// Runs a lowered table with sends and receives that block until both sides are there (`capacity` 0), or with sends that
-/// buffer. Checks that each message is the one expected and that all inputs are there; returns false on a deadlock.
+/// Runs a lowered table with sends and receives that block until both sides are there (`capacity` 0), or with sends
+/// that buffer. Checks that each message is the one expected and that all inputs are there; returns false on a
+/// deadlock.
 bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint32_t>& rank_of, std::uint32_t stages,
              bool buffered) {
   std::vector<std::size_t> next(table.size(), 0);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Action>> wires;  // (from, to) rank
-  std::map<Action, bool> done;                                                   // computed, or received
+  std::map<Action, bool> done;                                                  // computed, or received
   const auto peer = [&](const Action& a) {
     const bool up = a.kind == ActionKind::kSendForward || a.kind == ActionKind::kRecvBackward;
     return rank_of.at(up ? a.stage + 1 : a.stage - 1);
@@ -164,7 +168,8 @@ TEST(Lowering, AcceptsAnyOrderThatCanRun) {
       for (std::uint32_t s = 0; s < stages; ++s) {
         for (std::uint32_t i = 0; i < m; ++i) {
           if (!done[{F, s, i}] && (s == 0 || done[{F, s - 1, i}])) ready.push_back({F, s, i});
-          if (done[{F, s, i}] && !done[{B, s, i}] && (s + 1 == stages || done[{B, s + 1, i}])) ready.push_back({B, s, i});
+          if (done[{F, s, i}] && !done[{B, s, i}] && (s + 1 == stages || done[{B, s + 1, i}]))
+            ready.push_back({B, s, i});
         }
       }
       const Action action = ready[random() % ready.size()];
@@ -190,9 +195,12 @@ TEST(Lowering, RejectsMalformedTables) {
       {"repeated", {{{F, 0, 0}, {F, 0, 0}, {B, 0, 0}}}, "repeats 0F0"},
       {"stage on two ranks", {{{F, 0, 0}}, {{B, 0, 0}}}, "stage 0 on ranks 0 and 1"},
       {"backward first", {{{B, 0, 0}, {F, 0, 0}}}, "deadlocks: rank 0 waits for ever before 0B0"},
-      {"crossed", {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}},
+      {"crossed",
+       {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}},
        "deadlocks: rank 0 waits for ever before 0B0"},
-      {"transfer already there", {{{F, 0, 0}, {ActionKind::kSendForward, 0, 0}, {B, 0, 0}}}, "has the transfer 0SEND_F0"},
+      {"transfer already there",
+       {{{F, 0, 0}, {ActionKind::kSendForward, 0, 0}, {B, 0, 0}}},
+       "has the transfer 0SEND_F0"},
       {"huge stage", {{{F, huge, 0}, {B, huge, 0}}}, "too few"},
       {"huge micro-batch", {{{F, 0, huge}, {B, 0, huge}}}, "too few"},
   };
@@ -200,7 +208,8 @@ TEST(Lowering, RejectsMalformedTables) {
     const auto lowered = lower_schedule(c.table);
     ASSERT_FALSE(lowered.ok()) << c.what;
     EXPECT_EQ(lowered.status().code, Code::kInvalid);
-    EXPECT_NE(lowered.status().message.find(c.message), std::string::npos) << c.what << ": " << lowered.status().message;
+    EXPECT_NE(lowered.status().message.find(c.message), std::string::npos)
+        << c.what << ": " << lowered.status().message;
     EXPECT_FALSE(simulate(c.table, 1, 2, 0).ok()) << c.what;
   }
 }

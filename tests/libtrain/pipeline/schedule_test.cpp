@@ -56,7 +56,8 @@ TEST(Schedule, KeepsMicroBatchesAscendingSoThatGradientSumsAreInIndexOrder) {
     ASSERT_TRUE(table.ok());
     for (const auto& row : *table) {
       std::uint32_t next[2] = {0, 0};
-      for (const Action& action : row) EXPECT_EQ(action.micro_batch, next[action.kind == ActionKind::kForward ? 0 : 1]++);
+      for (const Action& action : row)
+        EXPECT_EQ(action.micro_batch, next[action.kind == ActionKind::kForward ? 0 : 1]++);
     }
   }
 }

@@ -107,7 +107,8 @@ TEST(Tree, ARankOfAPowerOfTwoHoldsOneNode) {
   for (std::uint32_t count = 4; count <= 512; ++count)
     for (const std::uint32_t d : {2u, 4u})
       for (std::uint32_t r = 0; r < d; ++r)
-        EXPECT_EQ(maximal_nodes(count, dp_block(count, d, r)).size(), 1u) << "M " << count << ", rank " << r << " of " << d;
+        EXPECT_EQ(maximal_nodes(count, dp_block(count, d, r)).size(), 1u)
+            << "M " << count << ", rank " << r << " of " << d;
 }
 
 TEST(Tree, KnownNodesOfSevenMicroBatchesOnThreeRanks) {

@@ -153,7 +153,9 @@ class Nameless final : public ckpt::WeightSource {
   std::string id() const override { return ""; }
   std::uint64_t step() const override { return 0; }
   ckpt::Settings model_config() const override { return {}; }
-  ckpt::Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override { return ckpt::ok_status(); }
+  ckpt::Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override {
+    return ckpt::ok_status();
+  }
 
  private:
   std::vector<ckpt::WeightInfo> none_;
@@ -215,16 +217,21 @@ TEST(DecideStart, WeightsThatDoNotOpenAreNoLongerNeededEither) {
   StartRequest request;
   request.checkpoint_dir = kOwn;
   request.init_from = "hf";
-  for (const ckpt::Status& error : {ckpt::not_found("no such folder"), ckpt::incompatible("hf has no config.json"), ckpt::corrupt("hf/model.safetensors is cut short"),
-                                    ckpt::failed("hf/config.json: permission denied"), ckpt::unsupported("hf: no such form")}) {
-    request.open_weights = [&](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> { return error; };
+  for (const ckpt::Status& error :
+       {ckpt::not_found("no such folder"), ckpt::incompatible("hf has no config.json"),
+        ckpt::corrupt("hf/model.safetensors is cut short"), ckpt::failed("hf/config.json: permission denied"),
+        ckpt::unsupported("hf: no such form")}) {
+    request.open_weights = [&](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
+      return error;
+    };
     Folders f;
     f.save(kOwn, 50, "0123456789abcdef0123456789abcdef");
     const auto start = decide_start(f.fs, request, {});
     ASSERT_TRUE(start.ok()) << start.status().to_string();
     EXPECT_EQ(start->mode, StartMode::kResume);
     EXPECT_EQ(start->step, 50u);
-    EXPECT_THAT(start->notes, testing::ElementsAre(testing::AllOf(HasSubstr("hf cannot be compared"), HasSubstr(error.message))));
+    EXPECT_THAT(start->notes,
+                testing::ElementsAre(testing::AllOf(HasSubstr("hf cannot be compared"), HasSubstr(error.message))));
     // A new run needs them, and one that began without weights is not the run that the command line means.
     Folders fresh, unrelated;
     unrelated.save(kOwn, 50);
@@ -240,13 +247,15 @@ TEST(DecideStart, APathThatIsGoneIsNoLongerNeededByARunThatBeganFromOne) {
   f.save(kOwn, 50, id, 1);
   const std::string source = std::string(kOther) + "/step-00000040";
   ASSERT_TRUE(f.fs.remove_file(source + "/manifest.json").ok());
-  for (const std::string& given : {std::string("/other@41"), std::string("/gone@40"), std::string("/gone/step-00000040"), source}) {
+  for (const std::string& given :
+       {std::string("/other@41"), std::string("/gone@40"), std::string("/gone/step-00000040"), source}) {
     const auto start = f.decide(given);
     ASSERT_TRUE(start.ok()) << given << ": " << start.status().to_string();
     EXPECT_EQ(start->mode, StartMode::kResume);
     EXPECT_EQ(start->step, 50u);
     EXPECT_EQ(start->origin, "");
-    EXPECT_THAT(start->notes, testing::ElementsAre(HasSubstr(given + " cannot be compared with what the run began from, id " + id)));
+    EXPECT_THAT(start->notes,
+                testing::ElementsAre(HasSubstr(given + " cannot be compared with what the run began from, id " + id)));
     Folders fresh, unrelated;
     unrelated.save(kOwn, 50);
     EXPECT_EQ(fresh.decide(given).status().code, ckpt::Code::kNotFound);
@@ -257,7 +266,8 @@ TEST(DecideStart, APathThatIsGoneIsNoLongerNeededByARunThatBeganFromOne) {
     EXPECT_EQ(f.decide(own).status().code, ckpt::Code::kNotFound) << own;
   EXPECT_FALSE(f.decide("/other@60").ok()) << "one that is there is compared";
   // Folders that are there and are no checkpoints are slips.
-  for (const char* folder : {"/own", "/own/checkpoint", "/other"}) EXPECT_EQ(f.decide(folder).status().code, ckpt::Code::kNotFound) << folder;
+  for (const char* folder : {"/own", "/own/checkpoint", "/other"})
+    EXPECT_EQ(f.decide(folder).status().code, ckpt::Code::kNotFound) << folder;
   const std::byte wrong[] = {std::byte{0}};
   ASSERT_TRUE(f.fs.overwrite(std::string(kOther) + "/step-00000060/manifest.json", 20, wrong).ok());
   EXPECT_EQ(f.decide("/other@60").status().code, ckpt::Code::kCorrupt);
@@ -361,7 +371,8 @@ TEST(DecideStart, AValidStepInTheWayOfASaveIsRefusedAtTheStart) {
   EXPECT_THAT(refused.status().message, HasSubstr("step-00000060, pinned by .keep, is valid"));
   EXPECT_THAT(refused.status().hint, HasSubstr("move it out"));
   // A run that stops before it, or saves at other steps, is warned.
-  for (const SavePlan& saves : {SavePlan{.enabled = true, .interval = 20, .last = 100, .stop_at = 50}, SavePlan{.enabled = true, .interval = 50, .last = 100}}) {
+  for (const SavePlan& saves : {SavePlan{.enabled = true, .interval = 20, .last = 100, .stop_at = 50},
+                                SavePlan{.enabled = true, .interval = 50, .last = 100}}) {
     request.saves = saves;
     const auto start = decide_start(f.fs, request, {});
     ASSERT_TRUE(start.ok()) << start.status().to_string();
@@ -424,7 +435,8 @@ struct Looks {
 };
 Looks looks_of(int steps, const std::string& resume) {
   Folders f;
-  for (int step = 1; step <= steps; ++step) f.save(kOwn, static_cast<std::uint64_t>(step) * 10, "", static_cast<std::uint64_t>(step));
+  for (int step = 1; step <= steps; ++step)
+    f.save(kOwn, static_cast<std::uint64_t>(step) * 10, "", static_cast<std::uint64_t>(step));
   const std::string newest = kOwn + std::string("/") + ckpt::step_name(static_cast<std::uint64_t>(steps) * 10);
   ckpt::testing::FailingFs counted(f.fs);
   StartRequest request;
@@ -446,7 +458,8 @@ Looks looks_of(int steps, const std::string& resume) {
 TEST(DecideStart, OnlyTheStepThatIsTakenIsLookedAt) {
   Folders f;
   f.save(kOwn, 10);
-  const std::uint64_t files = ckpt::CheckpointReader::open(f.fs, std::string(kOwn) + "/step-00000010")->manifest().files.size();
+  const std::uint64_t files =
+      ckpt::CheckpointReader::open(f.fs, std::string(kOwn) + "/step-00000010")->manifest().files.size();
   const Looks one = looks_of(1, "auto"), many = looks_of(20, "auto");
   EXPECT_EQ(many.older, 0u);
   EXPECT_EQ(many.all, one.all) << "however many steps there are";
@@ -457,7 +470,8 @@ TEST(DecideStart, OnlyTheStepThatIsTakenIsLookedAt) {
 TEST(DecideStart, OlderStepsAreLookedAtAsFarAsNewerOnesAreDamaged) {
   Folders f;
   for (const std::uint64_t step : {10, 20, 30, 40}) f.save(kOwn, step, "", step);
-  for (const char* name : {"/step-00000040/manifest.json", "/step-00000030/train_state.json"}) ASSERT_TRUE(f.fs.remove_file(kOwn + std::string(name)).ok());
+  for (const char* name : {"/step-00000040/manifest.json", "/step-00000030/train_state.json"})
+    ASSERT_TRUE(f.fs.remove_file(kOwn + std::string(name)).ok());
   ckpt::testing::FailingFs counted(f.fs);
   StartRequest request;
   request.checkpoint_dir = kOwn;
@@ -465,7 +479,8 @@ TEST(DecideStart, OlderStepsAreLookedAtAsFarAsNewerOnesAreDamaged) {
   ASSERT_TRUE(start.ok()) << start.status().to_string();
   EXPECT_EQ(start->step, 20u);
   EXPECT_THAT(start->skipped, testing::ElementsAre(HasSubstr("step-00000040: "), HasSubstr("step-00000030: ")));
-  for (const ckpt::testing::Call& call : counted.calls()) EXPECT_EQ(call.path.find("step-00000010"), std::string::npos) << call.path;
+  for (const ckpt::testing::Call& call : counted.calls())
+    EXPECT_EQ(call.path.find("step-00000010"), std::string::npos) << call.path;
 }
 
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {

@@ -20,7 +20,9 @@ TEST(GoOn, WhatWouldBeWrongToRepeatIsLeftOut) {
   struct Case {
     Words typed, kept;
   };
-  const Words plain = {"titan-train", "run", "a.toml", "--nproc", "2", "--allow", "training.steps", "--init-from", "old@latest", "--metrics.log_freq", "5"};
+  const Words plain = {
+      "titan-train",        "run", "a.toml", "--nproc", "2", "--allow", "training.steps", "--init-from", "old@latest",
+      "--metrics.log_freq", "5"};
   const auto with = [&plain](const Words& more) {
     Words words = plain;
     words.insert(words.end(), more.begin(), more.end());
@@ -50,7 +52,8 @@ TEST(GoOn, AStopAheadAndAStartWithoutAStepStayAsTheyAre) {
 }
 
 TEST(GoOn, TheLineIsForAShell) {
-  EXPECT_EQ(shell_line({"titan-train", "run", "my run.toml", "--a.b=it's", "", "$HOME"}), "titan-train run 'my run.toml' '--a.b=it'\\''s' '' '$HOME'");
+  EXPECT_EQ(shell_line({"titan-train", "run", "my run.toml", "--a.b=it's", "", "$HOME"}),
+            "titan-train run 'my run.toml' '--a.b=it'\\''s' '' '$HOME'");
 }
 
 TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {

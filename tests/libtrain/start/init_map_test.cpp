@@ -9,8 +9,10 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<ckpt::ParameterMeta> kModel = {
-    {"tok_embeddings.weight", {256, 8}}, {"layers.0.attention.wq.weight", {8, 8}}, {"layers.1.attention.wq.weight", {8, 8}}, {"output.weight", {256, 8}}};
+const std::vector<ckpt::ParameterMeta> kModel = {{"tok_embeddings.weight", {256, 8}},
+                                                 {"layers.0.attention.wq.weight", {8, 8}},
+                                                 {"layers.1.attention.wq.weight", {8, 8}},
+                                                 {"output.weight", {256, 8}}};
 
 std::vector<ckpt::WeightInfo> same_names() {
   std::vector<ckpt::WeightInfo> weights;
@@ -33,16 +35,20 @@ TEST(InitMap, WithoutRulesNamesAreTheSame) {
 
 TEST(InitMap, RenamesSkipsAndCreates) {
   const InitMap map = parsed(
-      "skip = [\"teacher.*\", \"old_head\"]\ncreate = [\"output.*\"]\n[rename]\n\"model.*.wq\" = \"layers.*.attention.wq.weight\"\n\"embed\" = \"tok_embeddings.weight\"\n");
-  const std::vector<ckpt::WeightInfo> weights = {{"embed", ckpt::DType::kBF16, {256, 8}}, {"model.1.wq", ckpt::DType::kF32, {8, 8}},
-                                                 {"model.0.wq", ckpt::DType::kF32, {8, 8}}, {"teacher.layers.0", ckpt::DType::kF32, {1}},
+      "skip = [\"teacher.*\", \"old_head\"]\ncreate = [\"output.*\"]\n[rename]\n\"model.*.wq\" = "
+      "\"layers.*.attention.wq.weight\"\n\"embed\" = \"tok_embeddings.weight\"\n");
+  const std::vector<ckpt::WeightInfo> weights = {{"embed", ckpt::DType::kBF16, {256, 8}},
+                                                 {"model.1.wq", ckpt::DType::kF32, {8, 8}},
+                                                 {"model.0.wq", ckpt::DType::kF32, {8, 8}},
+                                                 {"teacher.layers.0", ckpt::DType::kF32, {1}},
                                                  {"old_head", ckpt::DType::kF32, {9, 8}}};
   const auto match = match_weights(weights, kModel, map);
   ASSERT_TRUE(match.ok()) << match.status().to_string();
   EXPECT_THAT(match_lines(*match, weights, kModel),
-              ElementsAre("weights: 3 loaded, 2 skipped, 1 created", "  loaded   embed as tok_embeddings.weight", "  loaded   model.1.wq as layers.1.attention.wq.weight",
-                          "  loaded   model.0.wq as layers.0.attention.wq.weight", "  skipped  teacher.layers.0 [1]", "  skipped  old_head [9, 8]",
-                          "  created  output.weight [256, 8]"));
+              ElementsAre("weights: 3 loaded, 2 skipped, 1 created", "  loaded   embed as tok_embeddings.weight",
+                          "  loaded   model.1.wq as layers.1.attention.wq.weight",
+                          "  loaded   model.0.wq as layers.0.attention.wq.weight", "  skipped  teacher.layers.0 [1]",
+                          "  skipped  old_head [9, 8]", "  created  output.weight [256, 8]"));
 }
 
 TEST(InitMap, AWildcardOfARenameStopsAtDots) {
@@ -50,7 +56,8 @@ TEST(InitMap, AWildcardOfARenameStopsAtDots) {
   std::vector<ckpt::WeightInfo> weights = same_names();
   weights.push_back({"a.x.y.w", ckpt::DType::kF32, {1}});
   EXPECT_THAT(match_weights(weights, kModel, map).status().causes,
-              ElementsAre("a.x.y.w: the model has no such parameter, and no rule skips it", "rule rename \"a.*.w\" matches nothing"));
+              ElementsAre("a.x.y.w: the model has no such parameter, and no rule skips it",
+                          "rule rename \"a.*.w\" matches nothing"));
 }
 
 TEST(InitMap, NamesEveryTensorWithoutARuleAndEveryOtherShape) {
@@ -60,9 +67,10 @@ TEST(InitMap, NamesEveryTensorWithoutARuleAndEveryOtherShape) {
   const auto match = match_weights(weights, kModel, {});
   ASSERT_FALSE(match.ok());
   EXPECT_EQ(match.status().code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(match.status().causes, ElementsAre("layers.0.attention.wq.weight: shape [8, 9] in the checkpoint, [8, 8] in the model",
-                                                 "lm_head.weight: the model has no such parameter, and no rule skips it",
-                                                 "output.weight: no weight for this parameter, and no rule creates it"));
+  EXPECT_THAT(match.status().causes,
+              ElementsAre("layers.0.attention.wq.weight: shape [8, 9] in the checkpoint, [8, 8] in the model",
+                          "lm_head.weight: the model has no such parameter, and no rule skips it",
+                          "output.weight: no weight for this parameter, and no rule creates it"));
 }
 
 TEST(InitMap, RefusesTwoWeightsForOneParameterAndCreationOfOneThatIsThere) {
@@ -70,7 +78,8 @@ TEST(InitMap, RefusesTwoWeightsForOneParameterAndCreationOfOneThatIsThere) {
   weights.push_back({"copy", ckpt::DType::kF32, {256, 8}});
   EXPECT_THAT(match_weights(weights, kModel, parsed("[rename]\n\"copy\" = \"output.weight\"\n")).status().causes,
               Contains(HasSubstr("copy (renamed to output.weight): output.weight is that parameter already")));
-  EXPECT_THAT(match_weights(same_names(), kModel, parsed("create = [\"output.weight\"]")).status().causes, Contains(HasSubstr("is to be created, and the weight is there")));
+  EXPECT_THAT(match_weights(same_names(), kModel, parsed("create = [\"output.weight\"]")).status().causes,
+              Contains(HasSubstr("is to be created, and the weight is there")));
 }
 
 TEST(InitMap, RefusesRulesThatMatchNothing) {
@@ -84,14 +93,20 @@ TEST(InitMap, RefusesARenameOfWhichRulesBeforeItTakeEverything) {
   weights[1].name = "h.0.wq";
   weights[2].name = "h.1.wq";
   const auto causes = [&](const char* text) { return match_weights(weights, kModel, parsed(text)).status().causes; };
-  const std::string later = "\"h.1.wq\" = \"layers.1.attention.wq.weight\"\n", general = "\"h.*.wq\" = \"layers.*.attention.wq.weight\"\n";
-  EXPECT_THAT(causes(("[rename]\n" + general + later).c_str()), ElementsAre("rule rename \"h.1.wq\" does nothing: skip and the renames before it take all that it matches"));
-  EXPECT_THAT(causes(("[rename]\n" + later + general).c_str()), testing::IsEmpty()) << "h.0.wq is left to the general rule";
-  EXPECT_THAT(causes(("skip = [\"h.1.*\"]\ncreate = [\"layers.1.*\"]\n[rename]\n" + later + general).c_str()), ElementsAre(HasSubstr("rename \"h.1.wq\" does nothing")));
+  const std::string later = "\"h.1.wq\" = \"layers.1.attention.wq.weight\"\n",
+                    general = "\"h.*.wq\" = \"layers.*.attention.wq.weight\"\n";
+  EXPECT_THAT(
+      causes(("[rename]\n" + general + later).c_str()),
+      ElementsAre("rule rename \"h.1.wq\" does nothing: skip and the renames before it take all that it matches"));
+  EXPECT_THAT(causes(("[rename]\n" + later + general).c_str()), testing::IsEmpty())
+      << "h.0.wq is left to the general rule";
+  EXPECT_THAT(causes(("skip = [\"h.1.*\"]\ncreate = [\"layers.1.*\"]\n[rename]\n" + later + general).c_str()),
+              ElementsAre(HasSubstr("rename \"h.1.wq\" does nothing")));
 }
 
 TEST(InitMap, RefusesAFileThatIsNoMap) {
-  for (const char* text : {"skip = \"x\"", "skip = [1]", "other = 1", "[rename]\na = 1", "[rename]\n\"a.*\" = \"b\"", "not toml"})
+  for (const char* text :
+       {"skip = \"x\"", "skip = [1]", "other = 1", "[rename]\na = 1", "[rename]\n\"a.*\" = \"b\"", "not toml"})
     EXPECT_EQ(parse_init_map(text, "map.toml").status().code, ckpt::Code::kInvalid) << text;
   EXPECT_EQ(read_init_map("/does/not/exist.toml").status().code, ckpt::Code::kInvalid);
 }

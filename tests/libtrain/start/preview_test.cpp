@@ -18,8 +18,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const std::vector<std::string> kSource = {"--model.dim=32",     "--model.n_layers=2",   "--model.n_heads=4",       "--model.n_kv_heads=2",
-                                          "--model.ffn_dim=48", "--model.vocab_size=99", "--model.rope_theta=10000", "--model.rope_scaling=llama3:8:1:4:64"};
+const std::vector<std::string> kSource = {
+    "--model.dim=32",     "--model.n_layers=2",    "--model.n_heads=4",        "--model.n_kv_heads=2",
+    "--model.ffn_dim=48", "--model.vocab_size=99", "--model.rope_theta=10000", "--model.rope_scaling=llama3:8:1:4:64"};
 
 /// Weights of a model with these flags; nothing can be read.
 class FakeWeights final : public ckpt::WeightSource {
@@ -27,7 +28,8 @@ class FakeWeights final : public ckpt::WeightSource {
   explicit FakeWeights(const std::vector<std::string>& flags) {
     RunPlan plan;
     plan.dims = *model_dims(load_ok("", flags).config);
-    for (const ckpt::ParameterMeta& parameter : model_parameters(plan.dims)) tensors_.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
+    for (const ckpt::ParameterMeta& parameter : model_parameters(plan.dims))
+      tensors_.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
     rows_ = resolved_settings(resolved_config(Config{}, plan));
   }
   const std::vector<ckpt::WeightInfo>& tensors() const override { return tensors_; }
@@ -35,7 +37,9 @@ class FakeWeights final : public ckpt::WeightSource {
   std::string id() const override { return "1d"; }
   std::uint64_t step() const override { return 0; }
   ckpt::Settings model_config() const override { return rows_; }
-  Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override { return ckpt::failed("nothing to read"); }
+  Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override {
+    return ckpt::failed("nothing to read");
+  }
 
  private:
   std::vector<ckpt::WeightInfo> tensors_;
@@ -70,15 +74,22 @@ TEST(StoredSettings, WhatIsNoNumberIsNotKnown) {
 
 TEST(PreviewStart, DataThatOnlyHaveANameMayBeElsewhereBeforeAFirstStep) {
   const ScratchDir scratch;
-  const LoadedConfig loaded = load_ok("training.dataset = \"c4\"\n", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  const LoadedConfig loaded =
+      load_ok("training.dataset = \"c4\"\n",
+              {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
   const auto absent = preview_start(ckpt::posix_fs(), {.loaded = loaded, .data_elsewhere = true});
   ASSERT_TRUE(absent.ok()) << absent.status().to_string();
   EXPECT_THAT(absent->no_data.message, HasSubstr("training.dataset = \"c4\""));
   EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = loaded}).status().code, ckpt::Code::kInvalid);
-  const LoadedConfig forgotten = load_ok("", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
-  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = forgotten, .data_elsewhere = true}).status().code, ckpt::Code::kInvalid);
-  const LoadedConfig named = load_ok("training.dataset = \"c4\"\ntraining.dataset_path = \"nowhere.txt\"\n", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
-  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = named, .data_elsewhere = true}).status().code, ckpt::Code::kInvalid);
+  const LoadedConfig forgotten =
+      load_ok("", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = forgotten, .data_elsewhere = true}).status().code,
+            ckpt::Code::kInvalid);
+  const LoadedConfig named =
+      load_ok("training.dataset = \"c4\"\ntraining.dataset_path = \"nowhere.txt\"\n",
+              {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = named, .data_elsewhere = true}).status().code,
+            ckpt::Code::kInvalid);
 }
 
 TEST(Transfer, NeedsNoModelInTheConfiguration) {
@@ -89,19 +100,21 @@ TEST(Transfer, NeedsNoModelInTheConfiguration) {
 }
 
 TEST(Transfer, RefusesEveryKeyThatDisagreesByName) {
-  for (const auto& [key, value, stored, ours] : std::vector<std::array<std::string, 4>>{{"n_heads", "2", "4", "2"},
-                                                                                       {"head_dim", "16", "8", "16"},
-                                                                                       {"rope_theta", "500000", "10000.0", "500000.0"},
-                                                                                       {"rope_scaling", "none", "\"llama3:8:1:4:64\"", "\"none\""},
-                                                                                       {"norm_eps", "1e-6", "0.00001", "1e-06"},
-                                                                                       {"vocab_size", "100", "99", "100"},
-                                                                                       {"n_layers", "3", "2", "3"},
-                                                                                       {"tied_embeddings", "true", "false", "true"},
-                                                                                       {"qkv_bias", "true", "false", "true"}}) {
+  for (const auto& [key, value, stored, ours] :
+       std::vector<std::array<std::string, 4>>{{"n_heads", "2", "4", "2"},
+                                               {"head_dim", "16", "8", "16"},
+                                               {"rope_theta", "500000", "10000.0", "500000.0"},
+                                               {"rope_scaling", "none", "\"llama3:8:1:4:64\"", "\"none\""},
+                                               {"norm_eps", "1e-6", "0.00001", "1e-06"},
+                                               {"vocab_size", "100", "99", "100"},
+                                               {"n_layers", "3", "2", "3"},
+                                               {"tied_embeddings", "true", "false", "true"},
+                                               {"qkv_bias", "true", "false", "true"}}) {
     const Outcome outcome = transfer({"--model." + key + "=" + value});
     EXPECT_EQ(outcome.status.code, ckpt::Code::kIncompatible) << key;
     EXPECT_EQ(outcome.status.message, "the configuration's model is not that of weights");
-    EXPECT_THAT(outcome.status.causes, testing::ElementsAre("model." + key + ": " + stored + " in the checkpoint, " + ours + " in the configuration"));
+    EXPECT_THAT(outcome.status.causes, testing::ElementsAre("model." + key + ": " + stored + " in the checkpoint, " +
+                                                            ours + " in the configuration"));
     EXPECT_THAT(outcome.status.hint, HasSubstr("leave these keys"));
   }
 }
@@ -109,29 +122,38 @@ TEST(Transfer, RefusesEveryKeyThatDisagreesByName) {
 TEST(Transfer, AFlavourGivesEveryKeyOfTheModelButTheScalingOfRope) {
   const Outcome outcome = transfer({"--model.flavor=debugmodel"});
   EXPECT_EQ(outcome.status.code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(outcome.status.causes, AllOf(Contains("model.dim: 32 in the checkpoint, 256 in the configuration"), testing::Not(Contains(HasSubstr("model.rope_scaling"))), SizeIs(8)));
+  EXPECT_THAT(outcome.status.causes, AllOf(Contains("model.dim: 32 in the checkpoint, 256 in the configuration"),
+                                           testing::Not(Contains(HasSubstr("model.rope_scaling"))), SizeIs(8)));
   std::vector<std::string> agreeing = kSource;
   agreeing.push_back("--model.flavor=debugmodel");
   EXPECT_TRUE(transfer(agreeing).status.ok());
 }
 
 TEST(Transfer, PermissionLetsRopeAndEpsDifferButNotHeads) {
-  const Outcome outcome = transfer({"--model.rope_theta=500000", "--model.norm_eps=1e-6"}, {"model.rope_theta,model.norm_eps"});
+  const Outcome outcome =
+      transfer({"--model.rope_theta=500000", "--model.norm_eps=1e-6"}, {"model.rope_theta,model.norm_eps"});
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
-  EXPECT_THAT(outcome.warnings, AllOf(SizeIs(2), Contains(HasSubstr("model.rope_theta: 10000.0 in the checkpoint, 500000.0"))));
+  EXPECT_THAT(outcome.warnings,
+              AllOf(SizeIs(2), Contains(HasSubstr("model.rope_theta: 10000.0 in the checkpoint, 500000.0"))));
   EXPECT_EQ(transfer({"--model.n_heads=2"}, {"model.n_heads"}).status.code, ckpt::Code::kInvalid);
   for (const char* name : {"model.rope_theta", "model.rope_scaling", "model.norm_eps"})
-    EXPECT_TRUE(read_permission(Config{}, {name}).ok()) << name << ": the word may stay in a job script when --init-from is dropped";
+    EXPECT_TRUE(read_permission(Config{}, {name}).ok())
+        << name << ": the word may stay in a job script when --init-from is dropped";
   EXPECT_FALSE(read_permission(Config{}, {"model.head_dim"}).ok());
 }
 
 TEST(Transfer, AMapLetsWhatShapesShowDifferAndSaysSo) {
   const ScratchDir scratch;
-  const std::string map = scratch.write("map.toml", "skip = [\"tok_embeddings.weight\", \"output.weight\"]\ncreate = [\"tok_embeddings.weight\", \"output.weight\"]\n");
+  const std::string map = scratch.write("map.toml",
+                                        "skip = [\"tok_embeddings.weight\", \"output.weight\"]\ncreate = "
+                                        "[\"tok_embeddings.weight\", \"output.weight\"]\n");
   const Outcome outcome = transfer({"--model.vocab_size=200", "--checkpoint.initial_load_map=" + map});
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
-  EXPECT_THAT(outcome.warnings, testing::ElementsAre("by " + map + ", model.vocab_size: 99 in the checkpoint, 200 in the configuration"));
-  EXPECT_THAT(transfer({"--model.vocab_size=200", "--model.n_heads=2", "--checkpoint.initial_load_map=" + map}).status.causes, Contains(HasSubstr("model.n_heads")));
+  EXPECT_THAT(outcome.warnings,
+              testing::ElementsAre("by " + map + ", model.vocab_size: 99 in the checkpoint, 200 in the configuration"));
+  EXPECT_THAT(
+      transfer({"--model.vocab_size=200", "--model.n_heads=2", "--checkpoint.initial_load_map=" + map}).status.causes,
+      Contains(HasSubstr("model.n_heads")));
 
   scratch.write("map.toml", "skip = [\"output.weight\"]\ncreate = [\"output.weight\"]\n");
   const Status half = transfer({"--model.vocab_size=200", "--checkpoint.initial_load_map=" + map}).status;
@@ -144,7 +166,8 @@ TEST(Transfer, WithoutAnyAttentionFromTheWeightsHeadsMayDiffer) {
   const std::string map = scratch.write("map.toml", "skip = [\"*.attention.*\"]\ncreate = [\"*.attention.*\"]\n");
   const Outcome outcome = transfer({"--model.n_heads=2", "--model.head_dim=8", "--checkpoint.initial_load_map=" + map});
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();
-  EXPECT_THAT(outcome.warnings, Contains("no weight of attention is taken; model.n_heads: 4 in the checkpoint, 2 in the configuration"));
+  EXPECT_THAT(outcome.warnings,
+              Contains("no weight of attention is taken; model.n_heads: 4 in the checkpoint, 2 in the configuration"));
 }
 
 }  // namespace

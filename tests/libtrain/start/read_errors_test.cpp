@@ -33,12 +33,16 @@ struct Start {
     request.checkpoint_dir = kDir;
     for (const std::uint64_t step : {10, 20, 30}) {
       EXPECT_TRUE(ckpt::make_dirs(memory, kDir).ok());
-      EXPECT_TRUE(ckpt::testing::save(memory, kDir, ckpt::testing::make_snapshot(ckpt::testing::small_model(), {1, 1, 1}, 64, step)).ok());
+      EXPECT_TRUE(ckpt::testing::save(memory, kDir,
+                                      ckpt::testing::make_snapshot(ckpt::testing::small_model(), {1, 1, 1}, 64, step))
+                      .ok());
     }
   }
   ckpt::Result<StartDecision> decide() { return decide_alone(fs, config, request, {}, &said); }
   // The newest step's manifest cannot be read, now or ever.
-  void lose(const char* what = "step-00000030/manifest.json") { fs.arm({.op = Op::kPread, .path_part = what, .repeat = Repeat::kSticky}); }
+  void lose(const char* what = "step-00000030/manifest.json") {
+    fs.arm({.op = Op::kPread, .path_part = what, .repeat = Repeat::kSticky});
+  }
 };
 
 TEST(ReadErrors, StopAndTheHintNamesTheKeyThatGoesOn) {
@@ -89,12 +93,14 @@ TEST(ReadErrors, AnotherErrorThanOneOfTheMediumIsNeverPassedOver) {
   Start start;
   start.config.checkpoint.on_read_error = "fallback";
   for (const int error : {EACCES, EMFILE, ENOMEM}) {
-    start.fs.arm({.op = Op::kOpenRead, .path_part = "step-00000030/manifest.json", .repeat = Repeat::kSticky, .error = error});
+    start.fs.arm(
+        {.op = Op::kOpenRead, .path_part = "step-00000030/manifest.json", .repeat = Repeat::kSticky, .error = error});
     EXPECT_EQ(start.decide().status().code, Code::kFailed);
   }
   // Confirmed only by the same kind of error.
   const UnreadablePlace place{"/run/checkpoint/step-00000030", "model/a"};
-  const auto step = step_to_pass_over(start.config, start.request, ckpt::media_error("first"), place, [](const UnreadablePlace&) { return ckpt::failed("too many open files"); });
+  const auto step = step_to_pass_over(start.config, start.request, ckpt::media_error("first"), place,
+                                      [](const UnreadablePlace&) { return ckpt::failed("too many open files"); });
   EXPECT_EQ(step.status().code, Code::kMediaError);
   EXPECT_THAT(step.status().to_string(), HasSubstr("too many open files"));
 }
@@ -107,7 +113,10 @@ TEST(ReadErrors, OnlyAStepThatTheStartChoseByItselfIsPassedOver) {
   const Status error = ckpt::media_error("first");
   EXPECT_EQ(*step_to_pass_over(start.config, start.request, error, place, again), 30u);
   EXPECT_EQ(step_to_pass_over(start.config, start.request, error, std::nullopt, again).status(), error);
-  EXPECT_EQ(step_to_pass_over(start.config, start.request, error, UnreadablePlace{"/other/checkpoint/step-00000030", "model/a"}, again).status(), error);
+  EXPECT_EQ(step_to_pass_over(start.config, start.request, error,
+                              UnreadablePlace{"/other/checkpoint/step-00000030", "model/a"}, again)
+                .status(),
+            error);
   EXPECT_EQ(step_to_pass_over(start.config, start.request, error, UnreadablePlace{"/run", ""}, again).status(), error);
   for (const char* resume : {"/run@30", "never"}) {
     start.request.resume = resume;

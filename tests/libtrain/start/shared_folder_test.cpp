@@ -55,20 +55,27 @@ TEST(ViewFolder, SaysWhatIsThereInstead) {
   EXPECT_EQ(view_folder(fs, 3, "run/checkpoint", "m", wait).found, "nobody has taken a lock there");
 }
 
-TEST(JudgeFolders, IsContentWhereAllSeeTheSame) { EXPECT_TRUE(judge_folders("run/checkpoint", {seeing(0), seeing(1)}).ok()); }
+TEST(JudgeFolders, IsContentWhereAllSeeTheSame) {
+  EXPECT_TRUE(judge_folders("run/checkpoint", {seeing(0), seeing(1)}).ok());
+}
 
 TEST(JudgeFolders, NamesTheRanksThatDoNotSeeTheFolder) {
-  const ckpt::Status status = judge_folders("run/checkpoint", {seeing(0), seeing(1), blind(2, "run/checkpoint"), blind(3, "run/checkpoint")});
+  const ckpt::Status status =
+      judge_folders("run/checkpoint", {seeing(0), seeing(1), blind(2, "run/checkpoint"), blind(3, "run/checkpoint")});
   EXPECT_EQ(status.code, ckpt::Code::kFailed);
-  EXPECT_EQ(status.message, "ranks 2, 3 do not see the folder that rank 0 sees: run/checkpoint is another folder on their hosts");
-  EXPECT_THAT(status.causes, ElementsAre("rank 2: run/checkpoint: nobody has taken a lock there", "rank 3: run/checkpoint: nobody has taken a lock there"));
+  EXPECT_EQ(status.message,
+            "ranks 2, 3 do not see the folder that rank 0 sees: run/checkpoint is another folder on their hosts");
+  EXPECT_THAT(status.causes, ElementsAre("rank 2: run/checkpoint: nobody has taken a lock there",
+                                         "rank 3: run/checkpoint: nobody has taken a lock there"));
   EXPECT_THAT(status.hint, HasSubstr("a store that all hosts share"));
 }
 
 TEST(JudgeFolders, NamesBothPathsWhereTheyDiffer) {
-  const ckpt::Status status = judge_folders("run/checkpoint", {seeing(0), blind(1, "other/checkpoint"), blind(2, "run/checkpoint")});
+  const ckpt::Status status =
+      judge_folders("run/checkpoint", {seeing(0), blind(1, "other/checkpoint"), blind(2, "run/checkpoint")});
   EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
-  EXPECT_EQ(status.message, "rank 1 has another run folder than rank 0: other/checkpoint there, run/checkpoint on rank 0");
+  EXPECT_EQ(status.message,
+            "rank 1 has another run folder than rank 0: other/checkpoint there, run/checkpoint on rank 0");
   EXPECT_THAT(status.hint, HasSubstr("job.dump_folder"));
 }
 

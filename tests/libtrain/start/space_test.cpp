@@ -29,7 +29,8 @@ TEST(Space, ARunWhoseFirstSaveDoesNotFitIsRefused) {
     const SpaceVerdict verdict = judge_space(need(1, kept), 8 * kMiB, "run/checkpoint");
     EXPECT_EQ(verdict.refused.code, ckpt::Code::kFailed);
     EXPECT_EQ(verdict.refused.message,
-              "not enough space for a checkpoint in run/checkpoint: it needs about 11.0 MiB, 8.0 MiB are free; the first save would fail");
+              "not enough space for a checkpoint in run/checkpoint: it needs about 11.0 MiB, 8.0 MiB are free; the "
+              "first save would fail");
     EXPECT_THAT(verdict.refused.hint, HasSubstr("job.dump_folder"));
     EXPECT_EQ(verdict.refused.hint.find("keep_latest_k"), std::string::npos) << "no number of steps fits";
   }
@@ -40,7 +41,8 @@ TEST(Space, ARunWhoseRetentionDoesNotFitIsToldWhichSaveWouldFailAndWhatFits) {
   const SpaceVerdict verdict = judge_space(need(11, 10), 40 * kMiB, "run/checkpoint");
   EXPECT_EQ(verdict.refused.code, ckpt::Code::kFailed);
   EXPECT_EQ(verdict.refused.message,
-            "not enough space for the 11 checkpoints that this run adds at most (checkpoint.keep_latest_k = 10, and the one being saved) in run/checkpoint: "
+            "not enough space for the 11 checkpoints that this run adds at most (checkpoint.keep_latest_k = 10, and "
+            "the one being saved) in run/checkpoint: "
             "they need about 111.0 MiB, 40.0 MiB are free; save 4 of this run would fail");
   EXPECT_THAT(verdict.refused.hint, HasSubstr("--checkpoint.keep_latest_k=2 would fit"));
   EXPECT_TRUE(judge_space(need(3, 2), 40 * kMiB, "run").refused.ok()) << "the hint is right";
@@ -51,7 +53,8 @@ TEST(Space, ARunWhoseRetentionDoesNotFitIsToldWhichSaveWouldFailAndWhatFits) {
 }
 
 TEST(Space, WhatMayFitIsAWarning) {
-  EXPECT_THAT(judge_space(need(50, 0), 40 * kMiB, "run").warning, HasSubstr("the 50 checkpoints that this run saves and keeps"));
+  EXPECT_THAT(judge_space(need(50, 0), 40 * kMiB, "run").warning,
+              HasSubstr("the 50 checkpoints that this run saves and keeps"));
   EXPECT_TRUE(judge_space(need(50, 0), 40 * kMiB, "run").refused.ok()) << "whoever keeps all may delete by hand";
   SpaceNeed compressed = need(11, 10);
   compressed.compressed = true;
@@ -75,7 +78,8 @@ TEST(Space, RetentionDoesNotCountPinnedStepsAndStepNought) {
   Config config;
   config.job.dump_folder = "/run";
   EXPECT_EQ(count_kept_steps(fs, config), 0u);
-  for (const char* step : {"step-00000000", "step-00000004", "step-00000008", "step-00000012"}) ASSERT_TRUE(ckpt::make_dirs(fs, std::string("/run/checkpoint/") + step).ok());
+  for (const char* step : {"step-00000000", "step-00000004", "step-00000008", "step-00000012"})
+    ASSERT_TRUE(ckpt::make_dirs(fs, std::string("/run/checkpoint/") + step).ok());
   ASSERT_TRUE(ckpt::testing::put_text(fs, "/run/checkpoint/step-00000008/.keep", "").ok());
   EXPECT_EQ(count_kept_steps(fs, config), 2u);
 }

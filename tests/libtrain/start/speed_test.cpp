@@ -14,21 +14,24 @@ namespace {
 using testing::HasSubstr;
 
 std::string start_line(int attempt, int dp, int pp, const char* event = "start") {
-  return R"({"schema":"titan.metrics/1","step":0,"time":"t","attempt":)" + std::to_string(attempt) + R"(,"event":")" + event + R"(","dp":)" + std::to_string(dp) +
-         R"(,"pp":)" + std::to_string(pp) + "}\n";
+  return R"({"schema":"titan.metrics/1","step":0,"time":"t","attempt":)" + std::to_string(attempt) + R"(,"event":")" +
+         event + R"(","dp":)" + std::to_string(dp) + R"(,"pp":)" + std::to_string(pp) + "}\n";
 }
 
 std::string step_line(int step, int attempt, double seconds) {
-  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(step) + R"(,"time":"t","attempt":)" + std::to_string(attempt) + R"(,"loss":1,"time_s":)" +
-         std::to_string(seconds) + "}\n";
+  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(step) + R"(,"time":"t","attempt":)" +
+         std::to_string(attempt) + R"(,"loss":1,"time_s":)" + std::to_string(seconds) + "}\n";
 }
 
 TEST(SpeedReader, TakesTheMedianOfTheLastStepsOfTheNewestAttempt) {
   SpeedReader reader;
   EXPECT_EQ(reader.attempt(), 0u);
-  std::string text = start_line(1, 4, 1) + step_line(1, 1, 90) + step_line(2, 1, 8) + start_line(2, 2, 1, "resume") + step_line(3, 2, 50);
+  std::string text = start_line(1, 4, 1) + step_line(1, 1, 90) + step_line(2, 1, 8) + start_line(2, 2, 1, "resume") +
+                     step_line(3, 2, 50);
   for (int step = 4; step <= 60; ++step) text += step_line(step, 2, step < 10 ? 7 : 0.5);
-  text += step_line(61, 2, 3) + R"({"schema":"titan.metrics/1","step":61,"time":"t","attempt":2,"event":"validation","time_s":9})" + "\n{\"torn";
+  text += step_line(61, 2, 3) +
+          R"({"schema":"titan.metrics/1","step":61,"time":"t","attempt":2,"event":"validation","time_s":9})" +
+          "\n{\"torn";
   for (std::size_t at = 0; at < text.size(); at += 100) reader.feed(std::string_view(text).substr(at, 100));
   EXPECT_EQ(reader.attempt(), 2u);
   EXPECT_EQ(reader.dp(), 2u);
@@ -45,12 +48,15 @@ TEST(SpeedReader, TheFirstStepOfAnAttemptDoesNotCount) {
 
 TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
   const ScratchDir dir;
-  const std::vector<std::string> flags = {"--model.dim=32", "--model.n_layers=2", "--model.n_heads=2", "--training.global_batch_size=16"};
+  const std::vector<std::string> flags = {"--model.dim=32", "--model.n_layers=2", "--model.n_heads=2",
+                                          "--training.global_batch_size=16"};
   const auto plan_of = [&](std::vector<std::string> more, std::uint32_t world) {
     more.insert(more.begin(), flags.begin(), flags.end());
     return *make_run_plan(load_ok("", more).config, world);
   };
-  const auto guess = [&](const RunPlan& plan, int threads = 1) { return guess_speed(ckpt::posix_fs(), dir / "run", plan, threads); };
+  const auto guess = [&](const RunPlan& plan, int threads = 1) {
+    return guess_speed(ckpt::posix_fs(), dir / "run", plan, threads);
+  };
   EXPECT_EQ(guess(plan_of({}, 1)).seconds_per_step, 0);
   EXPECT_EQ(guess(plan_of({}, 1)).why_none, "") << "no attempt, nothing to say";
 
@@ -61,7 +67,8 @@ TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
   EXPECT_EQ(guess(plan_of({}, 1)).steps, 1u);
   EXPECT_EQ(guess(plan_of({}, 2)).why_none, "attempt 1 ran on 1x1");
   EXPECT_EQ(guess(plan_of({"--model.n_layers=3"}, 1)).why_none, "attempt 1 trained another model");
-  EXPECT_EQ(guess(plan_of({"--training.mixed_precision_param=float32"}, 1)).why_none, "attempt 1 trained another model");
+  EXPECT_EQ(guess(plan_of({"--training.mixed_precision_param=float32"}, 1)).why_none,
+            "attempt 1 trained another model");
   EXPECT_EQ(guess(plan_of({"--training.seq_len=64"}, 1)).why_none, "attempt 1 had another batch or schedule");
   EXPECT_EQ(guess(plan_of({}, 1), 2).why_none, "attempt 1 had 1 thread a rank");
   dir.write("run/metrics.jsonl", start_line(1, 1, 1) + step_line(1, 1, 9));

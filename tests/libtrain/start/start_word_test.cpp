@@ -72,7 +72,8 @@ TEST(StartWord, DamageIsFoundByWhoReadsIt) {
   const StartWord word = word_of(fs);
   std::string bytes = encode_start(word);
   bytes[bytes.find("\"leaf_elements\"") + 20] ^= 1;
-  EXPECT_EQ(decode_start(bytes).status().code, ckpt::Code::kFailed) << "the manifest holds its own digest; it is the message that is damaged, not the step";
+  EXPECT_EQ(decode_start(bytes).status().code, ckpt::Code::kFailed)
+      << "the manifest holds its own digest; it is the message that is damaged, not the step";
   EXPECT_THROW((void)decode_start(encode_start(word).substr(0, 100)), std::runtime_error);
   StartWord other = word;
   other.json["train_state"][10] ^= 1;

@@ -16,7 +16,8 @@ ckpt::Settings says(const std::string& value) { return {{"isa", "avx2"}, {"threa
 TEST(Threads, WhatACheckpointSaysIsANumberOrNothing) {
   EXPECT_EQ(stored_threads(says("3")), 3);
   EXPECT_EQ(stored_threads({{"isa", "avx2"}}), std::nullopt);
-  for (const char* nonsense : {"", "many", "3x", "0", "-1", "99999999999999999999", "4097"}) EXPECT_EQ(stored_threads(says(nonsense)), std::nullopt) << nonsense;
+  for (const char* nonsense : {"", "many", "3x", "0", "-1", "99999999999999999999", "4097"})
+    EXPECT_EQ(stored_threads(says(nonsense)), std::nullopt) << nonsense;
 }
 
 TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
@@ -43,7 +44,8 @@ TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {
   ckpt::testing::FailingFs fs(memory);
   EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);
   EXPECT_EQ(fs.count(ckpt::testing::Op::kStat), 0u);
-  for (const ckpt::testing::Call& call : fs.calls()) EXPECT_EQ(call.path.find("shard-"), std::string::npos) << call.path;
+  for (const ckpt::testing::Call& call : fs.calls())
+    EXPECT_EQ(call.path.find("shard-"), std::string::npos) << call.path;
   EXPECT_EQ(choose_threads(fs, config, "never", 1000), 1);
   EXPECT_EQ(choose_threads(fs, config, "/run/checkpoint/step-00000020", 1000), 20);
   // With weights to begin from, a step of the run is still what it goes on with.

@@ -43,7 +43,8 @@ TEST(TokenScan, FindsWhatTheRunWouldMeetAndAtWhichStep) {
   EXPECT_TRUE(scan(config, 2).refused.ok()) << "a run of two steps never reads it";
   const TokenScan found = scan(config, 3);
   EXPECT_EQ(found.refused.code, ckpt::Code::kInvalid);
-  EXPECT_THAT(found.refused.message, HasSubstr("token 85: id 300 is outside the vocabulary of 100; step 3 would meet it"));
+  EXPECT_THAT(found.refused.message,
+              HasSubstr("token 85: id 300 is outside the vocabulary of 100; step 3 would meet it"));
   EXPECT_FALSE(found.refused.hint.empty());
   EXPECT_EQ(scan(config, 2).checked, 8u);
   EXPECT_EQ(scan(config, 2).to_read, 8u);
@@ -56,7 +57,8 @@ TEST(TokenScan, StopsAtItsBoundAndAfterOneEpoch) {
   EXPECT_EQ(scan(bad, 1000, true, 30).checked, 3u);
   const TokenScan whole = scan(config_for(dir.write("good.bin", tokens(5000))), 1'000'000'000);
   EXPECT_EQ(whole.checked, whole.to_read);
-  EXPECT_EQ(whole.to_read, 198u) << "the first epoch of 99 samples, and one more for where a resume begins in mid-epoch";
+  EXPECT_EQ(whole.to_read, 198u)
+      << "the first epoch of 99 samples, and one more for where a resume begins in mid-epoch";
 }
 
 TEST(TokenScan, OfSamplesThatAreDrawnAtTheStartItIsSureOnlyOfWholeEpochs) {

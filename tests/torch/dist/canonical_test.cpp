@@ -111,11 +111,13 @@ Reduced reduce(const RunPlan& plan) {
       const ckpt::ParameterMeta& meta = plan.parameters[g.piece.parameter];
       const ckpt::LeafGrid grid = meta.grid(kLeaf);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(g.grad.const_data_ptr()) % 64, 0u) << meta.name;
-      EXPECT_EQ(g.grad.numel(), static_cast<std::int64_t>(grid.begin(g.piece.leaves.end()) - grid.begin(g.piece.leaves.first)));
+      EXPECT_EQ(g.grad.numel(),
+                static_cast<std::int64_t>(grid.begin(g.piece.leaves.end()) - grid.begin(g.piece.leaves.first)));
       std::vector<float>& whole = result.grads[meta.name];
       whole.resize(grid.elements);
       const std::vector<float> part = floats(g.grad);
-      std::copy(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(g.piece.leaves.first)));
+      std::copy(part.begin(), part.end(),
+                whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(g.piece.leaves.first)));
     }
   });
   return result;
@@ -143,8 +145,10 @@ TEST(ReduceGradients, GivesTheSameBitsOnEveryLayout) {
       for (const std::vector<std::uint32_t>& cuts : {std::vector<std::uint32_t>{}, {2}, {1, 4}}) {
         for (std::uint32_t dp = 1; dp <= 4; ++dp) {
           const Reduced got = reduce(make_plan(tiny_dims(tied), {dp, cuts}, count));
-          const std::string where = "M " + std::to_string(count) + ", dp " + std::to_string(dp) + ", pp " + std::to_string(cuts.size() + 1);
-          for (const auto& [name, grad] : expected.grads) EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", " << where;
+          const std::string where =
+              "M " + std::to_string(count) + ", dp " + std::to_string(dp) + ", pp " + std::to_string(cuts.size() + 1);
+          for (const auto& [name, grad] : expected.grads)
+            EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", " << where;
           EXPECT_TRUE(same_bits<double>({got.norm}, {expected.norm})) << where;
         }
       }
@@ -172,8 +176,10 @@ TEST(ShareWeights, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         expected.init_weights(5);
         for (StageParameter& p : stage.parameters()) p.master.zero_();
         stage.refresh();
-        ShardedAdamW pieces(plan, owners_of(plan), world, stage, {}), values(plan, owners_of(plan), world, expected, {});
-        for (std::size_t i = 0; i < pieces.states().size(); ++i) pieces.states()[i].param.copy_(values.states()[i].param);
+        ShardedAdamW pieces(plan, owners_of(plan), world, stage, {}),
+            values(plan, owners_of(plan), world, expected, {});
+        for (std::size_t i = 0; i < pieces.states().size(); ++i)
+          pieces.states()[i].param.copy_(values.states()[i].param);
         share_weights(world, plan, owners_of(plan), stage);
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
           const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];

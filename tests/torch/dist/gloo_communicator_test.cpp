@@ -14,12 +14,12 @@ namespace titan::train {
 namespace {
 
 // Checks inside a rank: they end it, the test prints its output.
-#define REQUIRE(condition)                                                       \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define REQUIRE(condition)                                                          \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
       std::cout << "line " << __LINE__ << ": " #condition " is false" << std::endl; \
-      std::_Exit(1);                                                             \
-    }                                                                            \
+      std::_Exit(1);                                                                \
+    }                                                                               \
   } while (0)
 
 /// Element i of what rank `from` sends to rank `to`.
@@ -76,16 +76,20 @@ void check_bytes(Communicator& group) {
 
   REQUIRE(agree(group, ckpt::ok_status()).ok());
   for (int bad = 0; bad < size; ++bad) {
-    ckpt::Status mine = me >= bad ? ckpt::incompatible("of rank " + std::to_string(me)).with_hint("h") : ckpt::ok_status();
+    ckpt::Status mine =
+        me >= bad ? ckpt::incompatible("of rank " + std::to_string(me)).with_hint("h") : ckpt::ok_status();
     mine.causes = {"one", ""};
     if (mine.ok()) mine.causes.clear();
     const ckpt::Status all = agree(group, mine);
-    REQUIRE(all.code == ckpt::Code::kIncompatible && all.hint == "h" && all.causes == (std::vector<std::string>{"one", ""}));
+    REQUIRE(all.code == ckpt::Code::kIncompatible && all.hint == "h" &&
+            all.causes == (std::vector<std::string>{"one", ""}));
     REQUIRE(all.message == "of rank " + std::to_string(bad) + (me == bad ? "" : " (rank " + std::to_string(bad) + ")"));
   }
 
   std::vector<std::string> gathered;
-  const auto of = [](int rank) { return std::string(rank == 1 ? 5'000'000 : rank * 10, static_cast<char>('a' + rank)); };
+  const auto of = [](int rank) {
+    return std::string(rank == 1 ? 5'000'000 : rank * 10, static_cast<char>('a' + rank));
+  };
   gather_to_root(group, of(me), [&](int rank, std::string_view bytes) {
     REQUIRE(rank == static_cast<int>(gathered.size()));
     gathered.emplace_back(bytes);
@@ -115,7 +119,8 @@ void check_group(Communicator& group) {
   }
 
   std::vector<std::string> expected;
-  for (int rank = 0; rank < size; ++rank) expected.push_back(std::string(rank * 1000, static_cast<char>('a' + rank)) + std::string("\0x", 2));
+  for (int rank = 0; rank < size; ++rank)
+    expected.push_back(std::string(rank * 1000, static_cast<char>('a' + rank)) + std::string("\0x", 2));
   REQUIRE(group.all_gather(expected[me]) == expected);
   REQUIRE(group.all_gather("") == std::vector<std::string>(size));
   for (int root = 0; root < size; ++root) {
@@ -167,8 +172,7 @@ int be_group_member() {
     try {
       world.all->barrier();
       REQUIRE(!"a closed group throws");
-    } catch (const CommError&) {
-    }
+    } catch (const CommError&) {}
   }
   std::cout << "all good" << std::endl;
   return 0;
@@ -183,15 +187,20 @@ TEST_P(GlooCommunicatorOn, MovesWhatItWasAskedTo) {
   ranks.expect_output_of_all("all good");
   ranks.expect_success();
   // No broken pipes, no warnings of c10d: the store outlived its clients.
-  for (int rank = 0; rank < ranks.size(); ++rank) EXPECT_EQ(ranks[rank].output().find("Broken pipe"), std::string::npos) << ranks[rank].output();
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    EXPECT_EQ(ranks[rank].output().find("Broken pipe"), std::string::npos) << ranks[rank].output();
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, GlooCommunicatorOn,
-                         testing::Values(std::pair(1, 1), std::pair(2, 1), std::pair(3, 1), std::pair(1, 2), std::pair(2, 2), std::pair(1, 4)),
-                         [](const auto& info) { return std::to_string(info.param.first) + "x" + std::to_string(info.param.second); });
+                         testing::Values(std::pair(1, 1), std::pair(2, 1), std::pair(3, 1), std::pair(1, 2),
+                                         std::pair(2, 2), std::pair(1, 4)),
+                         [](const auto& info) {
+                           return std::to_string(info.param.first) + "x" + std::to_string(info.param.second);
+                         });
 
 TEST(GlooCommunicator, MeetsAtTheStoreOfTorchrunsAgent) {
-  test::RankGroup ranks("group-member", 2, 1, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RESTART_COUNT", "1"}});
+  test::RankGroup ranks("group-member", 2, 1,
+                        {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RESTART_COUNT", "1"}});
   ranks.expect_output_of_all("all good");
   ranks.expect_success();
 }

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <mutex>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace titan::train {
 namespace {
@@ -50,7 +50,8 @@ HeartbeatOptions quick(int rank, int world) {
 TEST(Heartbeat, BlamesNobodyWhenAllBeat) {
   FakeStore store(3);
   Heartbeat heartbeat(quick(0, 3), store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s), HasSubstr("barrier did not finish within 3 s on rank 0, although every rank has a heartbeat"));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s),
+              HasSubstr("barrier did not finish within 3 s on rank 0, although every rank has a heartbeat"));
   EXPECT_TRUE(heartbeat.overdue().empty());
 }
 
@@ -59,7 +60,8 @@ TEST(Heartbeat, NamesASilentRankWithTheDeadline) {
   store.silent[2] = true;
   Heartbeat heartbeat(quick(0, 3), store.exchange(0));
   EXPECT_THAT(heartbeat.diagnose("barrier of group all", true, 3s),
-              testing::MatchesRegex("rank 2 is silent: no heartbeat for 0\\.[0-9] s \\(comm.train_timeout_seconds = 0\\.3\\), noticed by rank 0 in barrier of group all"));
+              testing::MatchesRegex("rank 2 is silent: no heartbeat for 0\\.[0-9] s \\(comm.train_timeout_seconds = "
+                                    "0\\.3\\), noticed by rank 0 in barrier of group all"));
 }
 
 // A long step of one rank is no reason to end the run before comm.train_timeout_seconds.
@@ -94,7 +96,8 @@ TEST(Heartbeat, NamesEveryDeadRank) {
   FakeStore store(4);
   store.silent[1] = store.silent[3] = true;
   Heartbeat heartbeat(quick(0, 4), store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s), HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s),
+              HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
 }
 
 TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {

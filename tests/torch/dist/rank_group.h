@@ -1,12 +1,12 @@
 #pragma once
 // Ranks of a test as children of the test program: each runs the same role under the launcher's contract.
-#include <algorithm>
 #include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ class RankGroup {
  public:
   /// Starts ranks 0..dp*pp-1 except those in `absent`; the port is whatever the kernel gives. With torchrun's variable
   /// TORCHELASTIC_USE_AGENT_STORE this process hosts the store, as torchrun's agent does.
-  RankGroup(const char* role, int dp, int pp, ChildProcess::Environment environment = {}, const std::vector<int>& absent = {}) {
+  RankGroup(const char* role, int dp, int pp, ChildProcess::Environment environment = {},
+            const std::vector<int>& absent = {}) {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -53,7 +54,8 @@ class RankGroup {
       environment["RANK"] = std::to_string(rank);
       environment["TITAN_MASTER_FD"] = std::to_string(listener);
       const bool missing = std::find(absent.begin(), absent.end(), rank) != absent.end();
-      ranks_.push_back(missing ? nullptr : std::make_unique<ChildProcess>(this_program(), std::vector<std::string>{}, environment));
+      ranks_.push_back(
+          missing ? nullptr : std::make_unique<ChildProcess>(this_program(), std::vector<std::string>{}, environment));
       if (rank == 0 && !agent) close(listener);
     }
   }
@@ -63,10 +65,12 @@ class RankGroup {
 
   /// Expects every rank to end with 0 in time.
   void expect_success() {
-    for (int rank = 0; rank < size(); ++rank) EXPECT_EQ((*this)[rank].wait(), 0) << "rank " << rank << ":\n" << (*this)[rank].output();
+    for (int rank = 0; rank < size(); ++rank)
+      EXPECT_EQ((*this)[rank].wait(), 0) << "rank " << rank << ":\n" << (*this)[rank].output();
   }
   void expect_output_of_all(const std::string& text) {
-    for (int rank = 0; rank < size(); ++rank) ASSERT_TRUE((*this)[rank].wait_for_output(text)) << "rank " << rank << ":\n" << (*this)[rank].output();
+    for (int rank = 0; rank < size(); ++rank)
+      ASSERT_TRUE((*this)[rank].wait_for_output(text)) << "rank " << rank << ":\n" << (*this)[rank].output();
   }
 
  private:
@@ -76,7 +80,10 @@ class RankGroup {
 
 /// In a rank: how the test wants it to connect.
 inline train::ConnectOptions connect_options() {
-  const auto number = [](const char* name, int otherwise) { const char* text = std::getenv(name); return text ? std::atoi(text) : otherwise; };
+  const auto number = [](const char* name, int otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::atoi(text) : otherwise;
+  };
   train::ConnectOptions options;
   auto env = train::read_launch_env([](const char* name) -> std::optional<std::string> {
     const char* value = std::getenv(name);
@@ -84,7 +91,8 @@ inline train::ConnectOptions connect_options() {
   });
   if (!env.ok() || !env->has_value()) std::_Exit(98);
   options.env = **env;
-  options.mesh = {static_cast<std::uint32_t>(number("TEST_PP", 1)), static_cast<std::uint32_t>(number("TEST_DP", 1)), 1};
+  options.mesh = {static_cast<std::uint32_t>(number("TEST_PP", 1)), static_cast<std::uint32_t>(number("TEST_DP", 1)),
+                  1};
   options.init_timeout = std::chrono::milliseconds(number("TEST_INIT_MS", 30'000));
   options.train_timeout = std::chrono::milliseconds(number("TEST_TRAIN_MS", 30'000));
   options.io_timeout = std::chrono::milliseconds(number("TEST_IO_MS", 60'000));

@@ -1,9 +1,9 @@
 #include "libtrain/dist/rendezvous.h"
 
 #include <ATen/ATen.h>
-#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <csignal>
 #include <iostream>
 
 #include "libtrain/dist/gather.h"
@@ -121,15 +121,17 @@ TEST_P(LostPeer, IsNamedByEveryOtherRankWhenItFallsSilent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, LostPeer,
-                         testing::Values(Loss{"all_reduce", "all_reduce", 3, 1, 1}, Loss{"store_host", "all_reduce", 3, 1, 0},
-                                         Loss{"io", "io_barrier", 2, 1, 1}, Loss{"gather", "gather", 3, 1, 1}, Loss{"p2p", "p2p", 1, 3, 2}),
+                         testing::Values(Loss{"all_reduce", "all_reduce", 3, 1, 1},
+                                         Loss{"store_host", "all_reduce", 3, 1, 0}, Loss{"io", "io_barrier", 2, 1, 1},
+                                         Loss{"gather", "gather", 3, 1, 1}, Loss{"p2p", "p2p", 1, 3, 2}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Rendezvous, RankZeroAnswersForAllWhereTorchrunsAgentKeepsAStore) {
   test::RankGroup ranks("asker", 3, 1, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   ranks.expect_output_of_all("heard: word of 0.");
   ranks.expect_success();
-  for (int rank = 1; rank < ranks.size(); ++rank) EXPECT_EQ(ranks[rank].output().find("asked itself"), std::string::npos) << ranks[rank].output();
+  for (int rank = 1; rank < ranks.size(); ++rank)
+    EXPECT_EQ(ranks[rank].output().find("asked itself"), std::string::npos) << ranks[rank].output();
 }
 
 TEST(Rendezvous, ARankAsksForItselfWhereNobodyAnswersInTime) {
@@ -163,7 +165,8 @@ TEST(Rendezvous, TellsTheOthersWhyARankLeft) {
   EXPECT_EQ(ranks[1].wait(15s), 3) << ranks[1].output();
   EXPECT_THAT(ranks[1].output(), HasSubstr("CommError: GLOO_SOCKET_IFNAME names 'nosuch0'"));
   EXPECT_EQ(ranks[0].wait(15s), 3) << ranks[0].output();
-  EXPECT_THAT(ranks[0].output(), HasSubstr("CommError: another rank left before all had met: rank 1: GLOO_SOCKET_IFNAME names 'nosuch0'"));
+  EXPECT_THAT(ranks[0].output(),
+              HasSubstr("CommError: another rank left before all had met: rank 1: GLOO_SOCKET_IFNAME names 'nosuch0'"));
 }
 
 int be_twin() {
@@ -220,7 +223,9 @@ int be_launcher_of_workers() {
   setenv("TITAN_TEST_ROLE", "worker", 1);
   LaunchEvents events;
   events.started = [](int rank, int pid) { std::cout << "rank-" << rank << "-is-" << pid << "." << std::endl; };
-  events.failed = [](const std::string& message, const std::string&) { std::cout << "failed: " << message << std::endl; };
+  events.failed = [](const std::string& message, const std::string&) {
+    std::cout << "failed: " << message << std::endl;
+  };
   return launch_local(options, events);
 }
 
@@ -236,7 +241,10 @@ class LaunchedRanks : public testing::TestWithParam<LaunchedLoss> {};
 
 TEST_P(LaunchedRanks, EndWithinTenSecondsAndNameTheLostOne) {
   test::ChildProcess job(test::this_program(), {},
-                         {{"TITAN_TEST_ROLE", "launcher-of-workers"}, {"TEST_DP", "3"}, {"TEST_TRAIN_MS", "3000"}, {"TEST_OPERATION", "all_reduce"}});
+                         {{"TITAN_TEST_ROLE", "launcher-of-workers"},
+                          {"TEST_DP", "3"},
+                          {"TEST_TRAIN_MS", "3000"},
+                          {"TEST_OPERATION", "all_reduce"}});
   ASSERT_TRUE(job.wait_for_output("ready\n", 30s, 3)) << job.output();
   const std::string marker = "rank-1-is-";
   const std::string victim = job.output().substr(job.output().find(marker) + marker.size());

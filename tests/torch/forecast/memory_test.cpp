@@ -33,7 +33,9 @@ Kept kept_by_forward(const ModelDims& dims, bool bf16, std::int64_t seq_len) {
   Kept kept;
   kept.measured = static_cast<double>(allocated() - before);
   const auto count = static_cast<std::uint64_t>(kMicro * seq_len);
-  kept.forecast = static_cast<double>(count * (static_cast<std::uint64_t>(dims.n_layers) * layer_activation_bytes(dims, bf16) + head_activation_bytes(dims, bf16)));
+  kept.forecast =
+      static_cast<double>(count * (static_cast<std::uint64_t>(dims.n_layers) * layer_activation_bytes(dims, bf16) +
+                                   head_activation_bytes(dims, bf16)));
   return kept;
 }
 
@@ -42,12 +44,21 @@ TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
   const ModelDims shapes[] = {
       {.dim = 128, .n_layers = 3, .n_heads = 4, .n_kv_heads = 4, .head_dim = 32, .ffn_dim = 352, .vocab_size = 512},
       {.dim = 128, .n_layers = 2, .n_heads = 8, .n_kv_heads = 2, .head_dim = 32, .ffn_dim = 256, .vocab_size = 4096},
-      {.dim = 256, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .head_dim = 64, .ffn_dim = 1024, .vocab_size = 256, .tied = true, .qkv_bias = true},
+      {.dim = 256,
+       .n_layers = 2,
+       .n_heads = 4,
+       .n_kv_heads = 2,
+       .head_dim = 64,
+       .ffn_dim = 1024,
+       .vocab_size = 256,
+       .tied = true,
+       .qkv_bias = true},
   };
   for (const ModelDims& dims : shapes) {
     for (const bool bf16 : {false, true}) {
       const Kept kept = kept_by_forward(dims, bf16, 128);
-      EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ") << kept.measured << " bytes, forecast " << kept.forecast;
+      EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ")
+                                                          << kept.measured << " bytes, forecast " << kept.forecast;
     }
   }
 }

@@ -24,7 +24,9 @@ TEST(SpinGuard, ThreadsSleepWhileTheyWaitForCoresAndSpinOnceTheyDoNot) {
 
 TEST(SpinGuard, AUserWhoHasChosenIsNotOverruled) {
   for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"})
-    EXPECT_TRUE(SpinGuard::user_has_chosen([name](const char* asked) { return asked == std::string(name) ? std::optional<std::string>("0") : std::nullopt; }));
+    EXPECT_TRUE(SpinGuard::user_has_chosen([name](const char* asked) {
+      return asked == std::string(name) ? std::optional<std::string>("0") : std::nullopt;
+    }));
   EXPECT_FALSE(SpinGuard::user_has_chosen([](const char*) { return std::nullopt; }));
 }
 

@@ -37,7 +37,8 @@ double mean_loss(const std::string& text, const Layout& layout, std::int64_t row
     const std::lock_guard lock(mutex);
     if (world.rank != 0) return;
     loss = result.loss;
-    EXPECT_EQ(result.tokens, static_cast<std::uint64_t>((steps < 0 ? kSamples : std::min(kSamples, steps * rows)) * kSeqLen));
+    EXPECT_EQ(result.tokens,
+              static_cast<std::uint64_t>((steps < 0 ? kSamples : std::min(kSamples, steps * rows)) * kSeqLen));
   });
   return loss;
 }
@@ -51,7 +52,8 @@ TEST(Validation, IsTheMeanOfAllSamplesHoweverTheyFillTheBatches) {
   const double one_by_one = mean_loss(text, {}, 1);
   EXPECT_GT(one_by_one, 1);
   // The last batch of 2, 3 and 4 is not full: what fills it up does not count.
-  for (const std::int64_t rows : {2, 3, 4, 5, 8}) EXPECT_NEAR(mean_loss(text, {}, rows), one_by_one, 1e-6) << rows << " rows";
+  for (const std::int64_t rows : {2, 3, 4, 5, 8})
+    EXPECT_NEAR(mean_loss(text, {}, rows), one_by_one, 1e-6) << rows << " rows";
   EXPECT_NEAR(mean_loss(text, {2, {}}, 2), one_by_one, 1e-6) << "two ranks";
   EXPECT_NEAR(mean_loss(text, {1, {2}}, 4), one_by_one, 1e-6) << "two stages";
   EXPECT_NE(mean_loss(text, {}, 2, 1), one_by_one) << "validation.steps = 1: two samples of the five";

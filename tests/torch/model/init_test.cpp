@@ -46,13 +46,16 @@ TEST(Init, FollowsTorchtitansRules) {
   for (const char* name : {"norm.weight", "layers.2.ffn_norm.weight", "layers.0.attention_norm.weight"})
     EXPECT_EQ(init_rule(dims, name).kind, InitKind::kOnes) << name;
   for (const char* name : {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"})
-    EXPECT_EQ(init_rule(dims, "layers.7." + std::string(name) + ".weight"), (InitRule{InitKind::kNormal, 0.02})) << name;
+    EXPECT_EQ(init_rule(dims, "layers.7." + std::string(name) + ".weight"), (InitRule{InitKind::kNormal, 0.02}))
+        << name;
   for (const char* name : {"attention.wo", "feed_forward.w2", "feed_forward.w3"}) {
     EXPECT_NEAR(init_rule(dims, "layers.0." + std::string(name) + ".weight").std, 0.02 / std::sqrt(2.0), 1e-15) << name;
-    EXPECT_NEAR(init_rule(dims, "layers.11." + std::string(name) + ".weight").std, 0.02 / std::sqrt(24.0), 1e-15) << name;
+    EXPECT_NEAR(init_rule(dims, "layers.11." + std::string(name) + ".weight").std, 0.02 / std::sqrt(24.0), 1e-15)
+        << name;
   }
   EXPECT_EQ(init_rule(dims, "layers.3.attention.wk.bias"), (InitRule{InitKind::kZeros, 0}));
-  EXPECT_EQ(init_rule(tiny_dims(true), "tok_embeddings.weight"), (InitRule{InitKind::kNormal, 0.02})) << "serves as head too";
+  EXPECT_EQ(init_rule(tiny_dims(true), "tok_embeddings.weight"), (InitRule{InitKind::kNormal, 0.02}))
+      << "serves as head too";
   EXPECT_THROW(init_rule(dims, "layers.0.attention.bias"), std::invalid_argument);
 }
 

@@ -145,8 +145,10 @@ TEST(Rope, RotatesAdjacentPairsByKnownAngles) {
 
 TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
   // Head dim 8, theta 10000: frequencies 1, 0.1, 0.01, 0.001; wavelengths 6.3, 63, 628, 6283.
-  const RopeScaling scaling{.factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 1000};
-  const at::Tensor plain = at::angle(rope_table(2, 8, 10000))[1], scaled = at::angle(rope_table(2, 8, 10000, scaling))[1];
+  const RopeScaling scaling{
+      .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 1000};
+  const at::Tensor plain = at::angle(rope_table(2, 8, 10000))[1],
+                   scaled = at::angle(rope_table(2, 8, 10000, scaling))[1];
   const std::vector<float> was = floats(plain), is = floats(scaled);
   EXPECT_EQ(is[0], was[0]);  // below 1000 / 4
   EXPECT_EQ(is[1], was[1]);
@@ -180,23 +182,30 @@ TEST(Rope, KeepsBf16AndComputesInFp32) {
 TEST(Attention, RefusesWhatTheFlashKernelCannotDoInsteadOfChangingKernels) {
   use_one_thread();
   const at::Tensor q = at::ones({1, 2, 8, 4}), v = at::ones({1, 2, 8, 6});
-  EXPECT_ANY_THROW(at::scaled_dot_product_attention(q, q, v, {}, 0.0, true)) << "unequal head dims need the math kernel";
+  EXPECT_ANY_THROW(at::scaled_dot_product_attention(q, q, v, {}, 0.0, true))
+      << "unequal head dims need the math kernel";
 }
 
 TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
   const at::Tensor x = at::arange(2 * 9 * 24, at::kFloat).sin().view({2, 9, 24}), rope = rope_table(9, 6, 10000);
-  const auto weight = [](std::int64_t rows, double phase) { return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2; };
+  const auto weight = [](std::int64_t rows, double phase) {
+    return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2;
+  };
   const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
   const auto repeat = [](const at::Tensor& w) { return w.view({2, 6, 24}).repeat_interleave(2, 0).view({24, 24}); };
   const at::Tensor wk4 = repeat(wk), wv4 = repeat(wv);
-  EXPECT_TRUE(at::allclose(attention(x, {wq, wk, wv, wo}, 6, rope), attention(x, {wq, wk4, wv4, wo}, 6, rope), 1e-5, 1e-6));
+  EXPECT_TRUE(
+      at::allclose(attention(x, {wq, wk, wv, wo}, 6, rope), attention(x, {wq, wk4, wv4, wo}, 6, rope), 1e-5, 1e-6));
 }
 
 TEST(Attention, BiasesAreAddedBeforeTheRotation) {
   const at::Tensor x = at::arange(2 * 9 * 24, at::kFloat).sin().view({2, 9, 24}), rope = rope_table(9, 6, 10000);
-  const auto weight = [](std::int64_t rows, double phase) { return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2; };
+  const auto weight = [](std::int64_t rows, double phase) {
+    return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2;
+  };
   const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
-  const at::Tensor q = at::arange(24, at::kFloat).sin(), k = at::arange(12, at::kFloat).cos(), v = at::arange(12, at::kFloat).sin();
+  const at::Tensor q = at::arange(24, at::kFloat).sin(), k = at::arange(12, at::kFloat).cos(),
+                   v = at::arange(12, at::kFloat).sin();
   // A further input that is always 1 carries the bias in a wider weight.
   const at::Tensor one = at::ones({2, 9, 1});
   const auto wide = [](const at::Tensor& w, const at::Tensor& bias) { return at::cat({w, bias.unsqueeze(1)}, 1); };
@@ -224,11 +233,13 @@ TEST(ExactTokenLosses, AreThoseOfFp64OverALargeVocabulary) {
   at::manual_seed(3);
   const at::Tensor logits = at::randn({2, 3, 49152}, at::kFloat) * 3;
   const at::Tensor targets = at::randint(49152, {2, 3}, at::kLong);
-  const at::Tensor expected = at::cross_entropy_loss(logits.to(at::kDouble).flatten(0, 1), targets.flatten(), {}, at::Reduction::None);
+  const at::Tensor expected =
+      at::cross_entropy_loss(logits.to(at::kDouble).flatten(0, 1), targets.flatten(), {}, at::Reduction::None);
   const at::Tensor exact = exact_token_losses(logits, targets);
   EXPECT_EQ(exact.scalar_type(), at::kDouble);
   EXPECT_LT((exact - expected).abs().max().item<double>(), 1e-12);
-  EXPECT_GT((token_losses(logits, targets).to(at::kDouble) - expected).abs().max().item<double>(), 1e-8) << "fp32 would not do";
+  EXPECT_GT((token_losses(logits, targets).to(at::kDouble) - expected).abs().max().item<double>(), 1e-8)
+      << "fp32 would not do";
 }
 
 TEST(ExactTokenLosses, AreNotANumberWhereALogitIsNone) {

@@ -33,7 +33,8 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
       std::vector<OwnedGradient> grads;
       for (const auto& state : optimizer.states()) {
         const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
-        const at::Tensor whole = random_tensor(static_cast<std::int64_t>(grid.elements), state.piece.parameter * 10 + step, 0.1);
+        const at::Tensor whole =
+            random_tensor(static_cast<std::int64_t>(grid.elements), state.piece.parameter * 10 + step, 0.1);
         const auto begin = static_cast<std::int64_t>(grid.begin(state.piece.leaves.first));
         grads.push_back({state.piece, whole.narrow(0, begin, state.param.numel()).clone()});
       }
@@ -51,7 +52,8 @@ TEST(AdamW, ShardedPiecesEqualTheWholeUpdateBitForBit) {
   const auto whole = updated_weights({}, 0.37);
   for (const Layout& layout : {Layout{2, {}}, Layout{3, {}}, Layout{4, {2}}}) {
     const auto sharded = updated_weights(layout, 0.37);
-    for (const auto& [name, weight] : whole) EXPECT_TRUE(same_bits(sharded.at(name), weight)) << name << ", dp " << layout.dp;
+    for (const auto& [name, weight] : whole)
+      EXPECT_TRUE(same_bits(sharded.at(name), weight)) << name << ", dp " << layout.dp;
   }
 }
 
@@ -86,7 +88,9 @@ std::vector<OwnedGradient> own_gradients(const RunPlan& plan, const World& world
   const ckpt::Ownership owners = owners_of(plan);
   for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
-    grads.push_back({piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))}, value)});
+    grads.push_back(
+        {piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))},
+                         value)});
   }
   return grads;
 }
@@ -106,7 +110,8 @@ TEST(AdamW, RefusesGradientsOfOtherPieces) {
     ASSERT_LT(other, swapped.size());
     std::swap(swapped[0], swapped[other]);
     EXPECT_THROW(optimizer.step(swapped, 1e-3, 1, 1), std::logic_error);
-    EXPECT_THROW(ShardedAdamW(plan, owners_of(plan, 1000), world, stage, {}), std::invalid_argument) << "1000 is no multiple of 16";
+    EXPECT_THROW(ShardedAdamW(plan, owners_of(plan, 1000), world, stage, {}), std::invalid_argument)
+        << "1000 is no multiple of 16";
   });
 }
 
@@ -132,7 +137,8 @@ TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
   std::uint64_t elements = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
   run_ranks(plan.mesh, [&](World& world) {
-    EXPECT_EQ(global_grad_norm(world, plan, kLeaf, own_gradients(plan, world, 0.5f)), std::sqrt(0.25 * static_cast<double>(elements)));
+    EXPECT_EQ(global_grad_norm(world, plan, kLeaf, own_gradients(plan, world, 0.5f)),
+              std::sqrt(0.25 * static_cast<double>(elements)));
   });
 }
 

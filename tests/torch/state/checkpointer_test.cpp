@@ -56,7 +56,10 @@ TEST(Checkpointer, ARankThatPlansAnotherSaveIsNamedAndNothingIsPublished) {
       {"learning rate", [](ckpt::Snapshot& s) { s.lr.phases.back().end *= 2; }},
       {"accepted settings", [](ckpt::Snapshot& s) { s.train.accepted.front().second = "0.002"; }},
       {"configuration", [](ckpt::Snapshot& s) { s.config.back().second = "101"; }},
-      {"mesh", [](ckpt::Snapshot& s) { s.mesh = {1, 4, 1}; }},
+      {"mesh",
+       [](ckpt::Snapshot& s) {
+         s.mesh = {1, 4, 1};
+       }},
       {"a shape", [](ckpt::Snapshot& s) { s.parameters.back().shape.push_back(1); }},
   };
   for (const Case& c : cases) {
@@ -66,7 +69,8 @@ TEST(Checkpointer, ARankThatPlansAnotherSaveIsNamedAndNothingIsPublished) {
     });
     for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
       EXPECT_EQ(statuses[rank].code, ckpt::Code::kFailed) << c.what;
-      EXPECT_THAT(statuses[rank].message, HasSubstr("rank 1 plans another save than rank 0")) << c.what << ", told to rank " << rank;
+      EXPECT_THAT(statuses[rank].message, HasSubstr("rank 1 plans another save than rank 0"))
+          << c.what << ", told to rank " << rank;
     }
     const auto left = fs.list(kDir);
     ASSERT_TRUE(left.ok());
@@ -101,7 +105,10 @@ class Counting final : public Communicator {
     ++others;
     return inner_.broadcast(bytes, root);
   }
-  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&, const std::vector<std::int64_t>&) override { ++others; }
+  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
+                  const std::vector<std::int64_t>&) override {
+    ++others;
+  }
   void all_reduce_sum(at::Tensor&) override { ++others; }
   std::unique_ptr<Transfer> send(const at::Tensor&, int, std::uint64_t) override {
     ++others;

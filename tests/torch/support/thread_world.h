@@ -94,7 +94,8 @@ class ThreadCommunicator final : public train::Communicator {
       std::int64_t at = 0;
       for (int r = 0; r < size(); ++r) {
         const at::Tensor& row = (*static_cast<const std::vector<at::Tensor>*>(all[r]))[rank_];
-        if (row.numel() != out_splits[r] || row.scalar_type() != out.scalar_type()) throw train::CommError("all_to_all: splits disagree");
+        if (row.numel() != out_splits[r] || row.scalar_type() != out.scalar_type())
+          throw train::CommError("all_to_all: splits disagree");
         out.narrow(0, at, out_splits[r]).copy_(row);
         at += out_splits[r];
       }
@@ -130,7 +131,8 @@ class ThreadCommunicator final : public train::Communicator {
     group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
       std::ranges::fill(values, 0);
       for (const void* other : all)
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] += (*static_cast<const std::vector<std::int64_t>*>(other))[i];
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] += (*static_cast<const std::vector<std::int64_t>*>(other))[i];
     });
   }
   std::vector<std::string> all_gather(const std::string& bytes) override {
@@ -152,7 +154,8 @@ class ThreadCommunicator final : public train::Communicator {
         : group(group), target(std::move(target)), src(src), dst(dst), tag(tag) {}
     void wait() override {
       const at::Tensor value = group.take(src, dst, tag);
-      if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type()) throw train::CommError("recv: sizes disagree");
+      if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type())
+        throw train::CommError("recv: sizes disagree");
       target.copy_(value.view_as(target));
     }
     ThreadGroup& group;
@@ -163,7 +166,8 @@ class ThreadCommunicator final : public train::Communicator {
   static void check_splits(const at::Tensor& tensor, const std::vector<std::int64_t>& splits) {
     std::int64_t sum = 0;
     for (const std::int64_t split : splits) sum += split;
-    if (tensor.dim() != 1 || !tensor.is_contiguous() || tensor.numel() != sum) throw train::CommError("all_to_all: bad tensor or splits");
+    if (tensor.dim() != 1 || !tensor.is_contiguous() || tensor.numel() != sum)
+      throw train::CommError("all_to_all: bad tensor or splits");
   }
 
   std::shared_ptr<ThreadGroup> group_;

@@ -1,5 +1,6 @@
 #pragma once
-// A small Llama with odd tensor sizes, laid out by hand, and a training loop over fake ranks: what tests compare layouts with.
+// A small Llama with odd tensor sizes, laid out by hand, and a training loop over fake ranks: what tests compare
+// layouts with.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -29,11 +30,19 @@ inline constexpr std::int64_t kSeqLen = 19, kMicro = 2;
 inline void use_one_thread() { train::setup_determinism(1); }
 
 inline train::ModelDims tiny_dims(bool tied = false) {
-  return {.dim = 40, .n_layers = 3, .n_heads = 4, .n_kv_heads = 2, .head_dim = 10, .ffn_dim = 77, .vocab_size = 83, .tied = tied};
+  return {.dim = 40,
+          .n_layers = 3,
+          .n_heads = 4,
+          .n_kv_heads = 2,
+          .head_dim = 10,
+          .ffn_dim = 77,
+          .vocab_size = 83,
+          .tied = tied};
 }
 
 /// The model's parameters with the stages of `cuts`.
-inline std::vector<ckpt::ParameterMeta> parameters_of(const train::ModelDims& dims, const std::vector<std::uint32_t>& cuts) {
+inline std::vector<ckpt::ParameterMeta> parameters_of(const train::ModelDims& dims,
+                                                      const std::vector<std::uint32_t>& cuts) {
   std::vector<ckpt::ParameterMeta> list = train::model_parameters(dims);
   const std::vector<std::uint32_t> groups = ckpt::group_parameters(list).value().group_of;
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -46,7 +55,8 @@ struct Layout {
   std::vector<std::uint32_t> cuts;  ///< as RunPlan::stage_cuts
 };
 
-inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layout, std::int64_t count, bool bf16 = false) {
+inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layout, std::int64_t count,
+                                bool bf16 = false) {
   train::RunPlan plan;
   plan.dims = dims;
   plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
@@ -58,7 +68,9 @@ inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layo
 }
 
 /// Exact equality of two lists of numbers, NaN included.
-inline ckpt::Ownership owners_of(const train::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) { return {plan.parameters, leaf_elements, plan.mesh}; }
+inline ckpt::Ownership owners_of(const train::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) {
+  return {plan.parameters, leaf_elements, plan.mesh};
+}
 
 template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
@@ -80,9 +92,11 @@ inline at::Tensor tokens_of(const train::RunPlan& plan, std::uint64_t step, std:
 
 /// One micro-batch through this rank's stage, forward and backward; inserts the gradients. Returns the token losses on
 /// the last stage, an undefined tensor elsewhere.
-inline at::Tensor run_micro_batch(train::World& world, const train::RunPlan& plan, const train::Stage& stage, std::uint64_t step,
-                                  std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
-  const auto hidden = [&] { return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat); };
+inline at::Tensor run_micro_batch(train::World& world, const train::RunPlan& plan, const train::Stage& stage,
+                                  std::uint64_t step, std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
+  const auto hidden = [&] {
+    return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat);
+  };
   const at::Tensor tokens = tokens_of(plan, step, micro_batch);
   at::Tensor input = tokens.narrow(1, 0, kSeqLen);
   if (!stage.spec().embedding) {
@@ -110,12 +124,13 @@ inline at::Tensor run_micro_batch(train::World& world, const train::RunPlan& pla
 
 /// What a run leaves behind: everything that must not depend on the layout.
 struct Trace {
-  std::vector<double> losses, norms;                 ///< per step
+  std::vector<double> losses, norms;                  ///< per step
   std::map<std::string, std::vector<float>> weights;  ///< by name
   std::map<std::string, std::vector<float>> exp_avg_sq;
 };
 
-inline std::vector<train::TreeSum> make_sums(const train::World& world, const train::RunPlan& plan, const train::Stage& stage) {
+inline std::vector<train::TreeSum> make_sums(const train::World& world, const train::RunPlan& plan,
+                                             const train::Stage& stage) {
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
@@ -146,8 +161,9 @@ inline Trace train_model(const train::RunPlan& plan, std::uint64_t steps, double
       optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
       train::share_weights(world, plan, owners, stage);
       world.all->all_reduce_sum(loss_row);
-      losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
-                       static_cast<double>(plan.batch.tokens_per_step()));
+      losses.push_back(
+          std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
+          static_cast<double>(plan.batch.tokens_per_step()));
     }
     const std::lock_guard lock(mutex);
     if (world.rank == 0) {
@@ -162,7 +178,8 @@ inline Trace train_model(const train::RunPlan& plan, std::uint64_t steps, double
       const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
       whole.resize(grid.elements);
       const std::vector<float> part = floats(state.exp_avg_sq);
-      std::copy(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(state.piece.leaves.first)));
+      std::copy(part.begin(), part.end(),
+                whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(state.piece.leaves.first)));
     }
   });
   return trace;
