@@ -47,7 +47,6 @@ titan_need_header(TITAN_TOMLPP_INCLUDE toml++/toml.h libtomlplusplus-dev)
 
 if(TITAN_TRAIN)
   pkg_check_modules(SPDLOG REQUIRED IMPORTED_TARGET spdlog)
-  pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 endif()
 if(TITAN_TESTS)
   find_package(GTest REQUIRED)

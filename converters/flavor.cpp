@@ -22,12 +22,12 @@ ckpt::Settings without(ckpt::Settings rows, const ckpt::Settings& given) {
 
 }  // namespace
 
-bool fits(const ckpt::Flavor& flavor, const ModelConfig& model) {
+bool fits(const recipe::Flavor& flavor, const ModelConfig& model) {
   return flavor.dim == model.dim && flavor.n_layers == model.n_layers;
 }
 
 ckpt::Settings flavor_rows(const ckpt::Settings& given) {
-  const ckpt::Flavor* flavor = ckpt::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
+  const recipe::Flavor* flavor = recipe::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
   if (flavor == nullptr) return {};
   // A flavour's other dimensions follow from those that are given, where they do in titan-train. What is no number is
   // refused elsewhere.
@@ -42,13 +42,13 @@ ckpt::Settings flavor_rows(const ckpt::Settings& given) {
   model.n_heads = std::max<std::uint64_t>(number("model.n_heads", flavor->n_heads), 1);
   model.n_kv_heads = says(given, "model.n_heads") ? model.n_heads : flavor->n_kv_heads;
   model.head_dim = model.dim / model.n_heads;
-  model.ffn_dim = ckpt::ffn_width(model.dim, flavor->multiple_of, flavor->multiplier);
+  model.ffn_dim = recipe::ffn_width(model.dim, flavor->multiple_of, flavor->multiplier);
   model.vocab_size = flavor->vocab_size;
   return without(ckpt::with_rows(model_settings(model), {{"model.qkv_bias", "false"}}), given);
 }
 
 ckpt::Settings torchtitan_rows(const ckpt::Settings& given, const ModelConfig& model) {
-  const ckpt::Flavor* flavor = ckpt::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
+  const recipe::Flavor* flavor = recipe::find_flavor(unquoted(ckpt::setting(given, "model.flavor")));
   if (flavor == nullptr) return {};
   const bool explicit_rows =
       says(given, "model.n_heads") && says(given, "model.rope_theta") && says(given, "model.rope_scaling");
@@ -56,7 +56,7 @@ ckpt::Settings torchtitan_rows(const ckpt::Settings& given, const ModelConfig& m
   ModelConfig implied;  // eps and RoPE of a flavour are its defaults
   implied.n_heads = flavor->n_heads;
   ckpt::Settings rows =
-      ckpt::with_rows(model_settings(implied), {{"model.rope_scaling", ckpt::toml_string(ckpt::kFlavorRopeScaling)}});
+      ckpt::with_rows(model_settings(implied), {{"model.rope_scaling", ckpt::toml_string(recipe::kFlavorRopeScaling)}});
   std::erase_if(rows, [](const auto& row) {
     return row.first != "model.n_heads" && row.first != "model.norm_eps" && !row.first.starts_with("model.rope_");
   });

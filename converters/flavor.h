@@ -1,14 +1,14 @@
 #pragma once
 // What a named flavour of torchtitan's llama3 says of a model.
-#include "ckpt/model/schedule.h"
-#include "ckpt/plan/flavor.h"
+#include "ckpt/model/settings.h"
+#include "recipe/model/flavor.h"
 
 namespace titan::convert {
 
 struct ModelConfig;
 
 /// Whether heads and RoPE of the flavour go for `model`. People edit the other dimensions in place.
-bool fits(const ckpt::Flavor& flavor, const ModelConfig& model);
+bool fits(const recipe::Flavor& flavor, const ModelConfig& model);
 
 /// The rows "model.*" that `given` leaves to its model.flavor, ascending: none without a flavour, or with one that is
 /// not known here. RoPE's scaling is not among them: a model that says what it is keeps its own, as in titan-train,

@@ -15,8 +15,10 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/verifier.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
+#include "ckpt/model/train_state.h"
 #include "converters/model_config.h"
 #include "converters/report.h"
 

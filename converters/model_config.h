@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/settings.h"
 #include "ckpt/model/tensor_meta.h"
 
 namespace titan::convert {

@@ -15,20 +15,22 @@ COMMENT = re.compile(r"//.*$")
 TORCH = r"(?:torch|ATen|c10)/"
 # (folders, pattern of include paths that they must not have, why)
 INCLUDES = [
-    (["ckpt", "converters"], TORCH, "no LibTorch below libtrain"),
-    (["ckpt", "converters"], r"spdlog/|CLI/|toml", "no logging, command line or configuration in libraries of checkpoints"),
-    (["ckpt", "converters"], r"libtrain/|cli/", "checkpoint libraries know nothing of trainer and programs"),
-    (["ckpt"], r"converters/", "ckpt knows nothing of other formats"),
+    (["ckpt", "recipe", "converters"], TORCH, "no LibTorch below libtrain"),
+    (["ckpt", "recipe", "converters"], r"spdlog/|CLI/", "no logging and no command line in libraries of checkpoints"),
+    (["ckpt", "recipe", "converters"], r"libtrain/|cli/", "checkpoint libraries know nothing of trainer and programs"),
+    (["ckpt", "recipe"], r"converters/", "ckpt and recipe know nothing of other formats"),
+    (["ckpt"], r"recipe/", "ckpt knows nothing of runs"),
+    (["recipe"], r"thread$|mutex$|atomic$|future$|condition_variable$", "recipe is values alone: no threads"),
     (["libtrain"], r"converters/|cli/|CLI/", "libtrain knows nothing of converters and programs"),
-    (["libtrain/config", "libtrain/data", "libtrain/metrics", "libtrain/launch", "libtrain/pipeline", "libtrain/start", "libtrain/forecast"], TORCH, "this part of libtrain is built without LibTorch"),
+    (["libtrain/data", "libtrain/metrics", "libtrain/launch", "libtrain/start", "libtrain/forecast"], TORCH, "this part of libtrain is built without LibTorch"),
     (["cli/titan_ckpt", "cli/ui"], TORCH + r"|libtrain/", "titan-ckpt starts in milliseconds"),
-    (["ckpt", "converters", "libtrain", "cli", "tests"], r"torch/torch\.h$|torch/extension\.h$", "a file with torch/torch.h takes half a minute to compile"),
-    (["ckpt", "converters", "libtrain", "cli"], r"tests/", "tests stay outside"),
+    (["ckpt", "recipe", "converters", "libtrain", "cli", "tests"], r"torch/torch\.h$|torch/extension\.h$", "a file with torch/torch.h takes half a minute to compile"),
+    (["ckpt", "recipe", "converters", "libtrain", "cli"], r"tests/", "tests stay outside"),
 ]
 # Third-party headers and the only places for them.
 PLACES = [
     (r"CLI/", ("cli/ui/command_line.cpp",)),
-    (r"toml\+\+/|toml\.hpp", ("libtrain/config/", "cli/titan_ckpt/lr_config.cpp", "cli/titan_ckpt/toml_rows.cpp")),
+    (r"toml\+\+/|toml\.hpp", ("recipe/keys/", "cli/titan_ckpt/lr_config.cpp", "cli/titan_ckpt/toml_rows.cpp")),
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_note.cpp", "cli/ui/json_out.cpp", "libtrain/metrics/")),
@@ -36,7 +38,7 @@ PLACES = [
     (r"zstd", ("ckpt/format/leaf_codec.cpp",)),
 ]
 PRINTERS = ("cli/ui/", "libtrain/metrics/log.cpp")
-ROOTS = ["ckpt", "converters", "libtrain", "cli", "tests"]
+ROOTS = ["ckpt", "recipe", "converters", "libtrain", "cli", "tests"]
 
 
 def sources(root):
@@ -69,7 +71,7 @@ def check(root):
 BAD = {
     "ckpt/a.cpp": '#include <ATen/ATen.h>',
     "ckpt/b.cpp": '#include <spdlog/spdlog.h>',
-    "ckpt/c.h": '#include "libtrain/config/config.h"',
+    "ckpt/c.h": '#include "recipe/keys/config.h"',
     "ckpt/d.cpp": '#include <CLI/CLI.hpp>',
     "ckpt/e.cpp": 'void f() { std::cout << 1; }',
     "ckpt/f.cpp": '#include <c10/util/Half.h>',
@@ -84,6 +86,10 @@ BAD = {
     "libtrain/data/a.cpp": '#include <torch/csrc/autograd/variable.h>',
     "cli/titan_ckpt/a.cpp": 'void h() { std::cerr << 1; }',
     "cli/ui/a.cpp": '#include <ATen/core/Tensor.h>',
+    "ckpt/i.cpp": '#include "recipe/model/dims.h"',
+    "recipe/a.cpp": '#include <thread>',
+    "recipe/b.cpp": '#include "converters/convert.h"',
+    "recipe/c.cpp": '#include <ATen/ATen.h>',
     "tests/torch/a_test.cpp": '#include <torch/torch.h>',
 }
 GOOD = {

@@ -28,7 +28,32 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+void append_string(std::string* out, std::string_view text) {
+  *out += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const unsigned char c = static_cast<unsigned char>(text[0]);
+    if (length == 0) {
+      *out += "\\ufffd";
+    } else if (c < 0x20 || c == 0x7F) {
+      constexpr char kHex[] = "0123456789abcdef";
+      *out += c == '\n' ? std::string("\\n") : std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
+    } else {
+      if (c == '"' || c == '\\') *out += '\\';
+      *out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  *out += '"';
+}
+
 }  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_string(&out, text);
+  return out;
+}
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -96,22 +121,7 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
-  out_ += '"';
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const unsigned char c = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      out_ += "\\ufffd";
-    } else if (c < 0x20 || c == 0x7F) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out_ += c == '\n' ? std::string("\\n") : std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
-    } else {
-      if (c == '"' || c == '\\') out_ += '\\';
-      out_ += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  out_ += '"';
+  append_string(&out_, text);
   comma_ = true;
   return *this;
 }

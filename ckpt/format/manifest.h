@@ -9,7 +9,9 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/codec.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/settings.h"
 #include "ckpt/model/tensor_meta.h"
 
 namespace titan::ckpt {

@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/train_state.h"
 
 namespace titan::ckpt {
 

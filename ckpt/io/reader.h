@@ -9,7 +9,9 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/model_files.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/train_state.h"
 
 namespace titan::ckpt {
 

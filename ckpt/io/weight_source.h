@@ -12,7 +12,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/model/dtype.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/settings.h"
 
 namespace titan::ckpt {
 

@@ -12,7 +12,9 @@
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/model_files.h"
 #include "ckpt/io/tensor_stream.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/train_state.h"
 #include "ckpt/plan/ownership.h"
 
 namespace titan::ckpt {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
 
 namespace titan::ckpt {
 

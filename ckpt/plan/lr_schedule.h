@@ -2,7 +2,7 @@
 // The learning rate as a pure function of the step and a list of phases.
 #include <cstdint>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
 
 namespace titan::ckpt {
 

@@ -2,7 +2,8 @@
 // The LR settings as rows of (key, TOML text): the form in which accepted settings are stored and drift is found.
 #include <string>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/settings.h"
 
 namespace titan::ckpt {
 

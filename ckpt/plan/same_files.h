@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
 
 namespace titan::ckpt {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/settings.h"
 
 namespace titan::cli {
 

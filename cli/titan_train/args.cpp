@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/ui/completion.h"
-#include "libtrain/config/key_table.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::train_cli {
 
@@ -15,8 +15,8 @@ namespace {
 bool is_switch(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   const auto boolean = [](const std::string& candidate) {
-    const train::Key* key = train::find_key(train::canonical_name(candidate));
-    return key != nullptr && train::is_bool(*key);
+    const recipe::Key* key = recipe::find_key(recipe::canonical_name(candidate));
+    return key != nullptr && recipe::is_bool(*key);
   };
   const std::size_t dot = name.rfind('.');
   return boolean(name) ||

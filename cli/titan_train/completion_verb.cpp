@@ -6,7 +6,7 @@
 #include "cli/ui/completion.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
-#include "libtrain/config/key_table.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::train_cli {
 
@@ -19,7 +19,7 @@ int completion_verb(const Arguments& arguments) {
     verb.overrides =
         std::any_of(verb.flags.begin(), verb.flags.end(), [](const ui::Flag& flag) { return flag.name == "set"; });
   std::vector<std::string> keys;
-  for (const train::Key& key : train::key_table())
+  for (const recipe::Key& key : recipe::key_table())
     if (key.slot != nullptr) keys.push_back(key.name);
   ckpt::Status status;
   (void)ui::deliver(STDOUT_FILENO, ui::completion_script(shown, *shell, keys), &status);

@@ -1,10 +1,10 @@
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
-#include "libtrain/config/loader.h"
-#include "libtrain/config/run_plan.h"
-#include "libtrain/config/writer.h"
 #include "libtrain/start/preview.h"
+#include "recipe/keys/loader.h"
+#include "recipe/keys/writer.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
 
@@ -12,10 +12,10 @@ int config_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
   if (arguments.command.has("classes")) {
     ckpt::Status status;
-    ui::deliver(1, json ? train::key_classes_json() : train::key_classes(), &status);
+    ui::deliver(1, json ? recipe::key_classes_json() : recipe::key_classes(), &status);
     return status.ok() ? 0 : ui::report_error(status, json, ui::ColorChoice::kAuto);
   }
-  auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
   // Keys of the model that are left open are those of the checkpoint that a start would load.
   auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"),
@@ -31,15 +31,15 @@ int config_verb(const Arguments& arguments) {
   // written.
   const auto nproc = parse_nproc(arguments.command);
   if (!nproc.ok()) return ui::report_error(nproc.status(), json, ui::ColorChoice::kAuto);
-  const auto plan = train::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
+  const auto plan = recipe::make_run_plan(loaded->config, static_cast<std::uint32_t>(*nproc));
   if (plan.ok()) {
-    loaded->config = train::resolved_config(loaded->config, *plan);
+    loaded->config = recipe::resolved_config(loaded->config, *plan);
   } else {
     loaded->warnings.push_back("not filled in for " + std::to_string(*nproc) + (*nproc == 1 ? " rank: " : " ranks: ") +
                                plan.status().message);
   }
   ckpt::Status status;
-  ui::deliver(1, json ? train::describe_config_json(*loaded) : train::describe_config(*loaded), &status);
+  ui::deliver(1, json ? recipe::describe_config_json(*loaded) : recipe::describe_config(*loaded), &status);
   if (!status.ok()) return ui::report_error(status, json, ui::ColorChoice::kAuto);
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
   return 0;

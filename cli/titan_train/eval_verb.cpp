@@ -15,9 +15,9 @@
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
 #include "converters/import.h"
-#include "libtrain/config/model_source.h"
-#include "libtrain/config/stored_dims.h"
-#include "libtrain/loop/evaluation.h"
+#include "libtrain/train/evaluation.h"
+#include "recipe/model/model_source.h"
+#include "recipe/model/stored_dims.h"
 
 namespace titan::train_cli {
 namespace {
@@ -88,11 +88,11 @@ class LogitsFile {
 };
 
 /// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
-Result<train::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
-  const ckpt::Settings rows = train::known_model(source.model_config(), source.tensors());
-  const std::vector<std::string> unknown = train::unknown_model_keys({}, rows);
+Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
+  const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors());
+  const std::vector<std::string> unknown = recipe::unknown_model_keys({}, rows);
   TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(ckpt::posix_fs(), given));
-  if (unknown.empty() || format == nullptr) return train::stored_dims(rows, source.path());
+  if (unknown.empty() || format == nullptr) return recipe::stored_dims(rows, source.path());
   std::string names;
   for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
   return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
@@ -108,7 +108,7 @@ Result<EvalReport> run_eval(const ui::Command& command) {
     return ckpt::invalid("`titan-train eval` needs --tokens FILE")
         .with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
-  TITAN_ASSIGN_OR_RETURN(const train::ModelDims dims, model_of(*source, command.positionals[0]));
+  TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0]));
   train::TokenRows::Options options;
   TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
   TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));

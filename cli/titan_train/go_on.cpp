@@ -2,8 +2,8 @@
 
 #include "cli/titan_train/args.h"
 #include "cli/ui/errors.h"
-#include "libtrain/config/loader.h"
 #include "libtrain/start/go_on.h"
+#include "recipe/keys/loader.h"
 
 namespace titan::train_cli {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
   const auto arguments = parse_arguments({words.begin() + 1, words.end()});
   if (!arguments.ok() || arguments->command.positionals.empty()) return;
-  const auto loaded = train::load_config(arguments->command.positionals[0], arguments->overrides);
+  const auto loaded = recipe::load_config(arguments->command.positionals[0], arguments->overrides);
   if (!loaded.ok()) return;
   const auto stop_at = loaded->config.debug.stop_at_step;
   if (stop_at && static_cast<std::uint64_t>(*stop_at) <= step) words.push_back("--debug.stop_at_step=none");
@@ -21,7 +21,7 @@ void undo_file(std::vector<std::string>& words, std::uint64_t step) {
 
 }  // namespace
 
-void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const train::Config& config,
+void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
                       Starter starter, ui::ColorChoice color) {
   const auto step = train::step_to_go_on(ckpt::posix_fs(), config);
   std::vector<std::string> next = train::words_to_go_on(words, config, step);

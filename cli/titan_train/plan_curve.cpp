@@ -60,7 +60,7 @@ ui::Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std
   curve.last = std::max(f.last_step, f.first_step);
   curve.height = rows;
   curve.width = 74;
-  if (const train::StoredRun* stored = report.stored()) {
+  if (const recipe::StoredRun* stored = report.stored()) {
     curve.resume = f.first_step;
     curve.old_phases = stored->lr.phases;
     if (lr != stored->lr.phases) curve.new_phases = lr;
@@ -74,9 +74,9 @@ ui::Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std
 
 /// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
 std::string choices(const PlanReport& report, const Palette& palette) {
-  const train::StoredRun& stored = *report.stored();
-  const std::vector<train::PolicyPreview>& previews = report.start->continuation.previews;
-  const std::vector<std::string> lines = train::preview_lines(previews, stored.lr, stored.state.step);
+  const recipe::StoredRun& stored = *report.stored();
+  const std::vector<recipe::PolicyPreview>& previews = report.start->continuation.previews;
+  const std::vector<std::string> lines = recipe::preview_lines(previews, stored.lr, stored.state.step);
   std::string out;
   for (std::size_t i = 0; i < previews.size(); ++i) {
     out += "  " + ui::escape(lines[i]) + "\n";
@@ -91,14 +91,14 @@ std::string choices(const PlanReport& report, const Palette& palette) {
 std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
   const train::Forecast& f = report.forecast;
   std::string out = "\n" + palette.paint(Role::kName, "learning rate") + "\n";
-  const train::StoredRun* stored = report.stored();
+  const recipe::StoredRun* stored = report.stored();
   if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty())
     return out + choices(report, palette);
   if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
   const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
   if (changed)
     for (const std::string& line :
-         train::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
+         recipe::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
       if (line.starts_with(report.start->continuation.policy + " ")) out += "  " + ui::escape(line) + "\n";
   out += indented(ui::curve_text(curve_of(report.lr.phases, report, kRows), palette));
   return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);

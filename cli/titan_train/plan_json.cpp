@@ -12,7 +12,7 @@ using train::Forecast;
 using ui::JsonOut;
 
 void model(JsonOut& json, const Forecast& f, const std::string& from) {
-  const train::ModelDims& d = f.plan.dims;
+  const recipe::ModelDims& d = f.plan.dims;
   json.begin_object("model");
   json.count("parameters", f.parameters);
   json.integer("dim", d.dim);
@@ -25,7 +25,7 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.flag("tied_embeddings", d.tied);
   json.flag("qkv_bias", d.qkv_bias);
   json.real("rope_theta", d.rope_theta);
-  json.text("rope_scaling", d.rope_scaling ? train::rope_scaling_text(*d.rope_scaling) : train::kPlainRope);
+  json.text("rope_scaling", d.rope_scaling ? recipe::rope_scaling_text(*d.rope_scaling) : recipe::kPlainRope);
   if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");
   json.end_object();
@@ -72,12 +72,12 @@ void start(JsonOut& json, const PlanReport& report) {
 }
 
 void continuation(JsonOut& json, const PlanReport& report, const std::vector<std::uint64_t>& steps) {
-  const train::StoredRun* stored = report.stored();
+  const recipe::StoredRun* stored = report.stored();
   if (!stored) return json.null("continuation");
-  const train::Continuation& c = report.start->continuation;
+  const recipe::Continuation& c = report.start->continuation;
   json.begin_object("continuation");
   json.begin_array("changes");
-  for (const train::Change& change : c.changes) {
+  for (const recipe::Change& change : c.changes) {
     json.begin_object();
     json.text("key", change.drift.key);
     json.text("checkpoint", change.drift.stored);
@@ -90,7 +90,7 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
   json.end_array();
   json.text("policy", c.policy);
   json.begin_array("previews");
-  for (const train::PolicyPreview& preview : c.previews) {
+  for (const recipe::PolicyPreview& preview : c.previews) {
     json.begin_object();
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
@@ -218,7 +218,7 @@ std::string plan_json(const PlanReport& report) {
   json.flag("complete", report.complete());
   json.count("first_step", f.first_step);
   json.count("last_step", f.last_step);
-  model(json, f, report.start ? train::model_source(report.start->loaded) : "");
+  model(json, f, report.start ? recipe::model_source(report.start->loaded) : "");
   ui::mesh_json(json, "mesh", f.plan.mesh);
   stages(json, f);
   batches(json, f);

@@ -37,15 +37,15 @@ struct Facts {
   void add(const char* name, const std::string& value) { table.row({{name, Role::kDim}, value}); }
 };
 
-std::string model_text(const train::RunPlan& plan) {
-  const train::ModelDims& d = plan.dims;
+std::string model_text(const recipe::RunPlan& plan) {
+  const recipe::ModelDims& d = plan.dims;
   std::string text = "dim " + number(d.dim) + ", " + counted(static_cast<std::uint64_t>(d.n_layers), "layer") + ", " +
                      number(d.n_heads) + " heads";
   if (d.n_kv_heads != d.n_heads) text += " (" + number(d.n_kv_heads) + " for keys and values)";
   text += " of " + number(d.head_dim) + ", feed-forward " + number(d.ffn_dim) + ", vocabulary " + number(d.vocab_size);
   if (d.tied) text += ", tied";
   if (d.qkv_bias) text += ", biased q k v";
-  if (d.rope_scaling) text += ", RoPE " + train::rope_scaling_text(*d.rope_scaling);
+  if (d.rope_scaling) text += ", RoPE " + recipe::rope_scaling_text(*d.rope_scaling);
   return text;
 }
 
@@ -59,7 +59,7 @@ std::string start_text(const PlanReport& report) {
   }
   std::string text = "resume at step " + std::to_string(decision.step) + " from " + escape(decision.path) + ": " +
                      escape(decision.reason);
-  const train::StoredRun* stored = report.stored();
+  const recipe::StoredRun* stored = report.stored();
   if (stored && !stored->state.attempts.empty()) {
     const ckpt::Attempt& last = stored->state.attempts.back();
     text += "; saved on " + std::to_string(last.dp) + "x" + std::to_string(last.pp);
@@ -105,7 +105,7 @@ std::string shares_text(const std::vector<std::uint32_t>& counts) {
 
 std::string overview(const PlanReport& report, const ui::Palette& palette) {
   const Forecast& f = report.forecast;
-  const train::BatchPlan& batch = f.plan.batch;
+  const recipe::BatchPlan& batch = f.plan.batch;
   Facts facts;
   facts.add("config", report.config_file.empty() ? "defaults" : escape(report.config_file));
   facts.add("run folder", escape(report.run_folder));
@@ -115,7 +115,7 @@ std::string overview(const PlanReport& report, const ui::Palette& palette) {
   facts.add("steps", steps_text(report));
   if (report.speed.seconds_per_step > 0 || !report.speed.why_none.empty()) facts.add("time", time_text(report));
   facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
-  if (const std::string line = report.start ? train::model_source_line(report.start->loaded) : ""; !line.empty())
+  if (const std::string line = report.start ? recipe::model_source_line(report.start->loaded) : ""; !line.empty())
     facts.add("model from", escape(line));
   facts.add("precision",
             f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
@@ -221,11 +221,11 @@ std::string changes(const PlanReport& report, const ui::Palette& palette) {
   if (!weights.empty()) out += heading(palette, "weights");
   for (const std::string& line : weights) out += "  " + escape(line) + "\n";
   if (!report.stored()) return out;
-  const std::vector<train::Change>& list = report.start->continuation.changes;
+  const std::vector<recipe::Change>& list = report.start->continuation.changes;
   if (list.empty())
     return out + heading(palette, "settings") + "  none that shapes the curve differs from the checkpoint's\n";
   out += heading(palette, "settings that differ");
-  const std::vector<std::string> lines = train::change_lines(list);
+  const std::vector<std::string> lines = recipe::change_lines(list);
   for (std::size_t i = 0; i < lines.size(); ++i)
     out += "  " + (list[i].allowed ? palette.paint(Role::kOk, "allowed") : palette.paint(Role::kError, "refused")) +
            "  " + escape(lines[i]) + "\n";

@@ -28,7 +28,7 @@ struct PlanReport {
   ckpt::Status refused;  ///< why the run would not start
 
   bool complete() const { return start && start->complete; }
-  const train::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
+  const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 
 /// Steps at which a curve from `first` to `last` is given out: all when few, else about 200 at equal distances, ends

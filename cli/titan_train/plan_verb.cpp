@@ -7,21 +7,21 @@
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
-#include "libtrain/config/loader.h"
-#include "libtrain/config/run_plan.h"
 #include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/start/look_ahead.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/threads.h"
+#include "recipe/keys/loader.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
 namespace {
 
 using ckpt::Result;
 using ckpt::Status;
-using train::Config;
+using recipe::Config;
 
 struct Ranks {
   std::uint32_t count = 1;
@@ -59,13 +59,13 @@ train::CoreShare share_of(const Ranks& ranks) {
 }
 
 /// Of a rank that would run on this host.
-int threads_of(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+int threads_of(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
   const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
   return train::threads_per_rank(config, threads, static_cast<int>(ranks.local), share_of(ranks));
 }
 
 /// Whether the ranks that would run on this host have more threads than it allows them cores.
-std::string threads_warning(const Ranks& ranks, const Config& config, const train::StoredRun* stored) {
+std::string threads_warning(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
   return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
 }
 
@@ -81,7 +81,7 @@ void look_further(PlanReport& report, const Ranks& ranks) {
                                     threads_of(ranks, start.loaded.config, report.stored()));
 }
 
-Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded, PlanReport& report) {
+Status make_report(const Arguments& arguments, const recipe::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
   auto start = train::preview_start(
       ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command),
@@ -89,10 +89,10 @@ Status make_report(const Arguments& arguments, const train::LoadedConfig& loaded
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
-  if (!start.ok() && (config.checkpoint.initial_load_path || !train::asks_for_model(loaded))) return start.status();
-  auto made = start.ok() ? Result<train::RunPlan>(start->plan) : train::make_run_plan(config, ranks.count);
+  if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded))) return start.status();
+  auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
   if (!made.ok()) return start.ok() ? made.status() : start.status();
-  const train::RunPlan plan = std::move(*made);
+  const recipe::RunPlan plan = std::move(*made);
   report.ranks_from = ranks.from;
   report.config_file = arguments.command.positionals[0];
   report.run_folder = config.job.dump_folder;
@@ -145,7 +145,7 @@ int plan_verb(const Arguments& arguments) {
   };
   if (!color.ok()) return fail(color.status());
   Status refused;
-  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides, &refused);
+  const auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides, &refused);
   if (!loaded.ok()) return fail(loaded.status());
   PlanReport report;
   Status status = make_report(arguments, *loaded, report);

@@ -14,18 +14,18 @@
 #include "cli/ui/terminal.h"
 #include "cli/ui/version.h"
 #include "converters/import.h"
-#include "libtrain/config/loader.h"
-#include "libtrain/config/run_plan.h"
-#include "libtrain/dist/rendezvous.h"
 #include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/launcher.h"
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
-#include "libtrain/loop/trainer.h"
+#include "libtrain/parallel/rendezvous.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
+#include "libtrain/train/trainer.h"
+#include "recipe/keys/loader.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
 namespace {
@@ -40,7 +40,7 @@ std::optional<std::string> environment(const char* name) {
 
 // Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
 // all, where torchrun's agent carries its word.
-int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, const std::string& resume) {
+int threads_of_rank(const recipe::Config& config, const train::LaunchEnv& env, const std::string& resume) {
   if (env.threads > 0) return env.threads;
   if (const int threads = train::threads_of_restart(); threads > 0) return threads;
   const auto look = [&] {
@@ -66,9 +66,9 @@ int threads_of_rank(const train::Config& config, const train::LaunchEnv& env, co
     std::_Exit(ckpt::exit_code(status.code));
   };
   if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
-  auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) leave(loaded.status());
-  const auto mesh = train::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
+  const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
 
   train::TrainOptions options;
@@ -144,7 +144,7 @@ ckpt::WeightOpener weight_opener() {
 }
 
 // A run that is complete never starts ranks again: what its last deletion left would hold its space for good.
-void free_leftovers(const train::Config& config, ui::ColorChoice color) {
+void free_leftovers(const recipe::Config& config, ui::ColorChoice color) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const std::string folder = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   const auto entries = fs.list(folder);
@@ -156,10 +156,10 @@ void free_leftovers(const train::Config& config, ui::ColorChoice color) {
 
 // Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in
 // silence.
-void say_complete(const train::LoadedConfig& loaded, const train::StartPreview& preview, ui::ColorChoice color) {
+void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview& preview, ui::ColorChoice color) {
   ui::report_note(train::complete_line(loaded.config, preview.decision), color);
   bool model = false, data = false;
-  for (const train::Change& change : preview.continuation.changes) {
+  for (const recipe::Change& change : preview.continuation.changes) {
     const std::string& key = change.drift.key;
     ui::report_note("not the checkpoint's setting: " + key + " is " + change.drift.stored + " there, " +
                         change.drift.config + " here",
@@ -199,7 +199,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (env->has_value()) be_rank(arguments, words, **env, *color);
 
   // What every rank would refuse is refused here, once.
-  const auto loaded = train::load_config(arguments.command.positionals[0], arguments.overrides);
+  const auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(

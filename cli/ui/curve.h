@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
 #include "cli/ui/terminal.h"
 
 namespace titan::ui {

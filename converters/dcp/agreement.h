@@ -3,7 +3,8 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/settings.h"
 
 namespace titan::convert::dcp {
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
+#include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
+#include "ckpt/model/train_state.h"
 #include "converters/dcp/reader.h"
 #include "converters/dcp/torchtitan.h"
 

@@ -177,7 +177,7 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   TorchtitanConfig config;
   TITAN_ASSIGN_OR_RETURN(config, read_torchtitan(rows));
   Rows reader(rows);
-  const ckpt::Flavor* flavor = ckpt::find_flavor(config.flavor);
+  const recipe::Flavor* flavor = recipe::find_flavor(config.flavor);
   if (flavor != nullptr && fits(*flavor, model)) model.n_heads = flavor->n_heads;
   const bool known = model.n_heads != 0;
   reader.number("model.n_heads", model.n_heads);

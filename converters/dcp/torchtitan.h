@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "converters/model_config.h"
 

@@ -20,7 +20,7 @@ std::uint64_t sample_count(std::uint64_t tokens, std::uint64_t seq_len, std::uin
   return tokens < seq_len + 1 ? 0 : (tokens - (seq_len + 1)) / stride + 1;
 }
 
-Result<TokenKind> token_kind(const Config& config) {
+Result<TokenKind> token_kind(const recipe::Config& config) {
   const std::string& dataset = config.training.dataset;
   if (dataset == "text") {
     if (config.model.tokenizer != "byte")
@@ -57,13 +57,9 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 
 }  // namespace
 
-std::uint64_t last_epoch(const ckpt::DataPosition& position) {
-  if (position.samples <= position.epoch_base || position.samples_per_epoch == 0) return position.first_epoch;
-  return position.first_epoch + (position.samples - position.epoch_base - 1) / position.samples_per_epoch;
-}
-
-Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64_t seed, std::uint64_t vocab_size) {
-  const Config::Training& training = config.training;
+Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
+                                               std::uint64_t vocab_size) {
+  const recipe::Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
   TITAN_RETURN_IF_ERROR(check_positive("training.sample_stride", stride));
@@ -110,8 +106,8 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const Config& config, std::uint64
 
 /// Opens or holds back the validation tokens; `train_tokens` is the length of the stream on entry, of its training part
 /// on return.
-Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_tokens) {
-  const Config::Validation& options = config.validation;
+Status Dataset::prepare_validation(const recipe::Config& config, std::uint64_t* train_tokens) {
+  const recipe::Config::Validation& options = config.validation;
   if (!options.enable) return {};
   validation_seq_len_ = options.seq_len.value_or(config.training.seq_len);
   TITAN_RETURN_IF_ERROR(check_positive("validation.seq_len", validation_seq_len_));
@@ -144,7 +140,7 @@ Status Dataset::prepare_validation(const Config& config, std::uint64_t* train_to
 }
 
 /// How many of the validation samples are read, and in how many micro-batches.
-Status Dataset::count_validation(const Config::Validation& options) {
+Status Dataset::count_validation(const recipe::Config::Validation& options) {
   TITAN_RETURN_IF_ERROR(check_positive("validation.local_batch_size", options.local_batch_size));
   const auto rows = static_cast<std::uint64_t>(options.local_batch_size);
   std::uint64_t batches = validation_samples_ / rows + (validation_samples_ % rows != 0 ? 1 : 0);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
-#include "libtrain/config/config.h"
+#include "ckpt/model/data_position.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 
@@ -31,9 +31,6 @@ class TokenStream {
 /// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
 std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
 
-/// Epoch of the last sample consumed at `position`; where none was consumed, of the first to come.
-std::uint64_t last_epoch(const ckpt::DataPosition& position);
-
 /// Samples of seq_len + 1 tokens each.
 class Dataset {
  public:
@@ -44,7 +41,7 @@ class Dataset {
   /// multiple
   /// of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not built
   /// yet.
-  static ckpt::Result<std::unique_ptr<Dataset>> open(const Config& config, std::uint64_t seed,
+  static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size);
 
   /// Position at the start: samples 0, with fingerprint.
@@ -78,8 +75,8 @@ class Dataset {
 
  private:
   Dataset() = default;
-  ckpt::Status prepare_validation(const Config& config, std::uint64_t* train_tokens);
-  ckpt::Status count_validation(const Config::Validation& options);
+  ckpt::Status prepare_validation(const recipe::Config& config, std::uint64_t* train_tokens);
+  ckpt::Status count_validation(const recipe::Config::Validation& options);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 
   std::unique_ptr<TokenStream> train_, validation_;

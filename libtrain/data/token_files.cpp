@@ -9,10 +9,10 @@
 #include <map>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/data/data_looks.h"
 #include "libtrain/data/mapped_file.h"
-#include "libtrain/data/utf8.h"
 
 namespace titan::train {
 namespace {
@@ -123,7 +123,7 @@ class MappedStream : public TokenStream {
 
 Status check_utf8(const MappedFile& file) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  const std::size_t at = valid_utf8_prefix(text);
+  const std::size_t at = ckpt::valid_utf8_prefix(text);
   if (at == text.size()) return {};
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[at]));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/schedule.h"
+#include "ckpt/model/data_position.h"
 #include "libtrain/data/dataset.h"
 
 namespace titan::train {

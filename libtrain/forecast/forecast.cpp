@@ -25,7 +25,7 @@ struct PipelineForecast {
 
 /// Simulates `count` micro-batches. A step too long for that is cut to one whose fill and drain are whole: each further
 /// micro-batch takes the time of the slowest stage.
-Result<PipelineForecast> forecast_pipeline(const RunPlan& plan, std::uint32_t count) {
+Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
   const std::uint32_t stages = plan.mesh.pp;
   const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > 2 * stages;
   const std::uint32_t simulated = cut ? 2 * stages : count;
@@ -33,7 +33,7 @@ Result<PipelineForecast> forecast_pipeline(const RunPlan& plan, std::uint32_t co
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
-  const auto idle = [&](const std::vector<double>& costs, double* share) -> Status {
+  const auto idle = [&](const std::vector<double>& costs, double* share) -> ckpt::Status {
     TITAN_ASSIGN_OR_RETURN(const Simulation simulation, simulate(table, costs, kBackward, 0));
     const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(costs);
     const double makespan = simulation.makespan + (count - simulated) * per_micro_batch;
@@ -65,14 +65,14 @@ void warn_about_balance(Forecast& forecast) {
 
 }  // namespace
 
-std::uint64_t last_step_of(const Config& config) {
+std::uint64_t last_step_of(const recipe::Config& config) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
   return config.debug.stop_at_step ? std::min(steps, static_cast<std::uint64_t>(*config.debug.stop_at_step)) : steps;
 }
 
-SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step,
+SaveForecast forecast_saves(const recipe::Config& config, std::uint64_t parameters, std::uint64_t start_step,
                             std::uint64_t steps_there) {
-  const Config::Checkpoint& checkpoint = config.checkpoint;
+  const recipe::Config::Checkpoint& checkpoint = config.checkpoint;
   SaveForecast saves;
   saves.enabled = checkpoint.enable;
   saves.model_bytes = 4 * parameters;
@@ -89,7 +89,7 @@ SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std:
   return saves;
 }
 
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step,
+Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there) {
   Forecast forecast;
   forecast.plan = plan;

@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/model/schedule.h"
-#include "libtrain/config/config.h"
-#include "libtrain/config/run_plan.h"
+#include "ckpt/base/result.h"
+#include "ckpt/model/data_position.h"
 #include "libtrain/forecast/memory.h"
+#include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+using ckpt::Result;
 
 struct StageForecast {
   StageParts parts;
@@ -44,7 +47,7 @@ struct DataForecast {
 };
 
 struct Forecast {
-  RunPlan plan;
+  recipe::RunPlan plan;
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
@@ -57,14 +60,14 @@ struct Forecast {
 
 /// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints
 /// that retention counts. \error kInvalid: a schedule that does not fit.
-Result<Forecast> make_forecast(const Config& config, const RunPlan& plan, std::uint64_t start_step,
+Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
 /// The last step that a start trains: training.steps or debug.stop_at_step.
-std::uint64_t last_step_of(const Config& config);
+std::uint64_t last_step_of(const recipe::Config& config);
 
 /// Forecasts the saves of the steps after `start_step`.
-SaveForecast forecast_saves(const Config& config, std::uint64_t parameters, std::uint64_t start_step,
+SaveForecast forecast_saves(const recipe::Config& config, std::uint64_t parameters, std::uint64_t start_step,
                             std::uint64_t steps_there);
 
 /// Forecasts the data: `position` at the start, `held_back` validation samples, `samples` to be consumed.

@@ -15,7 +15,7 @@ constexpr std::uint32_t kCounted = 1 << 16;
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
 /// Elements of the data-parallel rank that owns most of the stage.
-std::uint64_t largest_share(const RunPlan& plan, std::uint32_t stage) {
+std::uint64_t largest_share(const recipe::RunPlan& plan, std::uint32_t stage) {
   const ckpt::Ownership ownership(plan.parameters, ckpt::kDefaultLeafElements, plan.mesh);
   std::uint64_t most = 0;
   for (std::uint32_t rank = stage * plan.mesh.dp; rank < (stage + 1) * plan.mesh.dp; ++rank) {
@@ -34,20 +34,20 @@ std::uint64_t largest_share(const RunPlan& plan, std::uint32_t stage) {
 // The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test
 // compares them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32
 // copies under bf16.
-std::uint64_t layer_activation_bytes(const ModelDims& dims, bool bf16) {
+std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
                       kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
   return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
 }
 
-std::uint64_t head_activation_bytes(const ModelDims& dims, bool bf16) {
+std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   constexpr std::uint64_t kTargetAndStatistic = 12;
   return (bf16 ? 10 : 12) * size(dims.dim) + 4 * size(dims.vocab_size) + kTargetAndStatistic;
 }
 
 // Beside the log-probabilities that stay: the logits, under bf16 in both dtypes.
-std::uint64_t logits_bytes(const ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
 
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
@@ -67,7 +67,7 @@ std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   return static_cast<std::uint32_t>(peak);
 }
 
-StageParts stage_parts(const RunPlan& plan, std::uint32_t stage) {
+StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   // Groups: 0 embedding, 1..L layers, L+1 head.
   const std::int64_t head_group = plan.dims.n_layers + 1;
   const std::int64_t begin = stage == 0 ? 0 : plan.stage_cuts.at(stage - 1);
@@ -75,7 +75,7 @@ StageParts stage_parts(const RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
   const StageParts parts = stage_parts(plan, stage);
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
   std::uint64_t elements = 0;

@@ -4,8 +4,8 @@
 // slack and the libraries themselves come on top.
 #include <cstdint>
 
-#include "libtrain/config/run_plan.h"
 #include "libtrain/pipeline/tree.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
@@ -19,18 +19,18 @@ struct StageMemory {
 };
 
 /// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
-std::uint64_t layer_activation_bytes(const ModelDims& dims, bool bf16);
+std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16);
 /// Bytes per token that final norm, head and loss keep.
-std::uint64_t head_activation_bytes(const ModelDims& dims, bool bf16);
+std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
 /// Bytes per token on top while the loss or its gradient is computed.
-std::uint64_t logits_bytes(const ModelDims& dims, bool bf16);
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 
 /// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
 /// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.
-StageMemory stage_memory(const RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {
@@ -38,6 +38,6 @@ struct StageParts {
   bool embedding = false, head = false;
   bool operator==(const StageParts&) const = default;
 };
-StageParts stage_parts(const RunPlan& plan, std::uint32_t stage);
+StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage);
 
 }  // namespace titan::train

@@ -4,43 +4,9 @@
 #include <cstdio>
 #include <ctime>
 
-#include "libtrain/data/utf8.h"
 #include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
-namespace {
-
-void append_escaped(std::string* out, std::string_view text) {
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      *out += '\\';
-      *out += c;
-    } else if (c == '\n') {
-      *out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-      *out += code;
-    } else {
-      *out += c;
-    }
-  }
-}
-
-}  // namespace
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (;;) {
-    const std::size_t valid = valid_utf8_prefix(text);
-    append_escaped(&out, text.substr(0, valid));
-    if (valid == text.size()) break;
-    out += "\xEF\xBF\xBD";
-    text.remove_prefix(valid + 1);
-  }
-  return out + '"';
-}
-
 std::string json_number(double value) {
   if (std::isnan(value)) return "\"nan\"";
   if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";

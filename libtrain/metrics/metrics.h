@@ -66,8 +66,6 @@ std::string step_line(const StepMetrics& metrics, std::optional<double> memory_g
 /// "validate step: 20  loss:  3.1234  memory: n/a  tps: 5,855"
 std::string validation_line(std::uint64_t step, double loss, double tps, bool color);
 
-/// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
 /// Shortest text that reads back as the same double; "nan", "inf", "-inf" in quotes.
 std::string json_number(double value);
 /// Now, RFC 3339 UTC with milliseconds.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ckpt/format/json_writer.h"
 #include "libtrain/metrics/metrics.h"
 #include "libtrain/metrics/metrics_scan.h"
 
@@ -80,13 +81,13 @@ Status MetricsFile::step(const StepMetrics& metrics) {
 
 Status MetricsFile::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
   struct Text {
-    std::string operator()(const std::string& value) const { return json_string(value); }
+    std::string operator()(const std::string& value) const { return ckpt::json_string(value); }
     std::string operator()(double value) const { return json_number(value); }
     std::string operator()(std::uint64_t value) const { return std::to_string(value); }
     std::string operator()(bool value) const { return value ? "true" : "false"; }
   };
-  std::string line = line_start(step) + ",\"event\":" + json_string(name);
-  for (const auto& [key, value] : fields) line += "," + json_string(key) + ":" + std::visit(Text{}, value);
+  std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
+  for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
   return append(std::move(line));
 }
 

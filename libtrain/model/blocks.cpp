@@ -8,7 +8,7 @@ namespace titan::train {
 namespace {
 
 // In fp32 as torchtitan and transformers compute it.
-float scaled_frequency(float frequency, const RopeScaling& scaling) {
+float scaled_frequency(float frequency, const recipe::RopeScaling& scaling) {
   const auto factor = static_cast<float>(scaling.factor);
   const auto low = static_cast<float>(scaling.low_freq_factor), high = static_cast<float>(scaling.high_freq_factor);
   const auto original = static_cast<float>(scaling.original_max_position_embeddings);
@@ -22,7 +22,7 @@ float scaled_frequency(float frequency, const RopeScaling& scaling) {
 }  // namespace
 
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
-                      const std::optional<RopeScaling>& scaling) {
+                      const std::optional<recipe::RopeScaling>& scaling) {
   const std::int64_t half = head_dim / 2;
   at::Tensor table = at::empty({max_seq_len, half, 2}, at::kFloat);
   float* out = table.data_ptr<float>();

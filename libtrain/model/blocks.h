@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/config/run_plan.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
@@ -16,7 +16,7 @@ namespace titan::train {
 /// `scaling`: slow rotations are slowed down by its factor, fast ones kept, those between interpolated.
 /// \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
-                      const std::optional<RopeScaling>& scaling = {});
+                      const std::optional<recipe::RopeScaling>& scaling = {});
 
 /// Rotates adjacent pairs (2j, 2j+1) of the last dim in fp32; the result has x's dtype.
 at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table);

@@ -84,7 +84,7 @@ double normal_quantile(double p) {
   return q < 0 ? -x : x;
 }
 
-InitRule init_rule(const ModelDims& dims, std::string_view name) {
+InitRule init_rule(const recipe::ModelDims& dims, std::string_view name) {
   const double head_std = 1 / std::sqrt(static_cast<double>(dims.dim));
   if (name == "tok_embeddings.weight") {
     // torchtitan 0.2.2 has no tied llama3. As a head, an N(0,1) matrix gives a token itself a logit of about dim, and

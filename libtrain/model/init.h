@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "libtrain/config/run_plan.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
@@ -19,7 +19,7 @@ struct InitRule {
 };
 
 /// How the parameter called `name` is drawn. Unknown names are an std::invalid_argument.
-InitRule init_rule(const ModelDims& dims, std::string_view name);
+InitRule init_rule(const recipe::ModelDims& dims, std::string_view name);
 
 /// Draws the parameter in row-major order.
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out);

@@ -23,7 +23,7 @@ at::Tensor make_leaf(const at::Tensor& master, bool bf16) {
 
 }  // namespace
 
-StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage) {
+StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage) {
   // Groups: 0 embedding, 1..L layers, L+1 head.
   const std::int64_t head_group = dims.n_layers + 1;
   const std::int64_t begin = stage == 0 ? 0 : cuts.at(stage - 1);
@@ -34,7 +34,7 @@ StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cu
           .head = end == head_group + 1};
 }
 
-Stage::Stage(const RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
+Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
     : dims_(plan.dims), spec_(stage_spec(plan.dims, plan.stage_cuts, stage)), bf16_(plan.bf16) {
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].stage == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
@@ -67,7 +67,7 @@ void Stage::add_parameter(const std::string& name, std::uint32_t index, const st
   parameters_.push_back(std::move(parameter));
 }
 
-void Stage::add_tied_head(const RunPlan& plan) {
+void Stage::add_tied_head(const recipe::RunPlan& plan) {
   const auto found =
       std::find_if(plan.parameters.begin(), plan.parameters.end(), [](const auto& p) { return p.name == kEmbedding; });
   if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without tok_embeddings.weight");

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/config/run_plan.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
@@ -19,7 +19,7 @@ struct StageSpec {
   bool embedding = false, head = false;
   bool operator==(const StageSpec&) const = default;
 };
-StageSpec stage_spec(const ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
+StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
 /// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf
 /// that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's
@@ -38,7 +38,7 @@ struct StageParameter {
 class Stage {
  public:
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
-  Stage(const RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
+  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
 
   const StageSpec& spec() const { return spec_; }
   /// In model order; a tied head's slot comes last.
@@ -63,9 +63,9 @@ class Stage {
   std::size_t place(const std::string& name) const;
   const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
   void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
-  void add_tied_head(const RunPlan& plan);
+  void add_tied_head(const recipe::RunPlan& plan);
 
-  ModelDims dims_;
+  recipe::ModelDims dims_;
   StageSpec spec_;
   bool bf16_ = false;
   std::vector<StageParameter> parameters_;

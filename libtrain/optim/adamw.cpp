@@ -10,7 +10,7 @@
 
 namespace titan::train {
 
-ShardedAdamW::ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
+ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
                            AdamWOptions options)
     : options_(options) {
   const std::uint64_t leaf_elements = owners.leaf_elements();
@@ -67,7 +67,7 @@ double leaf_sum_of_squares(const float* data, std::int64_t count) {
   return lanes[0];
 }
 
-double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements,
+double global_grad_norm(World& world, const recipe::RunPlan& plan, std::uint64_t leaf_elements,
                         const std::vector<OwnedGradient>& grads) {
   std::vector<std::uint64_t> first_leaf;  // of each parameter, in one row over the model
   std::uint64_t leaves = 0;

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/dist/canonical.h"
+#include "libtrain/reduce/canonical.h"
 
 namespace titan::train {
 
@@ -23,7 +23,7 @@ class ShardedAdamW {
   };
   /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
   /// every layout (else std::invalid_argument).
-  ShardedAdamW(const RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
+  ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
                AdamWOptions options);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
@@ -47,7 +47,7 @@ double leaf_sum_of_squares(const float* data, std::int64_t count);
 
 /// Global L2 norm: per-leaf sums exchanged over all ranks, leaves added in index order per tensor, tensors in name
 /// order. The same bits on every rank and layout; non-finite values come through as such.
-double global_grad_norm(World& world, const RunPlan& plan, std::uint64_t leaf_elements,
+double global_grad_norm(World& world, const recipe::RunPlan& plan, std::uint64_t leaf_elements,
                         const std::vector<OwnedGradient>& grads);
 
 /// min(1, max_norm / (norm + 1e-6)) in fp64; 1 when max_norm <= 0. `norm` must be finite: the caller stops before.

@@ -341,7 +341,7 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps
 
 }  // namespace
 
-Result<StartRequest> start_request(const Config& config, const std::string& resume) {
+Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume) {
   StartRequest request;
   request.resume = resume;
   request.load_step = config.checkpoint.load_step;

@@ -11,7 +11,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/weight_source.h"
-#include "libtrain/config/config.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 
@@ -43,7 +43,7 @@ struct StartRequest {
 /// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false
 /// means
 /// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
-ckpt::Result<StartRequest> start_request(const Config& config, const std::string& resume);
+ckpt::Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume);
 
 enum class StartMode {
   kFresh,     ///< nothing is loaded

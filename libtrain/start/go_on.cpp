@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/io/run_folder.h"
-#include "libtrain/config/key_table.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::train {
 namespace {
@@ -13,7 +13,7 @@ std::string key_of(std::string word) {
   word = word.substr(0, word.find('='));
   word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
   std::ranges::replace(word, '-', '_');
-  return canonical_name(word);
+  return recipe::canonical_name(word);
 }
 
 bool is_plain(char c) {
@@ -23,7 +23,7 @@ bool is_plain(char c) {
 
 }  // namespace
 
-std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const Config& config) {
+std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
   auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
   if (!scan.ok()) return std::nullopt;
   const ckpt::ResumeChoice choice =
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const Config& config) {
   return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
 }
 
-std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config,
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
                                         std::optional<std::uint64_t> step) {
   if (!step) return words;
   const bool stop_reached =

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/config/config.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 
 /// The step of the run folder that the next start would take; nothing where there is none, or where that cannot be
 /// known.
-std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const Config& config);
+std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config);
 
 /// `words` (program and verb first) without what would be wrong once `step` is saved: --resume never or PATH,
 /// checkpoint.load_step, and a debug.stop_at_step that is reached. As they are without a step.
-std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const Config& config,
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
                                         std::optional<std::uint64_t> step);
 
 /// `words` as a line for a POSIX shell.

@@ -8,7 +8,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/model/shape_text.h"
-#include "libtrain/config/toml_reader.h"
+#include "recipe/keys/toml_reader.h"
 
 namespace titan::train {
 namespace {
@@ -44,14 +44,15 @@ bool any_match(const std::vector<std::string>& patterns, const std::string& name
                              [&](const std::string& pattern) { return match(pattern, name, true).has_value(); });
 }
 
-Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string& path) {
-  const auto* list = entry.value.as<std::vector<Value>>();
+Result<std::vector<std::string>> words(const recipe::TomlEntry& entry, const std::string& path) {
+  const auto* list = entry.value.as<std::vector<recipe::Value>>();
   std::vector<std::string> out;
-  for (const Value& item : list ? *list : std::vector<Value>{}) {
+  for (const recipe::Value& item : list ? *list : std::vector<recipe::Value>{}) {
     if (const auto* word = item.as<std::string>()) out.push_back(*word);
   }
   if (list == nullptr || out.size() != list->size())
-    return ckpt::invalid(path + ": " + entry.key + ": expected a list of names, found " + describe(entry.value));
+    return ckpt::invalid(path + ": " + entry.key + ": expected a list of names, found " +
+                         recipe::describe(entry.value));
   return out;
 }
 
@@ -95,9 +96,9 @@ std::vector<std::string> unused_rules(const std::vector<ckpt::WeightInfo>& weigh
 }  // namespace
 
 Result<InitMap> parse_init_map(std::string_view text, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<TomlEntry> entries, parse_toml(text, path));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::TomlEntry> entries, recipe::parse_toml(text, path));
   InitMap map;
-  for (const TomlEntry& entry : entries) {
+  for (const recipe::TomlEntry& entry : entries) {
     if (entry.key == "skip") {
       TITAN_ASSIGN_OR_RETURN(map.skip, words(entry, path));
     } else if (entry.key == "create") {

@@ -16,7 +16,7 @@ Status look_at_metrics(ckpt::Fs& fs, const std::string& run_dir) {
 }
 
 TokenScan look_at_tokens(const StartPreview& preview, std::uint64_t start_step) {
-  const Config& config = preview.loaded.config;
+  const recipe::Config& config = preview.loaded.config;
   if (preview.stored) preview.dataset->continue_from(preview.data);
   return scan_tokens(*preview.dataset, config, static_cast<std::uint64_t>(preview.plan.batch.global), start_step + 1,
                      last_step_of(config), preview.seed.has_value());
@@ -26,7 +26,7 @@ TokenScan look_at_tokens(const StartPreview& preview, std::uint64_t start_step) 
 
 Outlook look_ahead(ckpt::Fs& fs, const StartPreview& preview) {
   Outlook outlook;
-  const Config& config = preview.loaded.config;
+  const recipe::Config& config = preview.loaded.config;
   const std::uint64_t start_step = preview.decision.mode == StartMode::kResume ? preview.decision.step : 0;
   outlook.refused =
       ckpt::look_at_run(fs, config.job.dump_folder, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));

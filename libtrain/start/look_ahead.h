@@ -5,10 +5,13 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/token_scan.h"
 
 namespace titan::train {
+
+using ckpt::Status;
 
 struct Outlook {
   Status refused;  ///< kFailed (rights, space), kLocked, kInvalid (ids)

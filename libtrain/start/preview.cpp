@@ -5,36 +5,36 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
-#include "libtrain/config/stored_number.h"
-#include "libtrain/config/writer.h"
 #include "libtrain/data/dataset.h"
 #include "libtrain/start/read_errors.h"
+#include "recipe/change/stored_number.h"
+#include "recipe/keys/writer.h"
 
 namespace titan::train {
 namespace {
 
 Status read_resume(const ckpt::CheckpointReader& reader, const StartInputs& inputs, StartPreview& preview) {
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_run(inputs.loaded, reader));
-  const Config& config = preview.loaded.config;
+  const recipe::Config& config = preview.loaded.config;
   TITAN_ASSIGN_OR_RETURN(preview.stored, read_stored(reader));
   preview.stored->elsewhere = !preview.decision.origin.empty();
-  const StoredRun& stored = *preview.stored;
+  const recipe::StoredRun& stored = *preview.stored;
   preview.decision.step = stored.state.step;
   preview.seed = stored.state.seed;
   preview.complete = stored.state.step == static_cast<std::uint64_t>(config.training.steps);
-  if (std::string line = no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state);
+  if (std::string line = recipe::no_longer_given(inputs.loaded, preview.loaded, reader.manifest().config, stored.state);
       !line.empty())
     preview.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(check_steps(config, stored.state.step));
   const std::int64_t global_batch = stored_global_batch(stored.state.accepted);
-  auto plan = make_run_plan(config, inputs.world, global_batch);
+  auto plan = recipe::make_run_plan(config, inputs.world, global_batch);
   if (!plan.ok() && preview.complete) {
     // Nothing is left to train, so that what could not train is no error; what is shown is then the plan of one rank.
     preview.warnings.push_back("could not train, shown for one rank: " + plan.status().message);
-    Config single = config;
+    recipe::Config single = config;
     single.parallelism.data_parallel_replicate_degree = single.parallelism.pipeline_parallel_degree = 1;
     single.parallelism.data_parallel_shard_degree = -1;
-    plan = make_run_plan(single, 1, global_batch);
+    plan = recipe::make_run_plan(single, 1, global_batch);
   }
   if (!plan.ok()) return plan.status();
   preview.plan = std::move(*plan);
@@ -59,13 +59,14 @@ Result<ckpt::DataPosition> open_data(StartPreview& preview) {
   return preview.stored->data;
 }
 
-Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const Permission& permission, StartPreview& preview) {
+Status read_transfer(ckpt::Fs& fs, const StartInputs& inputs, const recipe::Permission& permission,
+                     StartPreview& preview) {
   const std::string& path = *inputs.loaded.config.checkpoint.initial_load_path;
   TITAN_ASSIGN_OR_RETURN(
       const std::unique_ptr<ckpt::WeightSource> source,
       inputs.open_weights ? inputs.open_weights(path) : ckpt::open_weights(fs, preview.decision.path));
   TITAN_ASSIGN_OR_RETURN(preview.loaded, model_of_weights(inputs.loaded, *source));
-  TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(preview.loaded.config, inputs.world));
+  TITAN_ASSIGN_OR_RETURN(preview.plan, recipe::make_run_plan(preview.loaded.config, inputs.world));
   auto match = match_transfer(*source, preview.loaded.config, preview.plan, permission, &preview.warnings);
   preview.verdict = match.status();
   if (match.ok()) preview.weights = match_lines(*match, source->tensors(), preview.plan.parameters);
@@ -88,8 +89,8 @@ Status read_whole(ckpt::Fs& fs, const std::string& path) {
   return ckpt::ok_status();
 }
 
-Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
-  StoredRun stored;
+Result<recipe::StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
+  recipe::StoredRun stored;
   stored.path = reader.path();
   const ckpt::Manifest& manifest = reader.manifest();
   stored.has_optimizer = manifest.component("optimizer") != nullptr;
@@ -104,15 +105,15 @@ Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader) {
   return stored;
 }
 
-Result<StartRequest> start_request(const Config& config, const std::string& resume, const Permission& permission,
-                                   ckpt::WeightOpener opener) {
+Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume,
+                                   const recipe::Permission& permission, ckpt::WeightOpener opener) {
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(config, resume));
   request.open_weights = std::move(opener);
   if (permission.allow.contains("training.dataset_path")) request.exclude.push_back("dataloader");
   return request;
 }
 
-Status check_steps(const Config& config, std::uint64_t checkpoint_step) {
+Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
   if (checkpoint_step <= steps) return ckpt::ok_status();
   return ckpt::incompatible("the checkpoint is at step " + std::to_string(checkpoint_step) +
@@ -122,22 +123,22 @@ Status check_steps(const Config& config, std::uint64_t checkpoint_step) {
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
   // What is no number is no default either: it is drift then, and said as such.
-  return stored_number<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
+  return recipe::stored_number<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
 }
 
-Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source) {
-  const ckpt::Settings rows = known_model(source.model_config(), source.tensors(), loaded.config.model.n_heads);
-  TITAN_RETURN_IF_ERROR(check_model_known(loaded, rows, source.path()));
-  return with_model_of(loaded, rows, source.path());
+Result<recipe::LoadedConfig> model_of_weights(const recipe::LoadedConfig& loaded, const ckpt::WeightSource& source) {
+  const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors(), loaded.config.model.n_heads);
+  TITAN_RETURN_IF_ERROR(recipe::check_model_known(loaded, rows, source.path()));
+  return recipe::with_model_of(loaded, rows, source.path());
 }
 
-Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::CheckpointReader& reader) {
-  return with_model_of(loaded, reader.manifest().config, reader.path());
+Result<recipe::LoadedConfig> model_of_run(const recipe::LoadedConfig& loaded, const ckpt::CheckpointReader& reader) {
+  return recipe::with_model_of(loaded, reader.manifest().config, reader.path());
 }
 
-Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume,
-                                    const std::vector<std::string>& allow, ckpt::WeightOpener opener) {
-  TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(loaded.config, allow));
+Result<recipe::LoadedConfig> model_of_start(ckpt::Fs& fs, const recipe::LoadedConfig& loaded, const std::string& resume,
+                                            const std::vector<std::string>& allow, ckpt::WeightOpener opener) {
+  TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(loaded.config, allow));
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(loaded.config, resume, permission, opener));
   TITAN_ASSIGN_OR_RETURN(const StartDecision decision, decide_alone(fs, loaded.config, request, {}, nullptr));
   switch (decision.mode) {
@@ -154,21 +155,22 @@ Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, co
   return loaded;
 }
 
-bool is_at_stop(const Config& config, const StartDecision& start) {
+bool is_at_stop(const recipe::Config& config, const StartDecision& start) {
   const auto& stop_at = config.debug.stop_at_step;
   return start.mode == StartMode::kResume && stop_at && start.step >= static_cast<std::uint64_t>(*stop_at) &&
          start.step < static_cast<std::uint64_t>(config.training.steps);
 }
 
-std::string complete_line(const Config& config, const StartDecision& start) {
+std::string complete_line(const recipe::Config& config, const StartDecision& start) {
   const std::string what = "nothing to do, complete: " + start.path + " is ";
   if (!is_at_stop(config, start)) return what + "at training.steps = " + std::to_string(start.step);
   const auto stop_at = static_cast<std::uint64_t>(*config.debug.stop_at_step);
   return what + (start.step == stop_at ? "at" : "past") + " debug.stop_at_step = " + std::to_string(stop_at);
 }
 
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan,
-                                   const Permission& permission, std::vector<std::string>* warnings) {
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
+                                   const recipe::RunPlan& plan, const recipe::Permission& permission,
+                                   std::vector<std::string>* warnings) {
   InitMap map;
   if (config.checkpoint.initial_load_map) {
     TITAN_ASSIGN_OR_RETURN(map, read_init_map(*config.checkpoint.initial_load_map));
@@ -179,21 +181,22 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Confi
   });
   Status other = ckpt::incompatible("the configuration's model is not that of " + source.path());
   bool by_shapes = false, by_permission = false;
-  for (const Drift& row : model_differences(plan.dims, known_model(source.model_config(), source.tensors()))) {
+  for (const recipe::Drift& row :
+       recipe::model_differences(plan.dims, recipe::known_model(source.model_config(), source.tensors()))) {
     const std::string line =
         row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
-    const TransferRule rule = transfer_rule(row.key);
-    const bool of_heads = row.key != "model.norm_eps" && rule != TransferRule::kShapes;
-    if (rule == TransferRule::kShapes && config.checkpoint.initial_load_map) {
+    const recipe::TransferRule rule = recipe::transfer_rule(row.key);
+    const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes;
+    if (rule == recipe::TransferRule::kShapes && config.checkpoint.initial_load_map) {
       warnings->push_back("by " + *config.checkpoint.initial_load_map + ", " + line);
     } else if (of_heads && !attention) {
       warnings->push_back("no weight of attention is taken; " + line);
-    } else if (rule == TransferRule::kPermission && permission.allow.contains(row.key)) {
+    } else if (rule == recipe::TransferRule::kPermission && permission.allow.contains(row.key)) {
       warnings->push_back("the weights were trained with another value: " + line);
     } else {
       other.causes.push_back(line);
-      by_shapes |= rule == TransferRule::kShapes;
-      by_permission |= rule == TransferRule::kPermission;
+      by_shapes |= rule == recipe::TransferRule::kShapes;
+      by_permission |= rule == recipe::TransferRule::kPermission;
     }
   }
   if (!other.causes.empty()) {
@@ -209,9 +212,9 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Confi
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   StartPreview preview;
   preview.loaded = inputs.loaded;
-  const Config& config = preview.loaded.config;
-  TITAN_ASSIGN_OR_RETURN(const Permission permission, read_permission(config, inputs.allow));
-  TITAN_RETURN_IF_ERROR(make_run_mesh(config, inputs.world).status());
+  const recipe::Config& config = preview.loaded.config;
+  TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(config, inputs.allow));
+  TITAN_RETURN_IF_ERROR(recipe::make_run_mesh(config, inputs.world).status());
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(config, inputs.resume, permission, inputs.open_weights));
   if (config.debug.seed) preview.seed = static_cast<std::uint64_t>(*config.debug.seed);
   for (std::set<std::uint64_t> damaged;;) {
@@ -237,8 +240,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   }
   preview.warnings.insert(preview.warnings.end(), preview.decision.notes.begin(), preview.decision.notes.end());
   if (preview.decision.mode == StartMode::kFresh) {
-    TITAN_RETURN_IF_ERROR(check_model_asked(inputs.loaded, request.checkpoint_dir));
-    TITAN_ASSIGN_OR_RETURN(preview.plan, make_run_plan(config, inputs.world));
+    TITAN_RETURN_IF_ERROR(recipe::check_model_asked(inputs.loaded, request.checkpoint_dir));
+    TITAN_ASSIGN_OR_RETURN(preview.plan, recipe::make_run_plan(config, inputs.world));
   } else if (preview.decision.mode == StartMode::kTransfer) {
     TITAN_RETURN_IF_ERROR(read_transfer(fs, inputs, permission, preview));
   }
@@ -255,8 +258,8 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs) {
   if (!preview.stored) return preview;
   const std::uint64_t seed =
       config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : preview.stored->state.seed;
-  preview.continuation = continue_run(*preview.stored, config, preview.plan, origin, seed, permission);
-  const Continuation& continuation = preview.continuation;
+  preview.continuation = recipe::continue_run(*preview.stored, config, preview.plan, origin, seed, permission);
+  const recipe::Continuation& continuation = preview.continuation;
   preview.lr = continuation.lr;
   preview.data = continuation.data;
   preview.warnings.insert(preview.warnings.end(), continuation.warnings.begin(), continuation.warnings.end());

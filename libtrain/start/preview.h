@@ -6,18 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "ckpt/io/reader.h"
-#include "libtrain/config/continuation.h"
-#include "libtrain/config/model_source.h"
 #include "libtrain/start/decide.h"
 #include "libtrain/start/init_map.h"
+#include "recipe/change/continuation.h"
+#include "recipe/model/model_source.h"
 
 namespace titan::train {
+
+using ckpt::Result;
+using ckpt::Status;
 
 class Dataset;
 
 struct StartInputs {
-  const LoadedConfig& loaded;
+  const recipe::LoadedConfig& loaded;
   std::string resume = "auto";
   std::vector<std::string> allow;  ///< words of --allow
   std::uint32_t world = 1;
@@ -27,12 +31,13 @@ struct StartInputs {
 };
 
 struct StartPreview {
-  LoadedConfig loaded;  ///< the configuration, with the model of the checkpoint where it left keys of the model open
+  recipe::LoadedConfig
+      loaded;  ///< the configuration, with the model of the checkpoint where it left keys of the model open
   StartDecision decision;
-  RunPlan plan;
-  std::optional<StoredRun> stored;   ///< of a resume
-  Continuation continuation;         ///< of a resume
-  std::vector<std::string> weights;  ///< of a transfer: what is loaded, skipped, created
+  recipe::RunPlan plan;
+  std::optional<recipe::StoredRun> stored;  ///< of a resume
+  recipe::Continuation continuation;        ///< of a resume
+  std::vector<std::string> weights;         ///< of a transfer: what is loaded, skipped, created
   std::vector<std::string> warnings;
   ckpt::LrSchedule lr;      ///< in force from decision.step + 1 on
   ckpt::DataPosition data;  ///< where the first step begins
@@ -53,39 +58,40 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs);
 Status read_whole(ckpt::Fs& fs, const std::string& path);
 
 /// The settings and positions that `reader` holds; components that are absent stay empty.
-Result<StoredRun> read_stored(const ckpt::CheckpointReader& reader);
+Result<recipe::StoredRun> read_stored(const ckpt::CheckpointReader& reader);
 
 /// The request of a start with this permission: permission for the dataset stands in for a data position that is
 /// absent.
-Result<StartRequest> start_request(const Config& config, const std::string& resume, const Permission& permission,
-                                   ckpt::WeightOpener opener);
+Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume,
+                                   const recipe::Permission& permission, ckpt::WeightOpener opener);
 
 /// kIncompatible when the checkpoint is beyond training.steps.
-Status check_steps(const Config& config, std::uint64_t checkpoint_step);
+Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step);
 
 /// True where a start finds itself at or past debug.stop_at_step: it has nothing to do, and another one would not
 /// either.
-bool is_at_stop(const Config& config, const StartDecision& start);
+bool is_at_stop(const recipe::Config& config, const StartDecision& start);
 /// "nothing to do, complete: RUN/checkpoint/step-00000200 is at training.steps = 200", or at debug.stop_at_step.
-std::string complete_line(const Config& config, const StartDecision& start);
+std::string complete_line(const recipe::Config& config, const StartDecision& start);
 
 /// training.global_batch_size of the run so far; 0: not known.
 std::int64_t stored_global_batch(const ckpt::Settings& accepted);
 
 /// `loaded` with the model of the weights that a new run takes, where it leaves keys of the model open
 /// (model_source.h). \error kIncompatible: neither says what a key is
-Result<LoadedConfig> model_of_weights(const LoadedConfig& loaded, const ckpt::WeightSource& source);
+Result<recipe::LoadedConfig> model_of_weights(const recipe::LoadedConfig& loaded, const ckpt::WeightSource& source);
 /// `loaded` with the model of the checkpoint that is resumed, where it leaves keys of the model open. \error
 /// kIncompatible
-Result<LoadedConfig> model_of_run(const LoadedConfig& loaded, const ckpt::CheckpointReader& reader);
+Result<recipe::LoadedConfig> model_of_run(const recipe::LoadedConfig& loaded, const ckpt::CheckpointReader& reader);
 /// One or the other, for the start that these words ask for; as it is for a fresh start. \error as decide_start
-Result<LoadedConfig> model_of_start(ckpt::Fs& fs, const LoadedConfig& loaded, const std::string& resume,
-                                    const std::vector<std::string>& allow, ckpt::WeightOpener opener);
+Result<recipe::LoadedConfig> model_of_start(ckpt::Fs& fs, const recipe::LoadedConfig& loaded, const std::string& resume,
+                                            const std::vector<std::string>& allow, ckpt::WeightOpener opener);
 
 /// Weights for a new run: which go where. A model that is another function than the checkpoint's is refused: what
 /// shapes do not show (heads, RoPE, eps) unless `permission` has the key, what they show unless the map leaves out or
 /// creates the tensors. What differs all the same is `warnings`. \error kIncompatible, kInvalid (map file)
-Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const Config& config, const RunPlan& plan,
-                                   const Permission& permission, std::vector<std::string>* warnings);
+Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
+                                   const recipe::RunPlan& plan, const recipe::Permission& permission,
+                                   std::vector<std::string>* warnings);
 
 }  // namespace titan::train

@@ -20,7 +20,7 @@ std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::Un
 
 }  // namespace
 
-Result<std::uint64_t> step_to_pass_over(const Config& config, const StartRequest& request, const Status& error,
+Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request, const Status& error,
                                         const std::optional<ckpt::UnreadablePlace>& place, const SecondRead& second) {
   if (request.resume != "auto" || request.load_step >= 0 || !place) return error;
   const std::optional<std::uint64_t> step = step_of(request, *place);
@@ -43,7 +43,7 @@ Result<std::uint64_t> step_to_pass_over(const Config& config, const StartRequest
   return unconfirmed;
 }
 
-Result<StartDecision> decide_alone(ckpt::Fs& fs, const Config& config, StartRequest& request,
+Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, StartRequest& request,
                                    const std::set<std::uint64_t>& damaged, std::vector<std::string>* said) {
   while (true) {
     ckpt::MediaWatch watch(fs);

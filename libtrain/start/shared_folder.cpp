@@ -4,8 +4,8 @@
 
 #include "ckpt/io/lock_note.h"
 #include "ckpt/io/run_lock.h"
-#include "libtrain/dist/agree.h"
-#include "libtrain/dist/message.h"
+#include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/message.h"
 
 namespace titan::train {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/io/lock_wait.h"
-#include "libtrain/dist/communicator.h"
+#include "libtrain/parallel/communicator.h"
 
 namespace titan::train {
 

@@ -11,7 +11,7 @@
 namespace titan::train {
 namespace {
 
-std::string folder_of(const Config& config) {
+std::string folder_of(const recipe::Config& config) {
   return ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
 }
 
@@ -74,7 +74,7 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
   return verdict;
 }
 
-std::uint64_t count_kept_steps(ckpt::Fs& fs, const Config& config) {
+std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config) {
   const auto scan = ckpt::list_steps(fs, folder_of(config));
   if (!scan.ok()) return 0;
   return static_cast<std::uint64_t>(std::ranges::count_if(scan->steps, [&](const ckpt::StepEntry& entry) {
@@ -82,7 +82,8 @@ std::uint64_t count_kept_steps(ckpt::Fs& fs, const Config& config) {
   }));
 }
 
-SpaceVerdict look_at_space(ckpt::Fs& fs, const Config& config, const RunPlan& plan, std::uint64_t start_step) {
+SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const recipe::RunPlan& plan,
+                           std::uint64_t start_step) {
   const std::string folder = folder_of(config);
   const auto free = fs.free_bytes(ckpt::nearest_there(fs, folder));
   if (!free.ok()) return {};  // a store that does not tell

@@ -4,10 +4,13 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/config/run_plan.h"
+#include "ckpt/base/result.h"
 #include "libtrain/forecast/forecast.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+using ckpt::Status;
 
 struct SpaceNeed {
   SaveForecast saves;
@@ -26,9 +29,10 @@ struct SpaceVerdict {
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder);
 
 /// Steps in the run's folder that retention counts.
-std::uint64_t count_kept_steps(ckpt::Fs& fs, const Config& config);
+std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config);
 
 /// Judges a run that goes on after `start_step`. What dead saves left there counts as free: a start removes it.
-SpaceVerdict look_at_space(ckpt::Fs& fs, const Config& config, const RunPlan& plan, std::uint64_t start_step);
+SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const recipe::RunPlan& plan,
+                           std::uint64_t start_step);
 
 }  // namespace titan::train

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/json_reader.h"
-#include "libtrain/config/loader.h"
+#include "recipe/keys/loader.h"
 
 namespace titan::train {
 namespace {
@@ -36,7 +36,7 @@ Line read_line(const std::string& text) {
   return in.finish().ok() ? line : Line{};
 }
 
-Status read_metrics(ckpt::Fs& fs, const std::string& path, SpeedReader& reader) {
+ckpt::Status read_metrics(ckpt::Fs& fs, const std::string& path, SpeedReader& reader) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(path));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
@@ -50,12 +50,13 @@ Status read_metrics(ckpt::Fs& fs, const std::string& path, SpeedReader& reader) 
 }
 
 /// What the newest start computed otherwise than `plan`, in a few words; empty: nothing.
-std::string difference(const std::string& run_dir, const SpeedReader& metrics, const RunPlan& plan, int threads) {
+std::string difference(const std::string& run_dir, const SpeedReader& metrics, const recipe::RunPlan& plan,
+                       int threads) {
   const std::string mesh = std::to_string(metrics.dp()) + "x" + std::to_string(metrics.pp());
   if (metrics.dp() != plan.mesh.dp || metrics.pp() != plan.mesh.pp) return "ran on " + mesh;
-  const auto loaded = load_config(ckpt::join_path(run_dir, "config.toml"), {});
+  const auto loaded = recipe::load_config(ckpt::join_path(run_dir, "config.toml"), {});
   if (!loaded.ok()) return "left a config.toml that cannot be read";
-  const auto earlier = make_run_plan(loaded->config, plan.mesh.world());
+  const auto earlier = recipe::make_run_plan(loaded->config, plan.mesh.world());
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
   if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
   const std::int64_t before = loaded->config.job.threads_per_rank;
@@ -99,7 +100,7 @@ double SpeedReader::median() const {
   return sorted[sorted.size() / 2];
 }
 
-SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const RunPlan& plan, int threads) {
+SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const recipe::RunPlan& plan, int threads) {
   SpeedGuess guess;
   SpeedReader metrics;
   if (!read_metrics(fs, ckpt::join_path(run_dir, "metrics.jsonl"), metrics).ok() || metrics.attempt() == 0)

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/config/run_plan.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
@@ -38,6 +38,6 @@ class SpeedReader {
 };
 
 /// `threads`: of a rank in the start to come; 0: not known.
-SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const RunPlan& plan, int threads);
+SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const recipe::RunPlan& plan, int threads);
 
 }  // namespace titan::train

@@ -3,7 +3,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
-#include "libtrain/dist/message.h"
+#include "libtrain/parallel/message.h"
 
 namespace titan::train {
 

@@ -3,28 +3,28 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
-#include "libtrain/config/stored_number.h"
 #include "libtrain/start/read_errors.h"
+#include "recipe/change/stored_number.h"
 
 namespace titan::train {
 
 std::optional<int> stored_threads(const ckpt::Settings& environment) {
   constexpr int kMost = 4096;  // as job.threads_per_rank
-  const auto count = stored_number<int>(ckpt::setting(environment, "threads_per_rank"));
+  const auto count = recipe::stored_number<int>(ckpt::setting(environment, "threads_per_rank"));
   return count && *count >= 1 && *count <= kMost ? count : std::nullopt;
 }
 
-int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks, CoreShare share) {
+int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share) {
   if (config.job.threads_per_rank > 0) return static_cast<int>(config.job.threads_per_rank);
   if (stored) return *stored;
   return std::max(1, share.each ? share.cores : share.cores / std::max(1, local_ranks));
 }
 
-int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks) {
+int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks) {
   return threads_per_rank(config, stored, local_ranks, {allowed_cores()});
 }
 
-int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks) {
+int choose_threads(ckpt::Fs& fs, const recipe::Config& config, const std::string& resume, int local_ranks) {
   std::optional<int> stored;
   auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for"))
                                                  : start_request(config, resume);

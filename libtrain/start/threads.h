@@ -13,12 +13,12 @@ namespace titan::train {
 std::optional<int> stored_threads(const ckpt::Settings& environment);
 
 /// job.threads_per_rank, else `stored`, else a rank's part of the cores.
-int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
+int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
 /// The same with the cores that this process may use, which starts the ranks and shares them with all of them.
-int threads_per_rank(const Config& config, std::optional<int> stored, int local_ranks);
+int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks);
 
 /// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at:
 /// every rank may ask.
-int choose_threads(ckpt::Fs& fs, const Config& config, const std::string& resume, int local_ranks);
+int choose_threads(ckpt::Fs& fs, const recipe::Config& config, const std::string& resume, int local_ranks);
 
 }  // namespace titan::train

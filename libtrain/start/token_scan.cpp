@@ -6,7 +6,7 @@ namespace titan::train {
 namespace {
 
 /// The first step of first..last after which validation runs.
-std::uint64_t first_validation(const Config& config, std::uint64_t first, std::uint64_t last) {
+std::uint64_t first_validation(const recipe::Config& config, std::uint64_t first, std::uint64_t last) {
   const auto freq = static_cast<std::uint64_t>(config.validation.freq);
   return std::min(last, (first + freq - 1) / freq * freq);
 }
@@ -25,8 +25,8 @@ Status at_step(Status status, std::uint64_t step, const char* who) {
 
 }  // namespace
 
-TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first,
-                      std::uint64_t last, bool seed_known, std::uint64_t most) {
+TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::uint64_t global_batch,
+                      std::uint64_t first, std::uint64_t last, bool seed_known, std::uint64_t most) {
   TokenScan scan;
   if (config.training.dataset == "text" || first > last) return scan;
   const ckpt::DataPosition& at = data.origin();

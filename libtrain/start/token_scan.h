@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <string>
 
-#include "libtrain/config/run_plan.h"
+#include "ckpt/base/result.h"
 #include "libtrain/data/dataset.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+using ckpt::Status;
 
 struct TokenScan {
   std::uint64_t checked = 0, to_read = 0;  ///< samples; epochs beyond the first whole one are not counted
@@ -19,7 +22,7 @@ inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
 /// Reads the samples of the steps first..last of `global_batch` samples each, at most `most` tokens of training data
 /// and as many of validation data. `seed_known`: `data` has the run's seed. Text needs no look: bytes fit by
 /// themselves.
-TokenScan scan_tokens(const Dataset& data, const Config& config, std::uint64_t global_batch, std::uint64_t first,
-                      std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
+TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::uint64_t global_batch,
+                      std::uint64_t first, std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
 
 }  // namespace titan::train

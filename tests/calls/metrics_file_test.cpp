@@ -5,7 +5,7 @@
 
 #include "libtrain/metrics/metrics.h"
 #include "tests/calls/kernel.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

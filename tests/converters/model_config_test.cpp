@@ -153,7 +153,7 @@ TEST(ModelConfig, TorchtitansFlavoursScaleRope) {
   const ckpt::Settings flavor{{"model.flavor", "\"debugmodel\""}};
   ModelConfig model = debugmodel();
   EXPECT_TRUE(agree(model, flavor, {.torchtitan = true}).ok());
-  EXPECT_EQ(ckpt::setting(model_settings(model), "model.rope_scaling"), ckpt::toml_string(ckpt::kFlavorRopeScaling));
+  EXPECT_EQ(ckpt::setting(model_settings(model), "model.rope_scaling"), ckpt::toml_string(recipe::kFlavorRopeScaling));
   model.rope_scaling.reset();
   EXPECT_TRUE(agree(model, flavor, {}).ok()) << "a checkpoint of ours keeps what it says";
   const ckpt::Status refused = agree(model, flavor, {.torchtitan = true});

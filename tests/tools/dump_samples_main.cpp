@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "libtrain/config/loader.h"
-#include "libtrain/config/run_plan.h"
 #include "libtrain/data/dataset.h"
+#include "recipe/keys/loader.h"
+#include "recipe/plan/run_plan.h"
 
 int main(int argc, char** argv) {
   using namespace titan::train;
@@ -19,9 +19,9 @@ int main(int argc, char** argv) {
     return std::fprintf(stderr,
                         "usage: titan-dump-samples CONFIG FIRST COUNT train|validation OUT [--key=value ...]\n"),
            2;
-  const auto loaded = load_config(argv[1], {argv + 6, argv + argc});
+  const auto loaded = titan::recipe::load_config(argv[1], {argv + 6, argv + argc});
   if (!loaded.ok()) return fail(loaded.status());
-  const auto dims = model_dims(loaded->config);
+  const auto dims = titan::recipe::model_dims(loaded->config);
   if (!dims.ok()) return fail(dims.status());
   const auto dataset = Dataset::open(loaded->config, static_cast<std::uint64_t>(loaded->config.debug.seed.value_or(0)),
                                      static_cast<std::uint64_t>(dims->vocab_size));

@@ -66,7 +66,7 @@ void measure(const Scale& scale) {
       timed(commit, [&] { return take(ckpt::commit_save(memory, kDir, tmp, snapshot, receipts)); });
   receipts.clear();
 
-  train::Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
   ckpt::testing::FailingFs counted(memory);
   const train::StartRequest request = take(train::start_request(config, "auto"));

@@ -9,7 +9,7 @@
 #include "ckpt/io/retention.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/virtual_model.h"
-#include "libtrain/dist/gather.h"
+#include "libtrain/parallel/gather.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/start/threads.h"
@@ -106,7 +106,7 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
     newest = *saved;
   }
   const std::uint64_t files = ckpt::read_manifest(memory, newest)->files.size();
-  train::Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
 
   // Before ranks meet, each may ask for the threads of the checkpoint; then rank 0 decides.

@@ -7,7 +7,7 @@
 #include "ckpt/format/shard_file.h"
 #include "ckpt/io/virtual_model.h"
 #include "ckpt/plan/partition.h"
-#include "libtrain/dist/gather.h"
+#include "libtrain/parallel/gather.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::bench {

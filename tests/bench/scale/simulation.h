@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ckpt/io/writer.h"
-#include "libtrain/dist/communicator.h"
+#include "libtrain/parallel/communicator.h"
 
 namespace titan::bench {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {
@@ -25,15 +25,16 @@ std::string counting(std::size_t tokens) {
   return bytes;
 }
 
-Config config_for(const std::string& path, std::int64_t seq_len) {
-  Config config;
+recipe::Config config_for(const std::string& path, std::int64_t seq_len) {
+  recipe::Config config;
   config.training.dataset = "tokens";
   config.training.dataset_path = path;
   config.training.seq_len = seq_len;
   return config;
 }
 
-std::unique_ptr<Dataset> open_or_die(const Config& config, std::uint64_t seed = 7, std::uint64_t vocab = 65536) {
+std::unique_ptr<Dataset> open_or_die(const recipe::Config& config, std::uint64_t seed = 7,
+                                     std::uint64_t vocab = 65536) {
   auto opened = Dataset::open(config, seed, vocab);
   if (!opened.ok()) {
     ADD_FAILURE() << opened.status().to_string();
@@ -67,7 +68,7 @@ TEST(Dataset, CutsSamplesByTheDefinition) {
       {100, 4, 5, 20}, {100, 4, 1, 96}, {100, 4, 96, 1}, {100, 4, 95, 2},  {100, 99, {}, 1},
   };
   for (const auto& c : cases) {
-    Config config = config_for(dir.write("t.bin", counting(c.tokens)), c.seq_len);
+    recipe::Config config = config_for(dir.write("t.bin", counting(c.tokens)), c.seq_len);
     config.training.sample_stride = c.stride;
     config.training.shuffle = false;
     const auto data = open_or_die(config);
@@ -83,7 +84,7 @@ TEST(Dataset, CutsSamplesByTheDefinition) {
 
 TEST(Dataset, FillsThePosition) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("b.bin", counting(50)) + "," + dir.write("a.bin", counting(51)), 10);
+  recipe::Config config = config_for(dir.write("b.bin", counting(50)) + "," + dir.write("a.bin", counting(51)), 10);
   config.training.sample_stride = 5;
   const auto data = open_or_die(config, 99);
   ASSERT_TRUE(data);
@@ -112,7 +113,7 @@ TEST(Dataset, FillsThePosition) {
 TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
   const ScratchDir dir;
   const std::string one = counting(40), two = counting(70).substr(80), three = counting(25);
-  Config config =
+  recipe::Config config =
       config_for(dir.write("a.bin", one) + "," + dir.write("b.bin", two) + "," + dir.write("c.bin", three), 10);
   const auto first = open_or_die(config);
   config.training.dataset_path = dir.write("d/1.bin", three) + "," + dir.write("d/2.bin", "") + "," +
@@ -140,7 +141,7 @@ TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
 TEST(Dataset, ARunFolderOfItsOwnIsNoDataAndDoubtIsHandedOn) {
   const ScratchDir dir;
   dir.write("both/t.bin", counting(100));
-  Config config = config_for(dir / "both", 10);
+  recipe::Config config = config_for(dir / "both", 10);
   config.job.dump_folder = dir / "both/../both";
   const auto refused = Dataset::open(config, 7, 65536);
   EXPECT_EQ(refused.status().code, Code::kInvalid);
@@ -179,7 +180,7 @@ TEST(Dataset, VisitsEverySampleOncePerEpochInAnotherOrderEachEpoch) {
 
 /// The tokens that all ranks of `dp` read in `steps` steps from sample `first` on, in global order, each rank through a
 /// dataset of its own as in a real run.
-std::vector<Tokens> train(const Config& config, std::uint64_t dp, std::uint64_t batch, std::uint64_t first,
+std::vector<Tokens> train(const recipe::Config& config, std::uint64_t dp, std::uint64_t batch, std::uint64_t first,
                           std::uint64_t steps) {
   std::vector<Tokens> seen(steps * batch);
   for (std::uint64_t r = 0; r < dp; ++r) {
@@ -194,7 +195,7 @@ std::vector<Tokens> train(const Config& config, std::uint64_t dp, std::uint64_t 
 TEST(Dataset, GivesEveryLayoutTheSameSamplesAcrossStopsBatchChangesAndEpochEnds) {
   const ScratchDir dir;
   // 30 samples: an epoch ends inside step 5 of 7
-  const Config config = config_for(dir.write("t.bin", counting(301)), 10);
+  const recipe::Config config = config_for(dir.write("t.bin", counting(301)), 10);
   const std::vector<Tokens> whole = train(config, 1, 70, 0, 1);
   for (std::uint64_t dp : {1, 2, 3, 7}) EXPECT_EQ(train(config, dp, 7, 0, 10), whole) << "dp " << dp;
   // Three stops, three layouts, one change of the batch.
@@ -210,7 +211,7 @@ TEST(Dataset, GivesEveryLayoutTheSameSamplesAcrossStopsBatchChangesAndEpochEnds)
 
 TEST(Dataset, ContinuesWithTheEpochsOfAStoredPosition) {
   const ScratchDir dir;
-  const Config config = config_for(dir.write("t.bin", counting(301)), 10);
+  const recipe::Config config = config_for(dir.write("t.bin", counting(301)), 10);
   const auto plain = open_or_die(config, 7), data = open_or_die(config, 1);
   ASSERT_TRUE(plain && data);
   ckpt::DataPosition stored = data->origin();
@@ -229,7 +230,7 @@ TEST(Dataset, NeverTrainsOnTheHeldBackTail) {
   const ScratchDir dir;
   for (const std::size_t tokens : {120u, 1000u, 1234u}) {
     for (const double holdout : {0.1, 0.25, 0.5}) {
-      Config config = config_for(dir.write("t.bin", counting(tokens)), 5);
+      recipe::Config config = config_for(dir.write("t.bin", counting(tokens)), 5);
       config.training.sample_stride = 1;
       config.validation.enable = true;
       config.validation.holdout = holdout;
@@ -256,7 +257,7 @@ TEST(Dataset, NeverTrainsOnTheHeldBackTail) {
 
 TEST(Dataset, ReadsAValidationDatasetOfItsOwn) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("t.bin", counting(101)), 10);
+  recipe::Config config = config_for(dir.write("t.bin", counting(101)), 10);
   config.validation.enable = true;
   config.validation.dataset_path = dir.write("v.bin", counting(45));
   const auto data = open_or_die(config);
@@ -274,7 +275,7 @@ TEST(Dataset, ReadsAValidationDatasetOfItsOwn) {
 
 TEST(Dataset, CountsWhatOneValidationReadsWithoutOverflow) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("t.bin", counting(101)), 10);
+  recipe::Config config = config_for(dir.write("t.bin", counting(101)), 10);
   config.validation.enable = true;
   config.validation.dataset_path = dir.write("v.bin", counting(45));  // four samples
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
@@ -296,7 +297,7 @@ TEST(Dataset, CountsWhatOneValidationReadsWithoutOverflow) {
 TEST(Dataset, NamesFileAndPositionOfATokenOutsideTheVocabulary) {
   const ScratchDir dir;
   const std::string first = dir.write("a.bin", counting(20)), second = dir.write("b.bin", counting(40));
-  Config config = config_for(first + "," + second, 10);
+  recipe::Config config = config_for(first + "," + second, 10);
   config.training.shuffle = false;
   const auto data = open_or_die(config, 7, 30);
   ASSERT_TRUE(data);
@@ -312,54 +313,57 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
   const std::string tokens = dir.write("t.bin", counting(100)), text = dir.write("t.txt", std::string(100, 'x'));
   const struct {
     const char* what;
-    std::function<void(Config&)> change;
+    std::function<void(recipe::Config&)> change;
     Code code;
     const char* message;
   } cases[] = {
-      {"no path", [](Config& c) { c.training.dataset_path.reset(); }, Code::kInvalid,
+      {"no path", [](recipe::Config& c) { c.training.dataset_path.reset(); }, Code::kInvalid,
        "training.dataset_path is not set"},
-      {"missing", [&](Config& c) { c.training.dataset_path = dir / "none"; }, Code::kInvalid, "does not exist"},
-      {"empty", [&](Config& c) { c.training.dataset_path = dir.write("empty", ""); }, Code::kInvalid, "is empty"},
-      {"unknown kind", [](Config& c) { c.training.dataset = "c4"; }, Code::kInvalid, "known are text, tokens"},
-      {"unknown dtype", [](Config& c) { c.training.token_dtype = "int8"; }, Code::kInvalid, "known are uint16, uint32"},
+      {"missing", [&](recipe::Config& c) { c.training.dataset_path = dir / "none"; }, Code::kInvalid, "does not exist"},
+      {"empty", [&](recipe::Config& c) { c.training.dataset_path = dir.write("empty", ""); }, Code::kInvalid,
+       "is empty"},
+      {"unknown kind", [](recipe::Config& c) { c.training.dataset = "c4"; }, Code::kInvalid, "known are text, tokens"},
+      {"unknown dtype", [](recipe::Config& c) { c.training.token_dtype = "int8"; }, Code::kInvalid,
+       "known are uint16, uint32"},
       {"tokenizer",
-       [&](Config& c) {
+       [&](recipe::Config& c) {
          c.training.dataset = "text";
          c.training.dataset_path = text;
          c.model.tokenizer = "t.json";
        },
        Code::kUnsupported, "not supported yet"},
       {"small vocabulary",
-       [&](Config& c) {
+       [&](recipe::Config& c) {
          c.training.dataset = "text";
          c.training.dataset_path = text;
        },
        Code::kInvalid, "smaller than the 256 ids"},
-      {"seq_len 0", [](Config& c) { c.training.seq_len = 0; }, Code::kInvalid, "training.seq_len must be at least 1"},
-      {"stride 0", [](Config& c) { c.training.sample_stride = 0; }, Code::kInvalid,
+      {"seq_len 0", [](recipe::Config& c) { c.training.seq_len = 0; }, Code::kInvalid,
+       "training.seq_len must be at least 1"},
+      {"stride 0", [](recipe::Config& c) { c.training.sample_stride = 0; }, Code::kInvalid,
        "training.sample_stride must be at least 1"},
-      {"too short", [](Config& c) { c.training.seq_len = 100; }, Code::kInvalid,
+      {"too short", [](recipe::Config& c) { c.training.seq_len = 100; }, Code::kInvalid,
        "has 100 tokens, too short for one sample of 101"},
       {"holdout 0",
-       [](Config& c) {
+       [](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.holdout = 0;
        },
        Code::kInvalid, "validation.holdout"},
       {"holdout above",
-       [](Config& c) {
+       [](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.holdout = 0.51;
        },
        Code::kInvalid, "validation.holdout"},
       {"tail too short",
-       [](Config& c) {
+       [](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.holdout = 0.1;
        },
        Code::kInvalid, "the held-back tail (validation.holdout = 0.100000) has 10 tokens"},
       {"rest too short",
-       [](Config& c) {
+       [](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.holdout = 0.5;
          c.training.seq_len = 50;
@@ -367,20 +371,20 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
        },
        Code::kInvalid, "without the held-back tail) has 50 tokens"},
       {"validation missing",
-       [&](Config& c) {
+       [&](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.dataset_path = dir / "none";
        },
        Code::kInvalid, "validation.dataset_path: '"},
       {"validation short",
-       [&](Config& c) {
+       [&](recipe::Config& c) {
          c.validation.enable = true;
          c.validation.dataset_path = dir.write("v", counting(10));
        },
        Code::kInvalid, "the validation dataset has 10 tokens"},
   };
   for (const auto& c : cases) {
-    Config config = config_for(tokens, 10);
+    recipe::Config config = config_for(tokens, 10);
     c.change(config);
     const auto opened = Dataset::open(config, 7, 200);
     ASSERT_FALSE(opened.ok()) << c.what;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

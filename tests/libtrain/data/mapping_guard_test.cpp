@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "libtrain/data/mapped_file.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

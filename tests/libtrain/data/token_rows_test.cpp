@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/ops/cat.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

@@ -12,8 +12,8 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Config small_config(std::int64_t pp = 1) {
-  Config config;
+recipe::Config small_config(std::int64_t pp = 1) {
+  recipe::Config config;
   config.model.dim = 64;
   config.model.n_layers = 6;
   config.model.n_heads = 4;
@@ -27,8 +27,9 @@ Config small_config(std::int64_t pp = 1) {
   return config;
 }
 
-Forecast forecast_of(const Config& config, std::uint32_t world, std::uint64_t start = 0, std::uint64_t tokens = 0) {
-  const auto plan = make_run_plan(config, world);
+Forecast forecast_of(const recipe::Config& config, std::uint32_t world, std::uint64_t start = 0,
+                     std::uint64_t tokens = 0) {
+  const auto plan = recipe::make_run_plan(config, world);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   auto forecast = make_forecast(config, *plan, start, tokens);
   EXPECT_TRUE(forecast.ok()) << forecast.status().to_string();
@@ -55,7 +56,7 @@ TEST(Forecast, MicroBatchesOfRanksAreThoseOfTheTrainer) {
 
 TEST(Forecast, BubbleOfEqualStagesIsTheFormula) {
   for (const char* schedule : {"1F1B", "GPipe"}) {
-    Config config = small_config(4);
+    recipe::Config config = small_config(4);
     config.parallelism.pipeline_parallel_schedule = schedule;
     const Forecast forecast = forecast_of(config, 4);
     EXPECT_NEAR(forecast.bubble.equal, 3.0 / (7 + 3), 1e-12) << schedule;
@@ -72,7 +73,7 @@ TEST(Forecast, OneStageHasNoBubble) {
 
 TEST(Forecast, HugeStepsAreExtrapolated) {
   for (const char* schedule : {"1F1B", "GPipe"}) {
-    Config config = small_config(4);
+    recipe::Config config = small_config(4);
     config.parallelism.pipeline_parallel_schedule = schedule;
     config.training.global_batch_size = 2'000'000;  // 8 million actions
     const Forecast forecast = forecast_of(config, 4);
@@ -84,7 +85,7 @@ TEST(Forecast, HugeStepsAreExtrapolated) {
 }
 
 TEST(Forecast, ExtrapolationAgreesWithTheSimulationWhereBothCanBeDone) {
-  Config config = small_config(8);
+  recipe::Config config = small_config(8);
   config.training.global_batch_size = 2 * 62'500;  // exactly a million actions: simulated
   const double simulated = forecast_of(config, 8).bubble.with_costs;
   config.training.global_batch_size += 2;
@@ -104,32 +105,32 @@ TEST(Forecast, TokensAndStepsFollowTheStart) {
 
 TEST(Forecast, SavesAreThoseOfTheTrainersRule) {
   const auto saves = [](std::uint64_t start, auto change) {
-    Config config = small_config();
+    recipe::Config config = small_config();
     change(config.checkpoint, config);
     return forecast_of(config, 1, start).saves;
   };
-  const auto plain = [](Config::Checkpoint&, Config&) {};
+  const auto plain = [](recipe::Config::Checkpoint&, recipe::Config&) {};
   EXPECT_EQ(saves(0, plain).count, 4u);   // 30 60 90 100
   EXPECT_EQ(saves(60, plain).count, 2u);  // 90 100
   EXPECT_EQ(saves(59, plain).count, 3u);
   EXPECT_EQ(saves(100, plain).count, 0u);
-  EXPECT_EQ(saves(0, [](auto& c, Config&) { c.interval = 50; }).count, 2u);
-  EXPECT_EQ(saves(0, [](auto& c, Config&) { c.interval = 1000; }).count, 1u);
-  EXPECT_EQ(saves(0, [](auto& c, Config&) { c.enable_first_step_checkpoint = true; }).count, 5u);
-  EXPECT_EQ(saves(1, [](auto& c, Config&) { c.enable_first_step_checkpoint = true; }).count, 4u);
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval = 50; }).count, 2u);
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval = 1000; }).count, 1u);
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.enable_first_step_checkpoint = true; }).count, 5u);
+  EXPECT_EQ(saves(1, [](auto& c, recipe::Config&) { c.enable_first_step_checkpoint = true; }).count, 4u);
   EXPECT_EQ(saves(0,
-                  [](auto& c, Config&) {
+                  [](auto& c, recipe::Config&) {
                     c.interval = 1;
                     c.enable_first_step_checkpoint = true;
                   })
                 .count,
             100u);
-  EXPECT_EQ(saves(0, [](auto&, Config& config) { config.debug.stop_at_step = 45; }).count, 2u);  // 30 45
-  EXPECT_EQ(saves(0, [](auto& c, Config&) { c.enable = false; }).count, 0u);
+  EXPECT_EQ(saves(0, [](auto&, recipe::Config& config) { config.debug.stop_at_step = 45; }).count, 2u);  // 30 45
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.enable = false; }).count, 0u);
 }
 
 TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.checkpoint.keep_latest_k = 2;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 3u);
   config.checkpoint.keep_latest_k = 0;
@@ -147,16 +148,16 @@ TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
 }
 
 TEST(Forecast, WarnsOfAHeadThatCannotBeBalanced) {
-  Config config = small_config(4);
+  recipe::Config config = small_config(4);
   config.model.vocab_size = 128256;
   EXPECT_THAT(forecast_of(config, 4).warnings, Contains(HasSubstr("it holds the head alone")));
-  Config even = small_config(2);
+  recipe::Config even = small_config(2);
   even.model.vocab_size = 256;
   EXPECT_THAT(forecast_of(even, 2).warnings, Not(Contains(HasSubstr("times the average"))));
 }
 
 TEST(Forecast, WarnsWhenNothingIsSaved) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.checkpoint.enable = false;
   EXPECT_THAT(forecast_of(config, 1).warnings, Contains(HasSubstr("nothing is saved")));
 }

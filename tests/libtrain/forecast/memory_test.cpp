@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "libtrain/config/config.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {
 
-Config small_config() {
-  Config config;
+recipe::Config small_config() {
+  recipe::Config config;
   config.model.dim = 64;
   config.model.n_layers = 6;
   config.model.n_heads = 4;
@@ -21,13 +21,13 @@ Config small_config() {
   return config;
 }
 
-RunPlan plan_of(const Config& config, std::uint32_t world) {
-  auto plan = make_run_plan(config, world);
+recipe::RunPlan plan_of(const recipe::Config& config, std::uint32_t world) {
+  auto plan = recipe::make_run_plan(config, world);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   return *plan;
 }
 
-std::uint64_t elements(const RunPlan& plan, std::uint32_t stage) {
+std::uint64_t elements(const recipe::RunPlan& plan, std::uint32_t stage) {
   std::uint64_t sum = 0;
   for (const ckpt::ParameterMeta& p : plan.parameters)
     if (p.stage == stage) sum += ckpt::element_count(p.shape);
@@ -35,24 +35,24 @@ std::uint64_t elements(const RunPlan& plan, std::uint32_t stage) {
 }
 
 TEST(Memory, WeightsAndOptimizerOfOneRankAreExact) {
-  const RunPlan plan = plan_of(small_config(), 1);
+  const recipe::RunPlan plan = plan_of(small_config(), 1);
   const StageMemory memory = stage_memory(plan, 0, 1);
   EXPECT_EQ(memory.weights, 4 * elements(plan, 0));
   EXPECT_EQ(memory.optimizer, 8 * elements(plan, 0));
 }
 
 TEST(Memory, Bfloat16AddsCopiesOfAllButTheEmbedding) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.training.mixed_precision_param = "bfloat16";
-  const RunPlan plan = plan_of(config, 1);
+  const recipe::RunPlan plan = plan_of(config, 1);
   EXPECT_EQ(stage_memory(plan, 0, 1).weights, 4 * elements(plan, 0) + 2 * (elements(plan, 0) - 256 * 64));
 }
 
 TEST(Memory, TiedHeadOnAnotherStageHoldsACopyAndAGradient) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.model.tied_embeddings = true;
   config.parallelism.pipeline_parallel_degree = 2;
-  const RunPlan plan = plan_of(config, 2);
+  const recipe::RunPlan plan = plan_of(config, 2);
   const std::uint64_t table = 256 * 64;
   EXPECT_EQ(stage_memory(plan, 0, 1).weights, 4 * elements(plan, 0));
   EXPECT_EQ(stage_memory(plan, 1, 1).weights, 4 * (elements(plan, 1) + table));
@@ -62,7 +62,7 @@ TEST(Memory, TiedHeadOnAnotherStageHoldsACopyAndAGradient) {
 }
 
 TEST(Memory, OptimizerStateIsDividedAmongDataParallelRanks) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.model.dim = 512;  // several leaves
   config.model.vocab_size = 4096;
   const std::uint64_t alone = stage_memory(plan_of(config, 1), 0, 1).optimizer;
@@ -93,9 +93,9 @@ TEST(Memory, LongBlocksAreBoundedNotCounted) {
 }
 
 TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
-  Config config = small_config();
+  recipe::Config config = small_config();
   config.parallelism.pipeline_parallel_degree = 4;
-  const RunPlan plan = plan_of(config, 4);
+  const recipe::RunPlan plan = plan_of(config, 4);
   const std::uint64_t tokens = 2 * 32;
   for (std::uint32_t stage = 0; stage < 4; ++stage) {
     const StageParts parts = stage_parts(plan, stage);
@@ -110,9 +110,9 @@ TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
 
 TEST(Memory, StagePartsCoverTheModelInOrder) {
   for (const std::int64_t pp : {1, 2, 3, 5, 8}) {
-    Config config = small_config();
+    recipe::Config config = small_config();
     config.parallelism.pipeline_parallel_degree = pp;
-    const RunPlan plan = plan_of(config, static_cast<std::uint32_t>(pp));
+    const recipe::RunPlan plan = plan_of(config, static_cast<std::uint32_t>(pp));
     std::int64_t next = 0;
     for (std::uint32_t stage = 0; stage < pp; ++stage) {
       const StageParts parts = stage_parts(plan, stage);

@@ -7,6 +7,7 @@
 #include <random>
 #include <regex>
 
+#include "ckpt/format/json_writer.h"
 #include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
@@ -34,10 +35,10 @@ TEST(JsonText, WritesNumbersThatReadBackToTheSameBits) {
 }
 
 TEST(JsonText, EscapesStrings) {
-  EXPECT_EQ(json_string("plain \xC3\xA9"), "\"plain \xC3\xA9\"");
-  EXPECT_EQ(json_string("a\"b\\c\nd\te\x1B[0m\x7F"), "\"a\\\"b\\\\c\\nd\\u0009e\\u001b[0m\\u007f\"");
-  EXPECT_EQ(json_string(std::string("\0", 1)), "\"\\u0000\"");
-  EXPECT_EQ(json_string("caf\xE9!\xFF"), "\"caf\xEF\xBF\xBD!\xEF\xBF\xBD\"");
+  EXPECT_EQ(ckpt::json_string("plain \xC3\xA9"), "\"plain \xC3\xA9\"");
+  EXPECT_EQ(ckpt::json_string("a\"b\\c\nd\te\x1B[0m\x7F"), "\"a\\\"b\\\\c\\nd\\u0009e\\u001b[0m\\u007f\"");
+  EXPECT_EQ(ckpt::json_string(std::string("\0", 1)), "\"\\u0000\"");
+  EXPECT_EQ(ckpt::json_string("caf\xE9!\xFF"), "\"caf\\ufffd!\\ufffd\"");
 }
 
 TEST(JsonText, WritesTimesAsRfc3339InUtc) {

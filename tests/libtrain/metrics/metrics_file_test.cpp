@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "libtrain/metrics/metrics.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {

@@ -51,7 +51,7 @@ struct Folders {
 
 TEST(DecideStart, RequiredTakesAStepAndNeverStartsAfresh) {
   Folders f;
-  const StartRequest request = *start_request(Config{}, "required");
+  const StartRequest request = *start_request(recipe::Config{}, "required");
   EXPECT_EQ(request.resume, "auto");
   const auto decide = [&](const std::string& init_from) {
     StartRequest own = request;
@@ -77,7 +77,7 @@ TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
   const std::string step = std::string(kOwn) + "/step-00000010";
   ASSERT_TRUE(f.fs.make_dir(step + ".tmp-rewrite").ok());
   ASSERT_TRUE(f.fs.rename(step, step + ".tmp-rewrite/old").ok());
-  StartRequest request = *start_request(Config{}, "required");
+  StartRequest request = *start_request(recipe::Config{}, "required");
   request.checkpoint_dir = kOwn;
   for (const std::int64_t load_step : {-1, 10}) {
     request.load_step = load_step;
@@ -90,7 +90,7 @@ TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
 }
 
 TEST(DecideStart, AStopThatCouldNotSaveIsRefusedBeforeAnythingStarts) {
-  Config config;
+  recipe::Config config;
   config.debug.stop_at_step = 4;
   EXPECT_TRUE(start_request(config, "auto").ok());
   config.checkpoint.enable = false;
@@ -278,7 +278,7 @@ TEST(DecideStart, AStepByNumberOfARunFromWeightsMustHaveBegunFromThem) {
   const std::string id = f.save(kOther, 40);
   f.save(kOther, 60, "", 2);
   f.save(kOwn, 50, id, 1);
-  Config config;
+  recipe::Config config;
   config.job.dump_folder = "/own";
   config.checkpoint.load_step = 50;
   const auto decide = [&](const char* weights) {
@@ -484,7 +484,7 @@ TEST(DecideStart, OlderStepsAreLookedAtAsFarAsNewerOnesAreDamaged) {
 }
 
 TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
-  Config config;
+  recipe::Config config;
   config.checkpoint.initial_load_path = "/a";
   EXPECT_EQ(start_request(config, "/b").status().code, ckpt::Code::kInvalid);
   EXPECT_EQ(start_request(config, "auto")->init_from, "/a");
@@ -493,13 +493,13 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   EXPECT_EQ(start_request(config, "auto")->init_from, "");
   EXPECT_EQ(start_request(config, "never")->resume, "/a");
   EXPECT_TRUE(start_request(config, "never")->only_new);
-  Config step;
+  recipe::Config step;
   step.checkpoint.load_step = 40;
   EXPECT_EQ(start_request(step, "/b").status().code, ckpt::Code::kInvalid);
   step.checkpoint.initial_load_path = "/a";
   step.checkpoint.initial_load_model_only = false;
   EXPECT_THAT(start_request(step, "auto").status().message, HasSubstr("a run starts from one checkpoint"));
-  Config map;
+  recipe::Config map;
   map.checkpoint.initial_load_map = "/rules.toml";
   EXPECT_EQ(start_request(map, "auto").status().code, ckpt::Code::kInvalid);
 }

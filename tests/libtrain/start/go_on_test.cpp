@@ -11,7 +11,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words next(const Words& words, std::optional<std::uint64_t> step, std::optional<std::int64_t> stop_at = {}) {
-  Config config;
+  recipe::Config config;
   config.debug.stop_at_step = stop_at;
   return words_to_go_on(words, config, step);
 }
@@ -66,7 +66,7 @@ TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {
 
 TEST(GoOn, TheStepIsTheOneThatAResumeTakes) {
   ckpt::testing::MemFs fs;
-  Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
   EXPECT_EQ(step_to_go_on(fs, config), std::nullopt);
   for (const std::uint64_t step : {10, 20}) {

@@ -5,9 +5,9 @@
 
 #include <array>
 
-#include "libtrain/config/writer.h"
-#include "tests/libtrain/config/config_support.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "recipe/keys/writer.h"
+#include "tests/recipe/support/config_support.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {
@@ -26,11 +26,11 @@ const std::vector<std::string> kSource = {
 class FakeWeights final : public ckpt::WeightSource {
  public:
   explicit FakeWeights(const std::vector<std::string>& flags) {
-    RunPlan plan;
-    plan.dims = *model_dims(load_ok("", flags).config);
-    for (const ckpt::ParameterMeta& parameter : model_parameters(plan.dims))
+    recipe::RunPlan plan;
+    plan.dims = *recipe::model_dims(recipe::load_ok("", flags).config);
+    for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(plan.dims))
       tensors_.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
-    rows_ = resolved_settings(resolved_config(Config{}, plan));
+    rows_ = recipe::resolved_settings(recipe::resolved_config(recipe::Config{}, plan));
   }
   const std::vector<ckpt::WeightInfo>& tensors() const override { return tensors_; }
   const std::string& path() const override { return path_; }
@@ -56,10 +56,10 @@ struct Outcome {
 Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {}) {
   const FakeWeights source(kSource);
   flags.push_back("--checkpoint.initial_load_path=weights");
-  const auto loaded = model_of_weights(load_ok("", flags), source);
+  const auto loaded = model_of_weights(recipe::load_ok("", flags), source);
   if (!loaded.ok()) return {loaded.status(), {}};
-  const auto plan = make_run_plan(loaded->config, 1);
-  const auto permission = read_permission(loaded->config, allow);
+  const auto plan = recipe::make_run_plan(loaded->config, 1);
+  const auto permission = recipe::read_permission(loaded->config, allow);
   if (!plan.ok() || !permission.ok()) return {plan.ok() ? permission.status() : plan.status(), {}};
   Outcome outcome;
   outcome.status = match_transfer(source, loaded->config, *plan, *permission, &outcome.warnings).status();
@@ -74,20 +74,20 @@ TEST(StoredSettings, WhatIsNoNumberIsNotKnown) {
 
 TEST(PreviewStart, DataThatOnlyHaveANameMayBeElsewhereBeforeAFirstStep) {
   const ScratchDir scratch;
-  const LoadedConfig loaded =
-      load_ok("training.dataset = \"c4\"\n",
-              {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  const recipe::LoadedConfig loaded =
+      recipe::load_ok("training.dataset = \"c4\"\n",
+                      {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
   const auto absent = preview_start(ckpt::posix_fs(), {.loaded = loaded, .data_elsewhere = true});
   ASSERT_TRUE(absent.ok()) << absent.status().to_string();
   EXPECT_THAT(absent->no_data.message, HasSubstr("training.dataset = \"c4\""));
   EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = loaded}).status().code, ckpt::Code::kInvalid);
-  const LoadedConfig forgotten =
-      load_ok("", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  const recipe::LoadedConfig forgotten =
+      recipe::load_ok("", {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
   EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = forgotten, .data_elsewhere = true}).status().code,
             ckpt::Code::kInvalid);
-  const LoadedConfig named =
-      load_ok("training.dataset = \"c4\"\ntraining.dataset_path = \"nowhere.txt\"\n",
-              {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
+  const recipe::LoadedConfig named =
+      recipe::load_ok("training.dataset = \"c4\"\ntraining.dataset_path = \"nowhere.txt\"\n",
+                      {"--model.flavor=debugmodel", "--job.dump_folder=" + std::string(scratch / "run")});
   EXPECT_EQ(preview_start(ckpt::posix_fs(), {.loaded = named, .data_elsewhere = true}).status().code,
             ckpt::Code::kInvalid);
 }
@@ -137,9 +137,9 @@ TEST(Transfer, PermissionLetsRopeAndEpsDifferButNotHeads) {
               AllOf(SizeIs(2), Contains(HasSubstr("model.rope_theta: 10000.0 in the checkpoint, 500000.0"))));
   EXPECT_EQ(transfer({"--model.n_heads=2"}, {"model.n_heads"}).status.code, ckpt::Code::kInvalid);
   for (const char* name : {"model.rope_theta", "model.rope_scaling", "model.norm_eps"})
-    EXPECT_TRUE(read_permission(Config{}, {name}).ok())
+    EXPECT_TRUE(recipe::read_permission(recipe::Config{}, {name}).ok())
         << name << ": the word may stay in a job script when --init-from is dropped";
-  EXPECT_FALSE(read_permission(Config{}, {"model.head_dim"}).ok());
+  EXPECT_FALSE(recipe::read_permission(recipe::Config{}, {"model.head_dim"}).ok());
 }
 
 TEST(Transfer, AMapLetsWhatShapesShowDifferAndSaysSo) {

@@ -25,7 +25,7 @@ constexpr const char* kDir = "/run/checkpoint";
 struct Start {
   MemFs memory;
   FailingFs fs{memory};
-  Config config;
+  recipe::Config config;
   StartRequest request;
   std::vector<std::string> said;
 

@@ -75,7 +75,7 @@ TEST(Space, NothingIsSaidWhereAllFitsOrNothingIsSaved) {
 
 TEST(Space, RetentionDoesNotCountPinnedStepsAndStepNought) {
   ckpt::testing::MemFs fs;
-  Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
   EXPECT_EQ(count_kept_steps(fs, config), 0u);
   for (const char* step : {"step-00000000", "step-00000004", "step-00000008", "step-00000012"})
@@ -86,14 +86,14 @@ TEST(Space, RetentionDoesNotCountPinnedStepsAndStepNought) {
 
 TEST(Space, WhatADeadSaveLeftCountsAsFree) {
   ckpt::testing::MemFs fs(64 * kMiB);
-  Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
   config.checkpoint.keep_latest_k = 1;
   config.model.dim = 256;
   config.model.n_layers = 1;
   config.model.n_heads = 4;
   config.model.vocab_size = 2048;
-  const auto plan = make_run_plan(config, 1);
+  const auto plan = recipe::make_run_plan(config, 1);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   ASSERT_TRUE(look_at_space(fs, config, *plan, 0).refused.ok()) << look_at_space(fs, config, *plan, 0).refused.message;
   const std::string dead = "/run/checkpoint/step-00000004.tmp-0123456789abcdef";

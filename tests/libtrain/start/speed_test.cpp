@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/config/writer.h"
-#include "tests/libtrain/config/config_support.h"
-#include "tests/libtrain/scratch_dir.h"
+#include "recipe/keys/writer.h"
+#include "tests/recipe/support/config_support.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {
@@ -52,16 +52,16 @@ TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
                                           "--training.global_batch_size=16"};
   const auto plan_of = [&](std::vector<std::string> more, std::uint32_t world) {
     more.insert(more.begin(), flags.begin(), flags.end());
-    return *make_run_plan(load_ok("", more).config, world);
+    return *recipe::make_run_plan(recipe::load_ok("", more).config, world);
   };
-  const auto guess = [&](const RunPlan& plan, int threads = 1) {
+  const auto guess = [&](const recipe::RunPlan& plan, int threads = 1) {
     return guess_speed(ckpt::posix_fs(), dir / "run", plan, threads);
   };
   EXPECT_EQ(guess(plan_of({}, 1)).seconds_per_step, 0);
   EXPECT_EQ(guess(plan_of({}, 1)).why_none, "") << "no attempt, nothing to say";
 
-  Config config = load_ok("", flags).config;
-  dir.write("run/config.toml", config_toml(resolved_config(config, plan_of({}, 1), 7, 1)));
+  recipe::Config config = recipe::load_ok("", flags).config;
+  dir.write("run/config.toml", recipe::config_toml(recipe::resolved_config(config, plan_of({}, 1), 7, 1)));
   dir.write("run/metrics.jsonl", start_line(1, 1, 1) + step_line(1, 1, 9) + step_line(2, 1, 0.25));
   EXPECT_EQ(guess(plan_of({}, 1)).seconds_per_step, 0.25);
   EXPECT_EQ(guess(plan_of({}, 1)).steps, 1u);

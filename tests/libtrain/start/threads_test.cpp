@@ -21,7 +21,7 @@ TEST(Threads, WhatACheckpointSaysIsANumberOrNothing) {
 }
 
 TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
-  Config config;
+  recipe::Config config;
   const int cores = allowed_cores();
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 1), cores);
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 1000), 1);
@@ -39,7 +39,7 @@ TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {
     snapshot.train.environment = says(std::to_string(step));
     ASSERT_TRUE(ckpt::testing::save(memory, "/run/checkpoint", snapshot, step).ok());
   }
-  Config config;
+  recipe::Config config;
   config.job.dump_folder = "/run";
   ckpt::testing::FailingFs fs(memory);
   EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/libtrain/scratch_dir.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::train {
 namespace {
@@ -21,8 +21,8 @@ std::string tokens(std::size_t bad) {
   return bytes;
 }
 
-Config config_for(const std::string& path) {
-  Config config;
+recipe::Config config_for(const std::string& path) {
+  recipe::Config config;
   config.training.dataset = "tokens";
   config.training.dataset_path = path;
   config.training.seq_len = 10;
@@ -31,7 +31,8 @@ Config config_for(const std::string& path) {
 }
 
 /// Scans the steps 1..last of 4 samples.
-TokenScan scan(const Config& config, std::uint64_t last, bool seed_known = true, std::uint64_t most = kScannedTokens) {
+TokenScan scan(const recipe::Config& config, std::uint64_t last, bool seed_known = true,
+               std::uint64_t most = kScannedTokens) {
   const auto data = Dataset::open(config, 7, 100);
   EXPECT_TRUE(data.ok()) << data.status().to_string();
   return scan_tokens(**data, config, 4, 1, last, seed_known, most);
@@ -39,7 +40,7 @@ TokenScan scan(const Config& config, std::uint64_t last, bool seed_known = true,
 
 TEST(TokenScan, FindsWhatTheRunWouldMeetAndAtWhichStep) {
   const ScratchDir dir;
-  const Config config = config_for(dir.write("t.bin", tokens(85)));  // in sample 8: the first of step 3
+  const recipe::Config config = config_for(dir.write("t.bin", tokens(85)));  // in sample 8: the first of step 3
   EXPECT_TRUE(scan(config, 2).refused.ok()) << "a run of two steps never reads it";
   const TokenScan found = scan(config, 3);
   EXPECT_EQ(found.refused.code, ckpt::Code::kInvalid);
@@ -52,7 +53,7 @@ TEST(TokenScan, FindsWhatTheRunWouldMeetAndAtWhichStep) {
 
 TEST(TokenScan, StopsAtItsBoundAndAfterOneEpoch) {
   const ScratchDir dir;
-  const Config bad = config_for(dir.write("t.bin", tokens(85)));
+  const recipe::Config bad = config_for(dir.write("t.bin", tokens(85)));
   EXPECT_TRUE(scan(bad, 1000, true, 30).refused.ok());
   EXPECT_EQ(scan(bad, 1000, true, 30).checked, 3u);
   const TokenScan whole = scan(config_for(dir.write("good.bin", tokens(5000))), 1'000'000'000);
@@ -63,7 +64,7 @@ TEST(TokenScan, StopsAtItsBoundAndAfterOneEpoch) {
 
 TEST(TokenScan, OfSamplesThatAreDrawnAtTheStartItIsSureOnlyOfWholeEpochs) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("t.bin", tokens(85)));
+  recipe::Config config = config_for(dir.write("t.bin", tokens(85)));
   config.training.shuffle = true;
   const TokenScan part = scan(config, 2, false);
   EXPECT_TRUE(part.refused.ok());
@@ -73,7 +74,7 @@ TEST(TokenScan, OfSamplesThatAreDrawnAtTheStartItIsSureOnlyOfWholeEpochs) {
 
 TEST(TokenScan, LooksAtValidationDataAsWell) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("t.bin", tokens(5000)));
+  recipe::Config config = config_for(dir.write("t.bin", tokens(5000)));
   config.validation.enable = true;
   config.validation.dataset_path = dir.write("v.bin", tokens(25));
   config.validation.freq = 5;
@@ -96,7 +97,7 @@ TEST(TokenScan, LooksAtValidationDataAsWell) {
 
 TEST(TokenScan, TextAndRunsWithoutStepsNeedNone) {
   const ScratchDir dir;
-  Config config = config_for(dir.write("t.bin", tokens(85)));
+  recipe::Config config = config_for(dir.write("t.bin", tokens(85)));
   EXPECT_EQ(scan(config, 0).checked, 0u);
   config.training.dataset = "text";
   config.training.dataset_path = dir.write("t.txt", std::string(1000, 'a'));

@@ -21,8 +21,8 @@ struct Kept {
   double measured = 0, forecast = 0;
 };
 
-Kept kept_by_forward(const ModelDims& dims, bool bf16, std::int64_t seq_len) {
-  RunPlan plan = make_plan(dims, {}, 1, bf16);
+Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_len) {
+  recipe::RunPlan plan = make_plan(dims, {}, 1, bf16);
   plan.batch.seq_len = seq_len;
   Stage stage(plan, 0, seq_len);
   stage.init_weights(1);
@@ -41,7 +41,7 @@ Kept kept_by_forward(const ModelDims& dims, bool bf16, std::int64_t seq_len) {
 
 TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
   use_one_thread();
-  const ModelDims shapes[] = {
+  const recipe::ModelDims shapes[] = {
       {.dim = 128, .n_layers = 3, .n_heads = 4, .n_kv_heads = 4, .head_dim = 32, .ffn_dim = 352, .vocab_size = 512},
       {.dim = 128, .n_layers = 2, .n_heads = 8, .n_kv_heads = 2, .head_dim = 32, .ffn_dim = 256, .vocab_size = 4096},
       {.dim = 256,
@@ -54,7 +54,7 @@ TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
        .tied = true,
        .qkv_bias = true},
   };
-  for (const ModelDims& dims : shapes) {
+  for (const recipe::ModelDims& dims : shapes) {
     for (const bool bf16 : {false, true}) {
       const Kept kept = kept_by_forward(dims, bf16, 128);
       EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ")

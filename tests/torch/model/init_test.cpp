@@ -40,7 +40,7 @@ TEST(NormalQuantile, HitsKnownValues) {
 }
 
 TEST(Init, FollowsTorchtitansRules) {
-  const ModelDims dims = tiny_dims();
+  const recipe::ModelDims dims = tiny_dims();
   EXPECT_EQ(init_rule(dims, "tok_embeddings.weight"), (InitRule{InitKind::kNormal, 1}));
   EXPECT_EQ(init_rule(dims, "output.weight"), (InitRule{InitKind::kNormalWithin3Std, 1 / std::sqrt(40.0)}));
   for (const char* name : {"norm.weight", "layers.2.ffn_norm.weight", "layers.0.attention_norm.weight"})
@@ -90,7 +90,7 @@ TEST(Init, IsTheSameForEveryStageSplit) {
     std::map<std::string, std::vector<float>> expected;
     for (const StageParameter& p : whole.parameters()) expected[p.name] = floats(p.master);
     for (const std::vector<std::uint32_t>& cuts : {std::vector<std::uint32_t>{2}, {1, 3}, {1, 2, 3, 4}}) {
-      const RunPlan plan = make_plan(tiny_dims(tied), {1, cuts}, 8);
+      const recipe::RunPlan plan = make_plan(tiny_dims(tied), {1, cuts}, 8);
       for (std::uint32_t s = 0; s <= cuts.size(); ++s) {
         Stage stage(plan, s, kSeqLen);
         stage.init_weights(42);

@@ -13,7 +13,7 @@ namespace {
 using namespace titan::test;
 
 TEST(StageSpec, FollowsTheCuts) {
-  const ModelDims dims = tiny_dims();  // groups 0 embedding, 1..3 layers, 4 head
+  const recipe::ModelDims dims = tiny_dims();  // groups 0 embedding, 1..3 layers, 4 head
   EXPECT_EQ(stage_spec(dims, {}, 0), (StageSpec{0, 3, true, true}));
   EXPECT_EQ(stage_spec(dims, {2}, 0), (StageSpec{0, 1, true, false}));
   EXPECT_EQ(stage_spec(dims, {2}, 1), (StageSpec{1, 3, false, true}));
@@ -23,7 +23,7 @@ TEST(StageSpec, FollowsTheCuts) {
 }
 
 TEST(Stage, HoldsItsParametersInModelOrderWithATiedHeadLast) {
-  const RunPlan plan = make_plan(tiny_dims(true), {1, {3}}, 8, /*bf16=*/true);
+  const recipe::RunPlan plan = make_plan(tiny_dims(true), {1, {3}}, 8, /*bf16=*/true);
   Stage first(plan, 0, kSeqLen), last(plan, 1, kSeqLen);
   EXPECT_EQ(first.parameters().front().name, "tok_embeddings.weight");
   EXPECT_EQ(first.parameters().size(), 1u + 2 * 9);
@@ -62,13 +62,13 @@ TEST(Stage, RefreshRenewsBf16Copies) {
 }
 
 TEST(Stage, FailsWhenThePlanLacksAParameter) {
-  RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   std::erase_if(plan.parameters, [](const auto& p) { return p.name == "layers.1.feed_forward.w2.weight"; });
   EXPECT_THROW(Stage(plan, 0, kSeqLen), std::invalid_argument);
 }
 
 // Loss of one micro-batch as a function of the parameters, for finite differences.
-double loss_of(const Stage& stage, const RunPlan& plan) {
+double loss_of(const Stage& stage, const recipe::RunPlan& plan) {
   const at::NoGradGuard no_grad;
   const at::Tensor tokens = tokens_of(plan, 1, 0);
   return ordered_sum(token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen)));
@@ -77,9 +77,9 @@ double loss_of(const Stage& stage, const RunPlan& plan) {
 TEST(Stage, GradientsAgreeWithFiniteDifferences) {
   use_one_thread();
   for (const bool tied : {false, true}) {
-    ModelDims dims = tiny_dims(tied);
+    recipe::ModelDims dims = tiny_dims(tied);
     dims.qkv_bias = tied;
-    const RunPlan plan = make_plan(dims, {}, 1);
+    const recipe::RunPlan plan = make_plan(dims, {}, 1);
     Stage stage(plan, 0, kSeqLen);
     stage.init_weights(11);
     const at::Tensor tokens = tokens_of(plan, 1, 0);
@@ -108,8 +108,8 @@ TEST(Stage, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(Stage, StartsNearTheLossOfAUniformGuess) {
-  const RunPlan plan = make_plan(tiny_dims(), {}, 1), tied = make_plan(tiny_dims(true), {}, 1);
-  for (const RunPlan& p : {plan, tied}) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 1), tied = make_plan(tiny_dims(true), {}, 1);
+  for (const recipe::RunPlan& p : {plan, tied}) {
     Stage stage(p, 0, kSeqLen);
     stage.init_weights(1);
     EXPECT_NEAR(loss_of(stage, p) / (kMicro * kSeqLen), std::log(83.0), 0.8);
@@ -117,7 +117,7 @@ TEST(Stage, StartsNearTheLossOfAUniformGuess) {
 }
 
 TEST(Stage, DoesNotSeeTheFuture) {
-  const RunPlan plan = make_plan(tiny_dims(), {}, 1);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 1);
   Stage stage(plan, 0, kSeqLen);
   stage.init_weights(1);
   const at::NoGradGuard no_grad;
@@ -145,7 +145,7 @@ TEST(Rope, RotatesAdjacentPairsByKnownAngles) {
 
 TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
   // Head dim 8, theta 10000: frequencies 1, 0.1, 0.01, 0.001; wavelengths 6.3, 63, 628, 6283.
-  const RopeScaling scaling{
+  const recipe::RopeScaling scaling{
       .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 1000};
   const at::Tensor plain = at::angle(rope_table(2, 8, 10000))[1],
                    scaled = at::angle(rope_table(2, 8, 10000, scaling))[1];

@@ -22,7 +22,7 @@ at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1)
 
 // Three steps with gradients that are a function of (parameter, step); returns the masters of the whole model.
 std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, double scale) {
-  const RunPlan plan = make_plan(tiny_dims(), layout, 8);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), layout, 8);
   std::map<std::string, std::vector<float>> result;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](World& world) {
@@ -59,7 +59,7 @@ TEST(AdamW, ShardedPiecesEqualTheWholeUpdateBitForBit) {
 
 TEST(AdamW, AgreesWithThePlainFormula) {
   const auto got = updated_weights({}, 0.5);
-  const RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   for (std::uint32_t index = 0; index < plan.parameters.size(); ++index) {
     const ckpt::ParameterMeta& meta = plan.parameters[index];
     const auto count = static_cast<std::int64_t>(ckpt::element_count(meta.shape));
@@ -83,7 +83,7 @@ TEST(AdamW, AgreesWithThePlainFormula) {
 }
 
 // What the rank owns, each element `value`.
-std::vector<OwnedGradient> own_gradients(const RunPlan& plan, const World& world, float value) {
+std::vector<OwnedGradient> own_gradients(const recipe::RunPlan& plan, const World& world, float value) {
   std::vector<OwnedGradient> grads;
   const ckpt::Ownership owners = owners_of(plan);
   for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
@@ -96,7 +96,7 @@ std::vector<OwnedGradient> own_gradients(const RunPlan& plan, const World& world
 }
 
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
-  const RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {
     Stage stage(plan, 0, kSeqLen);
     stage.init_weights(1);
@@ -133,7 +133,7 @@ TEST(LeafSumOfSquares, DoesNotOverflowInFp32Range) {
 }
 
 TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
-  const RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
   std::uint64_t elements = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
   run_ranks(plan.mesh, [&](World& world) {
@@ -144,7 +144,7 @@ TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
 
 TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    const RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
+    const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
     run_ranks(plan.mesh, [&](World& world) {
       std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
       if (world.rank == 4) grads.back().grad[-1] = bad;

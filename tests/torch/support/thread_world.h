@@ -16,8 +16,8 @@
 #include <ATen/ATen.h>
 
 #include "ckpt/model/tensor_meta.h"
-#include "libtrain/dist/communicator.h"
 #include "libtrain/model/runtime.h"
+#include "libtrain/parallel/communicator.h"
 
 namespace titan::test {
 

@@ -15,10 +15,10 @@
 
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
-#include "libtrain/dist/canonical.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
+#include "libtrain/reduce/canonical.h"
 #include "tests/torch/support/thread_world.h"
 
 namespace titan::test {
@@ -29,7 +29,7 @@ inline constexpr std::int64_t kSeqLen = 19, kMicro = 2;
 
 inline void use_one_thread() { train::setup_determinism(1); }
 
-inline train::ModelDims tiny_dims(bool tied = false) {
+inline recipe::ModelDims tiny_dims(bool tied = false) {
   return {.dim = 40,
           .n_layers = 3,
           .n_heads = 4,
@@ -41,9 +41,9 @@ inline train::ModelDims tiny_dims(bool tied = false) {
 }
 
 /// The model's parameters with the stages of `cuts`.
-inline std::vector<ckpt::ParameterMeta> parameters_of(const train::ModelDims& dims,
+inline std::vector<ckpt::ParameterMeta> parameters_of(const recipe::ModelDims& dims,
                                                       const std::vector<std::uint32_t>& cuts) {
-  std::vector<ckpt::ParameterMeta> list = train::model_parameters(dims);
+  std::vector<ckpt::ParameterMeta> list = recipe::model_parameters(dims);
   const std::vector<std::uint32_t> groups = ckpt::group_parameters(list).value().group_of;
   for (std::size_t i = 0; i < list.size(); ++i)
     list[i].stage = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), groups[i]) - cuts.begin());
@@ -55,9 +55,9 @@ struct Layout {
   std::vector<std::uint32_t> cuts;  ///< as RunPlan::stage_cuts
 };
 
-inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layout, std::int64_t count,
-                                bool bf16 = false) {
-  train::RunPlan plan;
+inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& layout, std::int64_t count,
+                                 bool bf16 = false) {
+  recipe::RunPlan plan;
   plan.dims = dims;
   plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
@@ -68,7 +68,7 @@ inline train::RunPlan make_plan(const train::ModelDims& dims, const Layout& layo
 }
 
 /// Exact equality of two lists of numbers, NaN included.
-inline ckpt::Ownership owners_of(const train::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) {
+inline ckpt::Ownership owners_of(const recipe::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) {
   return {plan.parameters, leaf_elements, plan.mesh};
 }
 
@@ -82,7 +82,7 @@ inline std::vector<float> floats(const at::Tensor& tensor) {
 }
 
 /// Tokens [kMicro, kSeqLen + 1] of a micro-batch, a pure function of (step, index).
-inline at::Tensor tokens_of(const train::RunPlan& plan, std::uint64_t step, std::uint32_t micro_batch) {
+inline at::Tensor tokens_of(const recipe::RunPlan& plan, std::uint64_t step, std::uint32_t micro_batch) {
   std::mt19937_64 random(step * 1000 + micro_batch);
   at::Tensor tokens = at::empty({kMicro, kSeqLen + 1}, at::kLong);
   std::generate_n(tokens.mutable_data_ptr<std::int64_t>(), tokens.numel(),
@@ -92,7 +92,7 @@ inline at::Tensor tokens_of(const train::RunPlan& plan, std::uint64_t step, std:
 
 /// One micro-batch through this rank's stage, forward and backward; inserts the gradients. Returns the token losses on
 /// the last stage, an undefined tensor elsewhere.
-inline at::Tensor run_micro_batch(train::World& world, const train::RunPlan& plan, const train::Stage& stage,
+inline at::Tensor run_micro_batch(train::World& world, const recipe::RunPlan& plan, const train::Stage& stage,
                                   std::uint64_t step, std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
   const auto hidden = [&] {
     return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat);
@@ -129,13 +129,13 @@ struct Trace {
   std::map<std::string, std::vector<float>> exp_avg_sq;
 };
 
-inline std::vector<train::TreeSum> make_sums(const train::World& world, const train::RunPlan& plan,
+inline std::vector<train::TreeSum> make_sums(const train::World& world, const recipe::RunPlan& plan,
                                              const train::Stage& stage) {
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-inline Trace train_model(const train::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5) {
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {

@@ -1,0 +1,40 @@
+#pragma once
+// The learning-rate schedule as a checkpoint stores it (pure values). \source FORMAT.md, "lr_scheduler.json"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace titan::ckpt {
+
+enum class PhaseKind { kLinear, kSqrt, kCosine, kConstant };
+
+/// One phase of a learning-rate curve. For step n (1-based) the last phase with first <= n applies:
+/// lr(n) = end + (start - end) * g(clamp((n - origin) / length, 0, 1)), with g linear 1-p, sqrt 1-sqrt(p),
+/// cosine (1+cos(pi p))/2, constant 1.
+struct LrPhase {
+  std::uint64_t first = 1;
+  PhaseKind kind = PhaseKind::kConstant;
+  double start = 0, end = 0;
+  double origin = 0, length = 0;
+  bool operator==(const LrPhase&) const = default;
+};
+
+/// The settings of the config that the phases came from; drift is config against these, never against phases.
+struct LrSettings {
+  double peak = 0;                 ///< optimizer.lr
+  std::uint64_t warmup_steps = 0;  ///< lr_scheduler.warmup_steps, as configured
+  std::uint64_t total_steps = 0;   ///< lr_scheduler.total_steps, else training.steps
+  std::optional<double> decay_ratio;
+  std::string decay_type = "linear";  ///< linear, sqrt, cosine
+  double min_lr_factor = 0;
+  bool operator==(const LrSettings&) const = default;
+};
+
+struct LrSchedule {
+  std::vector<LrPhase> phases;
+  LrSettings accepted;
+  bool operator==(const LrSchedule&) const = default;
+};
+
+}  // namespace titan::ckpt

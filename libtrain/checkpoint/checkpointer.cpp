@@ -1,0 +1,230 @@
+#include "libtrain/checkpoint/checkpointer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <map>
+#include <random>
+
+#include "ckpt/format/state_codec.h"
+#include "ckpt/io/run_folder.h"
+#include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/gather.h"
+#include "recipe/keys/key_table.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+std::span<const std::byte> bytes_of(const at::Tensor& flat, std::uint64_t begin, std::uint64_t count) {
+  return {reinterpret_cast<const std::byte*>(flat.const_data_ptr<float>() + begin), count * sizeof(float)};
+}
+
+// Leaves of the owned pieces, straight from the tensors' memory.
+class OwnedSource : public ckpt::TensorSource {
+ public:
+  OwnedSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const ShardedAdamW::State& state : optimizer.states()) pieces_[state.piece.parameter] = &state;
+  }
+
+  Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
+                                          std::span<std::byte>) override {
+    const auto found = pieces_.find(ref.index);
+    if (found == pieces_.end() || leaf < found->second->piece.leaves.first || leaf >= found->second->piece.leaves.end())
+      return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name +
+                          " is not owned by this rank");
+    const ShardedAdamW::State& state = *found->second;
+    const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
+    const at::Tensor& flat = ref.slot.empty()            ? state.param
+                             : ref.slot == ckpt::kExpAvg ? state.exp_avg
+                                                         : state.exp_avg_sq;
+    return bytes_of(flat, grid.begin(leaf) - grid.begin(state.piece.leaves.first), grid.length(leaf));
+  }
+
+ private:
+  const ckpt::Snapshot& snapshot_;
+  std::map<std::uint32_t, const ShardedAdamW::State*> pieces_;
+};
+
+std::string random_id() {
+  std::random_device device;
+  const std::uint64_t value = (std::uint64_t{device()} << 32) ^ device();
+  return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
+}
+
+void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows,
+                 const std::function<bool(const std::string&)>& counts) {
+  for (const auto& [key, value] : rows) {
+    if (!counts(key)) continue;
+    encoder.str(key);
+    encoder.str(value);
+  }
+  encoder.absent();
+}
+
+// Everything that must be equal on all ranks before bytes are written. What is a machine's own (times, environment,
+// places) is not.
+ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
+  ckpt::IdentityEncoder encoder;
+  encoder.u64(snapshot.train.step);
+  encoder.u64(snapshot.train.tokens);
+  encoder.u64(snapshot.data.samples);
+  encoder.u64(snapshot.mesh.pp);
+  encoder.u64(snapshot.mesh.dp);
+  encoder.u64(snapshot.leaf_elements);
+  encoder.u64(static_cast<std::uint64_t>(snapshot.codec));
+  encoder.str(ckpt::dtype_name(snapshot.dtype));
+  encoder.u64(snapshot.optimizer_step);
+  encoder.u64(snapshot.train.seed);
+  encoder.str(snapshot.train.origin);
+  encoder.str(ckpt::encode_lr_schedule(snapshot.lr));
+  encode_rows(encoder, snapshot.train.accepted, [](const std::string&) { return true; });
+  encode_rows(encoder, snapshot.config, recipe::same_on_all_ranks);
+  encoder.list(snapshot.slots.size());
+  for (const std::string& slot : snapshot.slots) encoder.str(slot);
+  encoder.list(snapshot.parameters.size());
+  for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
+    encoder.str(parameter.name);
+    encoder.u64(parameter.stage);
+    encoder.list(parameter.shape.size());
+    for (const std::uint64_t extent : parameter.shape) encoder.u64(extent);
+  }
+  return encoder.finish();
+}
+
+Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves,
+                 at::Tensor& flat) {
+  return reader.read(
+      ref, leaves,
+      {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements)
+    : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)), leaf_elements_(leaf_elements) {}
+
+// Removes what a failed save left. Where the disk is full it says what holds space; asked before that is freed.
+Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, const std::string& tmp) {
+  if (const Status space = ckpt::check_space(fs_, dir_, snapshot); !space.ok())
+    status.causes.push_back(space.message + "; " + space.hint);
+  ckpt::abandon_save(fs_, tmp);
+  return status;
+}
+
+Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
+                                      const std::function<void(const std::string&)>& on_begin) {
+  const auto start = std::chrono::steady_clock::now();
+  Communicator& io = *world_.io;
+
+  std::string tmp;
+  Status status;
+  if (world_.rank == 0) {
+    auto begun = ckpt::begin_save(fs_, dir_, snapshot, random_id());
+    if (begun.ok()) {
+      tmp = *begun;
+      if (on_begin) on_begin(tmp);
+    } else {
+      status = begun.status();
+    }
+  }
+  TITAN_RETURN_IF_ERROR(agree(io, status));
+  // One word from rank 0: what it plans, and where to write. Who plans another save says so in the agreement on what
+  // was written.
+  const std::string plan = plan_digest(snapshot).hex();
+  const std::string word = io.broadcast(plan + tmp, 0);
+  tmp = word.substr(plan.size());
+  if (word.substr(0, plan.size()) != plan)
+    status = ckpt::failed(
+        "rank " + std::to_string(world_.rank) +
+        " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
+
+  // Every rank writes what it owns; nothing but receipts travels.
+  OwnedSource source(optimizer, snapshot);
+  // While ranks save they do not compute, so that the threads of computing are free.
+  const auto threads = static_cast<unsigned>(at::get_num_threads());
+  const auto receipt =
+      status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
+                  : Result<ckpt::RankReceipt>(status);
+  status = agree(io, receipt.status());
+  if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
+  std::vector<ckpt::RankReceipt> receipts;  // on rank 0 only
+  gather_to_root(io, ckpt::encode_receipt(*receipt), [&](int rank, std::string_view bytes) {
+    auto decoded = ckpt::decode_receipt(bytes);
+    if (decoded.ok()) {
+      receipts.push_back(std::move(*decoded));
+    } else if (status.ok()) {
+      status = ckpt::failed(decoded.status().message).wrapped("rank " + std::to_string(rank));
+    }
+  });
+
+  SaveReport report;
+  if (world_.rank == 0) {
+    if (!status.ok()) {
+      status = give_up(std::move(status), snapshot, tmp);
+    } else {
+      auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts,
+                                         {damaged_.count(snapshot.train.step) != 0, still_ours_});
+      if (published.ok()) {
+        report.path = published->path;
+        report.id = published->id;
+        report.bytes = published->bytes;
+        report.already_there = published->already_there;
+        report.damaged_aside = published->damaged_aside;
+        report.warnings = published->warnings;
+        damaged_.erase(snapshot.train.step);
+      } else {
+        status = give_up(published.status(), snapshot, tmp);
+      }
+    }
+  }
+  TITAN_RETURN_IF_ERROR(agree(io, status));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, Stage& stage,
+                          ShardedAdamW* optimizer) const {
+  const ckpt::Manifest& manifest = reader.manifest();
+  const ckpt::ParameterIndex by_name(manifest);
+  const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
+    const auto index = by_name.find(name);
+    if (!index) return ckpt::incompatible("the checkpoint has no parameter " + name + "; the model of the config does");
+    const ckpt::ParameterRecord& found = manifest.parameters[*index];
+    const std::vector<std::uint64_t> want(tensor.sizes().begin(), tensor.sizes().end());
+    if (found.meta.shape != want)
+      return ckpt::incompatible("parameter " + name + " has another shape in the checkpoint than in the config");
+    return *index;
+  };
+
+  std::map<std::uint32_t, std::uint32_t> index_of;  // plan index -> index in the checkpoint
+  for (StageParameter& parameter : stage.parameters()) {
+    // A tied head shares its parameter with the embedding; where both are on this stage it is read once.
+    if (index_of.count(parameter.index) != 0) continue;
+    TITAN_ASSIGN_OR_RETURN(const std::uint32_t index, record(plan.parameters[parameter.index].name, parameter.master));
+    index_of[parameter.index] = index;
+    const ckpt::StoredTensor* stored = manifest.stored({index, ""});
+    if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
+      return ckpt::incompatible("parameter " + parameter.name +
+                                " is not stored as float32: a resume needs full precision");
+    at::Tensor flat = parameter.master.view({-1});
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""},
+                                    {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
+  }
+  std::vector<ShardedAdamW::State> none;
+  if (manifest.leaf_elements != leaf_elements_)
+    return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
+                              " elements, this build's " + std::to_string(leaf_elements_));
+  for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
+    const std::uint32_t index = index_of.at(state.piece.parameter);
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
+  }
+  stage.refresh();
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::train

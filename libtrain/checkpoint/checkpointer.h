@@ -1,0 +1,58 @@
+#pragma once
+// Saves and loads the training state: the only place that turns at::Tensor into leaves and back.
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/writer.h"
+#include "libtrain/model/stage.h"
+#include "libtrain/optim/adamw.h"
+#include "libtrain/parallel/communicator.h"
+
+namespace titan::train {
+
+struct SaveReport {
+  std::string path;
+  ckpt::Digest id;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  bool already_there = false;
+  std::string damaged_aside;          ///< as Published's
+  std::vector<std::string> warnings;  ///< as Published's
+};
+
+class Checkpointer {
+ public:
+  /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
+  Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements);
+
+  /// Writes `snapshot` from the given tensors and publishes it; collective. On failure nothing is published and at most
+  /// one collectable leftover remains. `on_begin` runs on rank 0 once the temporary exists.
+  ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
+                                const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// Reads every parameter of the stage and the owned moments (none without `optimizer`), each leaf verified;
+  /// collective agreement is the caller's.
+  ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, Stage& stage,
+                    ShardedAdamW* optimizer) const;
+
+  /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
+  void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }
+  /// Asked right before a step appears; see CommitOptions.
+  void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
+
+ private:
+  ckpt::Status give_up(ckpt::Status status, const ckpt::Snapshot& snapshot, const std::string& tmp);
+
+  ckpt::Fs& fs_;
+  World& world_;
+  std::string dir_;
+  std::uint64_t leaf_elements_;
+  std::set<std::uint64_t> damaged_;
+  std::function<ckpt::Status()> still_ours_;
+};
+
+}  // namespace titan::train

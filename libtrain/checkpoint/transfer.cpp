@@ -1,0 +1,54 @@
+#include "libtrain/checkpoint/transfer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+// Whole leaves of the default size, so that digests are checked without reading twice.
+constexpr std::uint64_t kRunElements = 16 * ckpt::kDefaultLeafElements;
+
+Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
+  switch (weight.dtype) {
+    case ckpt::DType::kF32: return at::kFloat;
+    case ckpt::DType::kBF16: return at::kBFloat16;
+    case ckpt::DType::kF16: return at::kHalf;
+    case ckpt::DType::kF64: return at::kDouble;
+    default: break;
+  }
+  return ckpt::unsupported("weight " + weight.name + " is stored as " + std::string(ckpt::dtype_name(weight.dtype)) +
+                           ": expected a float type");
+}
+
+}  // namespace
+
+Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, Stage& stage) {
+  std::map<std::size_t, std::size_t> weight_of;  // parameter -> weight
+  for (const WeightMatch::Pair& pair : match.loaded) weight_of[pair.parameter] = pair.weight;
+  for (StageParameter& parameter : stage.parameters()) {
+    const auto found = weight_of.find(parameter.index);
+    if (found == weight_of.end()) continue;
+    const ckpt::WeightInfo& weight = source.tensors()[found->second];
+    TITAN_ASSIGN_OR_RETURN(const at::ScalarType type, scalar_type(weight));
+    at::Tensor flat = parameter.master.view({-1});
+    const auto elements = static_cast<std::uint64_t>(flat.numel());
+    at::Tensor buffer = at::empty({static_cast<std::int64_t>(std::min(elements, kRunElements))}, type);
+    for (std::uint64_t first = 0; first < elements; first += kRunElements) {
+      const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
+      at::Tensor run = buffer.narrow(0, 0, count);
+      TITAN_RETURN_IF_ERROR(
+          source.read(found->second, first, static_cast<std::uint64_t>(count),
+                      {static_cast<std::byte*>(run.data_ptr()), static_cast<std::size_t>(run.nbytes())}));
+      flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
+    }
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::train

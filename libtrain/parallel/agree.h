@@ -1,0 +1,18 @@
+#pragma once
+// All ranks learn whether one of them failed: a sum of one number while all is well, texts only when somebody has one
+// to tell.
+#include <optional>
+
+#include "ckpt/base/result.h"
+#include "libtrain/parallel/communicator.h"
+
+namespace titan::train {
+
+/// All ranks learn the first failure of any of them: returns ok on every rank, or on every rank the status of the
+/// lowest rank that failed (its message names that rank when it is another one).
+ckpt::Status agree(Communicator& all, const ckpt::Status& mine);
+
+/// The lowest rank whose `mine` is true, on every rank; nothing when there is none.
+std::optional<int> first_rank(Communicator& all, bool mine);
+
+}  // namespace titan::train

@@ -1,0 +1,23 @@
+#pragma once
+// Bytes of every rank to rank 0 in two levels: about sqrt(ranks) leaders collect from their group and pass on what they
+// got. No rank but rank 0 ever holds more than the bytes of its group, and no rank hears from more than about 2
+// sqrt(ranks) others.
+#include <functional>
+#include <string_view>
+
+#include "libtrain/parallel/communicator.h"
+
+namespace titan::train {
+
+/// The most that one message carries, bytes; longer values are split.
+inline constexpr std::size_t kLargestMessage = std::size_t{2} << 20;
+
+/// How many consecutive ranks form a group of `size` ranks; the first of them leads.
+int gather_width(int size);
+
+/// Calls `take` on rank 0 with every rank's `mine`, in rank order, as it arrives; collective. The bytes are valid
+/// during the call.
+void gather_to_root(Communicator& all, std::string_view mine,
+                    const std::function<void(int rank, std::string_view bytes)>& take);
+
+}  // namespace titan::train

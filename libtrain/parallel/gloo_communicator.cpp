@@ -1,0 +1,349 @@
+#include "libtrain/parallel/gloo_communicator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <limits>
+#include <system_error>
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+namespace titan::train {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+// Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers
+// on.
+struct GlooDevice::Impl {
+  std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
+  std::string addresses;
+};
+
+std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& addresses) {
+  auto impl = std::make_shared<Impl>();
+  for (const std::string& address : addresses) {
+    impl->addresses += (impl->addresses.empty() ? "" : ", ") + address;
+    try {
+      impl->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
+    } catch (const std::exception& error) {
+      throw CommError("Gloo cannot use the address " + address + " of this host: " + first_line(error.what()));
+    }
+  }
+  return std::make_shared<GlooDevice>(std::move(impl));
+}
+
+namespace {
+
+constexpr milliseconds kSlice{500};
+
+bool is_timeout(const std::string& text) {
+  return text.find("imed out") != std::string::npos || text.find("imeout") != std::string::npos;
+}
+
+/// A flat view of the bytes: Gloo then needs to know no dtype.
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
+
+/// Counts of bytes for counts of elements.
+std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::int64_t size) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t count : counts) result.push_back(count * size);
+  return result;
+}
+
+}  // namespace
+
+struct GlooCommunicator::Group {
+  GlooGroupOptions options;
+  c10::intrusive_ptr<c10d::Backend> backend;
+  bool failed = false;
+
+  ~Group() { close(); }
+
+  void close() {
+    // After a failure a worker thread may sit in a collective for as long as its deadline, and the destructor would
+    // join it: the process is about to end, so the group is left to it.
+    if (failed) static_cast<void>(backend.release());
+    backend.reset();
+  }
+
+  std::string where(const char* operation) const { return std::string(operation) + " of group " + options.name; }
+
+  c10d::Backend& open(const char* operation) {
+    if (!backend || failed) throw CommError(where(operation) + ": the group was closed, or failed before");
+    return *backend;
+  }
+
+  [[noreturn]] void fail(const char* operation, const std::string& reason, milliseconds deadline) {
+    failed = true;
+    if (!options.heartbeat) throw CommError(where(operation) + ": " + reason);
+    throw CommError(options.heartbeat->diagnose(where(operation), is_timeout(reason), deadline));
+  }
+
+  [[noreturn]] void fail_to_start(const std::string& reason, const std::string& addresses) {
+    failed = true;
+    std::string text = where("start") + ": " + first_line(reason);
+    if (options.heartbeat) {
+      // Where no rank is known to be lost, what Gloo met is all that is known.
+      const std::string verdict = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
+      text = verdict.starts_with("rank") ? verdict : verdict + ": " + first_line(reason);
+    }
+    throw CommError(ckpt::failed(text).with_hint(
+        "this rank told its peers to connect to " + addresses +
+        ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"));
+  }
+
+  /// Runs a collective to its end, watching the heartbeats meanwhile.
+  template <typename Start>
+  void run(const char* operation, Start start) {
+    c10d::Backend& group = open(operation);
+    try {
+      const c10::intrusive_ptr<c10d::Work> work = start(group);
+      const auto give_up = std::chrono::steady_clock::now() + options.timeout + kSlice;
+      while (!finished(*work)) {
+        if (const auto overdue = silent_ranks(); !overdue.empty()) {
+          failed = true;
+          throw CommError(options.heartbeat->explain(where(operation), overdue));
+        }
+        if (std::chrono::steady_clock::now() > give_up) fail(operation, "timed out", options.timeout);
+      }
+    } catch (const CommError&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail(operation, error.what(), options.timeout);
+    }
+  }
+
+  /// Waits one slice; throws what the operation threw.
+  static bool finished(c10d::Work& work) {
+    try {
+      work.wait(kSlice);
+      return true;
+    } catch (const std::exception&) {
+      // The slice's end and the operation's own error both arrive as exceptions.
+      if (!work.isCompleted()) return false;
+    }
+    return work.wait();
+  }
+
+  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile. The wait has a thread of its own, for
+  /// at the end of a wait Gloo closes the connections: it cannot be cut into slices. Given up, the thread keeps the
+  /// tensor until the process ends.
+  template <typename Start>
+  void run_transfer(const char* operation, at::Tensor tensor, Start start) {
+    std::vector<at::Tensor> tensors{std::move(tensor)};
+    c10::intrusive_ptr<c10d::Work> work;
+    try {
+      work = start(open(operation), tensors);
+    } catch (const CommError&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail(operation, error.what(), options.timeout);
+    }
+    const auto wait = std::make_shared<std::packaged_task<void()>>(
+        [work, tensors, timeout = options.timeout] { work->wait(timeout); });
+    std::future<void> done = wait->get_future();
+    try {
+      std::thread([wait] { (*wait)(); }).detach();
+    } catch (const std::system_error&) {
+      (*wait)();  // no thread is to be had: a silent peer is then noticed at the deadline
+    }
+    while (done.wait_for(kSlice) != std::future_status::ready) {
+      if (const auto overdue = silent_ranks(); !overdue.empty()) {
+        failed = true;
+        throw CommError(options.heartbeat->explain(where(operation), overdue));
+      }
+    }
+    try {
+      done.get();
+    } catch (const std::exception& error) {
+      fail(operation, error.what(), options.timeout);
+    }
+  }
+
+  std::vector<SilentRank> silent_ranks() const {
+    return options.heartbeat ? options.heartbeat->overdue() : std::vector<SilentRank>();
+  }
+
+  void check_peer(const char* operation, int peer, std::uint64_t tag) const {
+    if (peer < 0 || peer >= options.size || peer == options.rank || tag > std::numeric_limits<std::int32_t>::max()) {
+      throw std::invalid_argument(where(operation) + ": no transfer between rank " + std::to_string(options.rank) +
+                                  " and rank " + std::to_string(peer) + " with tag " + std::to_string(tag));
+    }
+  }
+};
+
+namespace {
+
+/// Nothing to move: both sides know it, so nothing is sent.
+class NoTransfer : public Transfer {
+ public:
+  void wait() override {}
+};
+
+template <typename Group>
+class GlooTransfer : public Transfer {
+ public:
+  GlooTransfer(std::shared_ptr<Group> group, const char* operation, c10::intrusive_ptr<c10d::Work> work)
+      : group_(std::move(group)), operation_(operation), work_(std::move(work)) {}
+
+  void wait() override {
+    if (!work_) return;
+    try {
+      // One wait, not slices: at the end of a wait Gloo closes the connections.
+      work_->wait(group_->options.timeout);
+    } catch (const std::exception& error) {
+      group_->fail(operation_, error.what(), group_->options.timeout);
+    }
+    work_.reset();
+  }
+
+ private:
+  std::shared_ptr<Group> group_;
+  const char* operation_;
+  c10::intrusive_ptr<c10d::Work> work_;
+};
+
+}  // namespace
+
+std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_ptr<c10d::Store>& store,
+                                                           const std::shared_ptr<GlooDevice>& device,
+                                                           GlooGroupOptions options) {
+  auto group = std::make_shared<Group>();
+  group->options = std::move(options);
+  try {
+    auto gloo = c10d::ProcessGroupGloo::Options::create(group->options.init_timeout);
+    gloo->devices = device->impl().devices;
+    gloo->threads = 1;  // one operation at a time is all that a group does
+    group->backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
+    group->backend->setTimeout(group->options.timeout);
+  } catch (const std::exception& error) {
+    group->fail_to_start(error.what(), device->impl().addresses);
+  }
+  return std::unique_ptr<GlooCommunicator>(new GlooCommunicator(std::move(group)));
+}
+
+GlooCommunicator::GlooCommunicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+GlooCommunicator::~GlooCommunicator() = default;
+
+int GlooCommunicator::rank() const { return group_->options.rank; }
+int GlooCommunicator::size() const { return group_->options.size; }
+
+void GlooCommunicator::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                                  const std::vector<std::int64_t>& in_splits) {
+  at::Tensor in_bytes = bytes_of(in), out_bytes = bytes_of(out);
+  std::vector<std::int64_t> in_counts = scaled(in_splits, in.element_size()),
+                            out_counts = scaled(out_splits, out.element_size());
+  group_->run("all_to_all",
+              [&](c10d::Backend& group) { return group.alltoall_base(out_bytes, in_bytes, out_counts, in_counts); });
+}
+
+void GlooCommunicator::all_reduce_sum(at::Tensor& tensor) {
+  if (tensor.numel() == 0) return;
+  std::vector<at::Tensor> tensors{tensor};
+  group_->run("all_reduce", [&](c10d::Backend& group) { return group.allreduce(tensors); });
+}
+
+std::unique_ptr<Transfer> GlooCommunicator::send(const at::Tensor& tensor, int dst, std::uint64_t tag) {
+  group_->check_peer("send", dst, tag);
+  if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
+  std::vector<at::Tensor> tensors{tensor};
+  try {
+    auto work = group_->open("send").send(tensors, dst, static_cast<int>(tag));
+    return std::make_unique<GlooTransfer<Group>>(group_, "send", std::move(work));
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& error) {
+    group_->fail("send", error.what(), group_->options.timeout);
+  }
+}
+
+std::unique_ptr<Transfer> GlooCommunicator::recv(at::Tensor& tensor, int src, std::uint64_t tag) {
+  group_->check_peer("recv", src, tag);
+  if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
+  std::vector<at::Tensor> tensors{tensor};
+  try {
+    auto work = group_->open("recv").recv(tensors, src, static_cast<int>(tag));
+    return std::make_unique<GlooTransfer<Group>>(group_, "recv", std::move(work));
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& error) {
+    group_->fail("recv", error.what(), group_->options.timeout);
+  }
+}
+
+void GlooCommunicator::send_bytes(std::string_view bytes, int dst, std::uint64_t tag) {
+  group_->check_peer("send", dst, tag);
+  if (bytes.empty()) return;
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  group_->run_transfer("send", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.send(tensors, dst, static_cast<int>(tag));
+  });
+}
+
+void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) {
+  group_->check_peer("recv", src, tag);
+  if (bytes.empty()) return;
+  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  group_->run_transfer("recv", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.recv(tensors, src, static_cast<int>(tag));
+  });
+  std::memcpy(bytes.data(), tensor.const_data_ptr(), bytes.size());
+}
+
+void GlooCommunicator::sum(std::span<std::int64_t> values) {
+  at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);
+  all_reduce_sum(tensor);
+}
+
+std::vector<std::string> GlooCommunicator::all_gather(const std::string& bytes) {
+  at::Tensor sizes = at::zeros({size()}, at::kLong);
+  sizes.data_ptr<std::int64_t>()[rank()] = static_cast<std::int64_t>(bytes.size());
+  all_reduce_sum(sizes);
+  const std::int64_t* size_of = sizes.data_ptr<std::int64_t>();
+  const std::int64_t longest = *std::max_element(size_of, size_of + size());
+  std::vector<std::string> result(static_cast<std::size_t>(size()));
+  if (longest == 0) return result;
+
+  std::vector<at::Tensor> in{at::zeros({longest}, at::kByte)};
+  if (!bytes.empty()) std::memcpy(in[0].data_ptr(), bytes.data(), bytes.size());
+  std::vector<std::vector<at::Tensor>> out(1);
+  for (int i = 0; i < size(); ++i) out[0].push_back(at::empty({longest}, at::kByte));
+  group_->run("all_gather", [&](c10d::Backend& group) { return group.allgather(out, in); });
+  for (int i = 0; i < size(); ++i) {
+    result[i].assign(static_cast<const char*>(out[0][i].data_ptr()), static_cast<std::size_t>(size_of[i]));
+  }
+  return result;
+}
+
+std::string GlooCommunicator::broadcast(const std::string& bytes, int root) {
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  std::vector<at::Tensor> length{at::zeros({1}, at::kLong)};
+  if (rank() == root) length[0].fill_(static_cast<std::int64_t>(bytes.size()));
+  group_->run("broadcast", [&](c10d::Backend& group) { return group.broadcast(length, options); });
+  const std::int64_t count = length[0].item<std::int64_t>();
+  if (count == 0) return {};
+  std::vector<at::Tensor> payload{at::empty({count}, at::kByte)};
+  if (rank() == root) std::memcpy(payload[0].data_ptr(), bytes.data(), bytes.size());
+  group_->run("broadcast", [&](c10d::Backend& group) { return group.broadcast(payload, options); });
+  return {static_cast<const char*>(payload[0].data_ptr()), static_cast<std::size_t>(count)};
+}
+
+void GlooCommunicator::barrier() {
+  group_->run("barrier", [](c10d::Backend& group) { return group.barrier(); });
+}
+
+std::function<void()> GlooCommunicator::closer() const {
+  return [group = group_] { group->close(); };
+}
+
+}  // namespace titan::train

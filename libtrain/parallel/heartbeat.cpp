@@ -1,0 +1,189 @@
+#include "libtrain/parallel/heartbeat.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace titan::train {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Appended to the value of a rank that met an error itself and is about to exit.
+constexpr char kLeaving = 'L';
+
+milliseconds between(Clock::time_point from, Clock::time_point to) {
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(to - from));
+}
+
+std::string number_text(milliseconds time) {
+  const int decimals = time.count() % 1000 == 0 || time.count() >= 10'000 ? 0 : 1;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", decimals, static_cast<double>(time.count()) / 1000);
+  return text;
+}
+
+}  // namespace
+
+struct Heartbeat::State {
+  struct Peer {
+    std::string value;
+    Clock::time_point changed;
+    bool leaving = false;
+  };
+
+  HeartbeatOptions options;
+  Exchange exchange;
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Peer> peers;
+  Clock::time_point refreshed;  // when the store last answered
+  bool stop = false, ended = false, leaving = false, store_lost = false;
+
+  void loop() {
+    for (std::uint64_t count = 1;; ++count) {
+      std::string own = std::to_string(count);
+      {
+        std::lock_guard lock(mutex);
+        if (stop) break;
+        if (leaving) own += kLeaving;
+      }
+      std::vector<std::string> values;
+      bool lost = false;
+      try {
+        values = exchange(own);
+      } catch (const std::exception&) {
+        lost = true;
+      }
+      std::unique_lock lock(mutex);
+      store_lost = lost;
+      if (!lost) note(values);
+      changed.notify_all();
+      changed.wait_for(lock, options.beat, [&] { return stop; });
+    }
+    std::lock_guard lock(mutex);
+    ended = true;
+    changed.notify_all();
+  }
+
+  void note(const std::vector<std::string>& values) {
+    refreshed = Clock::now();
+    for (std::size_t i = 0; i < std::min(values.size(), peers.size()); ++i) {
+      if (values[i] == peers[i].value) continue;
+      peers[i].value = values[i];
+      peers[i].changed = refreshed;
+      peers[i].leaving = !values[i].empty() && values[i].back() == kLeaving;
+    }
+  }
+
+  /// The mutex is held.
+  std::vector<int> leaving_ranks() const {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      if (static_cast<int>(i) != options.rank && peers[i].leaving) ranks.push_back(static_cast<int>(i));
+    return ranks;
+  }
+
+  /// Ranks quiet for `limit`; the mutex is held.
+  std::vector<SilentRank> silent(milliseconds limit) const {
+    const milliseconds unanswered = between(refreshed, Clock::now());
+    if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
+      // Without fresh values nothing can be said about the others.
+      if (options.store_on_rank_0 && options.rank != 0) return {{0, unanswered, store_lost}};
+      return {};
+    }
+    std::vector<SilentRank> ranks;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      const milliseconds since = between(peers[i].changed, refreshed);
+      if (static_cast<int>(i) == options.rank || peers[i].leaving || since < limit) continue;
+      ranks.push_back({static_cast<int>(i), since});
+    }
+    return ranks;
+  }
+};
+
+Heartbeat::Heartbeat(HeartbeatOptions options, Exchange exchange) : state_(std::make_shared<State>()) {
+  state_->refreshed = Clock::now();
+  state_->peers.assign(static_cast<std::size_t>(options.world), {"", state_->refreshed});
+  state_->options = std::move(options);
+  state_->exchange = std::move(exchange);
+  // Detached, sharing the state: a thread stuck in the exchange must not keep the process from ending.
+  std::thread([state = state_] { state->loop(); }).detach();
+}
+
+Heartbeat::~Heartbeat() {
+  std::unique_lock lock(state_->mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+  state_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return state_->ended; });
+}
+
+std::vector<SilentRank> Heartbeat::overdue() const { return silent_for(state_->options.train_timeout); }
+
+std::vector<SilentRank> Heartbeat::silent_for(milliseconds limit) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->silent(std::max(limit, state_->options.quiet));
+}
+
+std::vector<int> Heartbeat::leaving() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->leaving_ranks();
+}
+
+std::string Heartbeat::explain(const std::string& operation, const std::vector<SilentRank>& ranks) {
+  std::vector<int> numbers;
+  milliseconds longest{0};
+  for (const SilentRank& silent : ranks) {
+    numbers.push_back(silent.rank);
+    longest = std::max(longest, silent.since);
+  }
+  std::lock_guard lock(state_->mutex);
+  state_->leaving = true;
+  const HeartbeatOptions& options = state_->options;
+  std::string text = name_ranks(numbers) + (numbers.size() == 1 ? " is " : " are ");
+  text += ranks[0].gone ? "gone: connection closed and no heartbeat for " : "silent: no heartbeat for ";
+  text += seconds_text(longest);
+  if (!ranks[0].gone) text += " (comm.train_timeout_seconds = " + number_text(options.train_timeout) + ")";
+  return text + ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
+}
+
+std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, milliseconds deadline) {
+  std::unique_lock lock(state_->mutex);
+  const HeartbeatOptions& options = state_->options;
+  state_->leaving = true;
+  std::vector<SilentRank> silent;
+  state_->changed.wait_for(lock, options.quiet + options.patience, [&] {
+    silent = state_->silent(options.quiet);
+    return !silent.empty();
+  });
+  const std::vector<int> leaving = state_->leaving_ranks();
+  // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
+  if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)
+    state_->changed.wait_for(lock, options.linger, [] { return false; });
+  lock.unlock();
+
+  for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;
+  if (!silent.empty()) return explain(operation, silent);
+  const std::string where = ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
+  if (!leaving.empty()) return name_ranks(leaving) + " met an error and left" + where;
+  if (timed_out) {
+    return operation + " did not finish within " + seconds_text(deadline) + " on rank " + std::to_string(options.rank) +
+           ", although every rank has a heartbeat: a peer is busy elsewhere or waits in another operation";
+  }
+  return "a peer closed its connection" + where;
+}
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::string seconds_text(milliseconds time) { return number_text(time) + " s"; }
+
+}  // namespace titan::train

@@ -1,0 +1,33 @@
+#pragma once
+// The lines that rank 0 logs before the first step: what will run, on what, from where.
+#include <string>
+#include <vector>
+
+#include "ckpt/io/model_files.h"
+#include "ckpt/model/settings.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+struct BannerFacts {
+  std::string start;  ///< the resume decision with its reason; empty: a new run from nothing
+  std::string run_dir;
+  std::uint64_t first_step = 1, last_step = 0;
+  ckpt::Settings environment;
+  std::uint64_t seed = 0;  ///< of the run
+  std::string data;        ///< kind, files, samples per epoch
+};
+
+/// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
+std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts);
+
+/// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".
+std::string model_files_line(const std::vector<ckpt::ModelFile>& files);
+
+/// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
+std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& environment);
+
+/// torchtitan's FLOPs per token of a training step: 6 (N - N_embedding) + 6 L H 2 head_dim T.
+double flops_per_token(const recipe::RunPlan& plan);
+
+}  // namespace titan::train

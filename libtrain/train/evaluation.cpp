@@ -1,0 +1,45 @@
+#include "libtrain/train/evaluation.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "libtrain/checkpoint/transfer.h"
+#include "libtrain/model/runtime.h"
+#include "libtrain/model/stage.h"
+#include "libtrain/start/init_map.h"
+#include "recipe/model/stored_dims.h"
+
+namespace titan::train {
+
+ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
+                                        const TokenRows& rows, int threads, const LogitsSink& sink) {
+  setup_determinism(threads);
+  const at::NoGradGuard no_grad;
+  const auto length = static_cast<std::int64_t>(rows.length());
+  const recipe::RunPlan plan = recipe::whole_model_plan(dims, length);
+  // No rules: every weight must be a parameter, and every parameter a weight.
+  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
+  Stage stage(plan, 0, length);
+  TITAN_RETURN_IF_ERROR(load_weights(source, match, stage));
+  stage.refresh();
+
+  EvaluationReport report;
+  report.rows = rows.rows();
+  report.tokens = report.rows * rows.length();
+  report.predictions = report.rows * (rows.length() - 1);
+  const at::Tensor tokens_BT = at::empty({1, length}, at::kLong);
+  double sum = 0;
+  for (std::uint64_t row = 0; row < report.rows; ++row) {
+    TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size),
+                                    {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
+    const at::Tensor logits_BTV = stage.forward(tokens_BT).contiguous();
+    if (length > 1)
+      sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
+    if (sink)
+      TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
+  }
+  report.loss = sum / static_cast<double>(report.predictions);
+  return report;
+}
+
+}  // namespace titan::train

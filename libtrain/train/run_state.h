@@ -1,0 +1,78 @@
+#pragma once
+// Everything that one rank of a run holds between its start and its end.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "ckpt/io/media_watch.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
+#include "ckpt/io/run_folder.h"
+#include "libtrain/checkpoint/checkpointer.h"
+#include "libtrain/data/dataset.h"
+#include "libtrain/optim/adamw.h"
+#include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/communicator.h"
+#include "libtrain/pipeline/executor.h"
+#include "libtrain/start/preview.h"
+#include "libtrain/train/run_files.h"
+#include "libtrain/train/status_error.h"
+#include "libtrain/train/trainer.h"
+
+namespace titan::train {
+
+struct RunState {
+  explicit RunState(const TrainOptions& o)
+      : options(o),
+        loaded(o.loaded),
+        fs(ckpt::posix_fs()),
+        checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
+
+  bool root() const { return world.rank == 0; }
+  /// Runs `body` on rank 0; every rank throws when it failed there.
+  void on_root(const std::function<ckpt::Status()>& body) {
+    check(agree(*world.io, root() ? body() : ckpt::ok_status()));
+  }
+
+  const TrainOptions& options;
+  recipe::LoadedConfig loaded;  ///< with the model of the checkpoint that is loaded, where keys of it were left open
+  const recipe::Config& config = loaded.config;
+  ckpt::Fs& fs;
+  ckpt::MediaWatch watch{fs};  ///< reads what is resumed
+  std::string checkpoint_dir;
+  std::string no_log_file;  ///< why this rank has none, where it has none
+  recipe::RunPlan plan;
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters in `plan`, worked out once
+  recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
+  World world;
+  std::unique_ptr<RunFiles> files;             ///< rank 0 only
+  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `files`, which hold the lock
+  std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
+  bool met_damage = false;                     ///< this rank has, in what it loaded last
+  std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
+  StartDecision start;
+  recipe::Permission permission;
+  recipe::Continuation continuation;               ///< of a resume: what was changed
+  std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run
+  std::unique_ptr<ckpt::WeightSource> weights;     ///< of a transfer
+  WeightMatch match;                               ///< of a transfer
+  /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
+  std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Stage> stage;
+  std::unique_ptr<ShardedAdamW> optimizer;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Checkpointer> checkpointer;
+  recipe::StoredRun stored;  ///< what `source` says of the run so far
+  ckpt::LrSchedule lr;
+  ckpt::DataPosition data;
+  std::uint64_t next_epoch = 1;  ///< the log has named those before it
+  ckpt::TrainState state;
+  std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
+  std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
+  double earlier_wall_time = 0;  ///< of attempts before this one, seconds
+};
+
+}  // namespace titan::train

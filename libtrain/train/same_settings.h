@@ -1,0 +1,18 @@
+#pragma once
+// Each rank reads configuration and weights on its own, perhaps from copies on its own machine: do all of them mean the
+// same run?
+#include "ckpt/base/result.h"
+#include "libtrain/parallel/communicator.h"
+#include "recipe/change/drift.h"
+
+namespace titan::train {
+
+/// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what
+/// and when. Places on disk, threads and deadlines are a machine's own.
+ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved);
+
+/// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that
+/// differs, and each of its rows with both values
+ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine);
+
+}  // namespace titan::train

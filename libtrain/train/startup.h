@@ -1,0 +1,13 @@
+#pragma once
+// From a configuration to a rank that is ready for its first step: peers, run folder, where to start, state, banner.
+#include "libtrain/train/run_state.h"
+
+namespace titan::train {
+
+enum class StartOutcome { kReady, kComplete };
+
+/// Fills `run`; collective. kComplete: the checkpoint is already at training.steps, nothing was built.
+/// \error throws StatusError, CommError.
+StartOutcome start_run(RunState& run);
+
+}  // namespace titan::train

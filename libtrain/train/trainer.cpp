@@ -1,0 +1,330 @@
+#include "libtrain/train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+
+#include "ckpt/io/lock_wait.h"
+#include "ckpt/plan/lr_schedule.h"
+#include "libtrain/launch/signals.h"
+#include "libtrain/metrics/log.h"
+#include "libtrain/metrics/metrics.h"
+#include "libtrain/model/runtime.h"
+#include "libtrain/train/banner.h"
+#include "libtrain/train/run_state.h"
+#include "libtrain/train/spin_guard.h"
+#include "libtrain/train/startup.h"
+#include "libtrain/train/validation.h"
+#include "recipe/keys/writer.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
+    run_.no_log_file = no_log_file;
+  }
+
+  int run();
+  /// Whether this rank had found its peers.
+  bool met() const { return run_.world.all != nullptr; }
+  bool at_stop() const { return is_at_stop(run_.config, run_.start); }
+  /// Leaves the ranks first: nobody waits for rank 0's deletions.
+  void shut_down() {
+    if (run_.world.shutdown) run_.world.shutdown();
+    if (run_.retention && !stop_requested()) run_.retention->finish();
+    run_.retention.reset();
+  }
+
+ private:
+  int loop();
+  MicroBatch batch(std::uint32_t index, std::uint64_t position);
+  /// For the answer to a stop signal.
+  void note(StopPhase phase) const { note_progress(phase, run_.state.step, saved_); }
+  /// `last_chance`: there is no later save.
+  void save(std::uint64_t step, bool last_chance);
+  Status try_save(std::uint64_t step);
+  std::string safe_text() const;
+  void validate(std::uint64_t step);
+  ckpt::Snapshot snapshot(std::uint64_t step) const;
+
+  RunState run_;
+  std::uint64_t saved_ = 0;  ///< the newest step that this run has, or began from
+  SpinGuard spin_guard_;
+};
+
+MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
+  const std::int64_t rows = run_.plan.batch.micro, length = run_.plan.batch.seq_len + 1;
+  const at::Tensor tokens = at::empty({rows, length}, at::kLong);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::uint64_t sample =
+        position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
+    check(run_.dataset->sample(sample,
+                               {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
+          Met::kHere);
+  }
+  return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
+}
+
+ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
+  ckpt::Snapshot snap;
+  snap.parameters = run_.plan.parameters;
+  snap.mesh = run_.plan.mesh;
+  snap.stage_cuts = run_.plan.stage_cuts;
+  snap.ownership = run_.owners;
+  snap.codec = run_.config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
+  snap.prove = run_.config.checkpoint.verify_compression;
+  snap.optimizer_step = run_.optimizer_step;
+  snap.lr = run_.lr;
+  snap.data = run_.data;
+  snap.train = run_.state;
+  snap.train.step = step;
+  snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
+  snap.train.attempts.back().last_step = step;
+  snap.config = recipe::resolved_settings(run_.resolved);
+  snap.writer = run_.options.version;
+  snap.created = utc_now();
+  snap.model_files = run_.model_files;
+  return snap;
+}
+
+void Trainer::save(std::uint64_t step, bool last_chance) {
+  Status status = try_save(step);
+  // All ranks have the same status here, and go the same way.
+  if (!status.ok() && run_.config.checkpoint.on_save_error == "continue" && status.store_refused()) {
+    if (run_.root()) {
+      log_error(log_text(status));
+      log_warn(last_chance ? "trying step " + std::to_string(step) + " once more: there is no later save"
+                           : "training goes on without step " + std::to_string(step) +
+                                 " (checkpoint.on_save_error = \"continue\")");
+      const Status noted = run_.files->metrics->event(step, "save_failed", {{"error", log_text(status)}});
+      if (!noted.ok()) log_warn("metrics: " + noted.message);
+    }
+    if (!last_chance) return;
+    status = try_save(step);
+  }
+  if (!status.ok()) status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
+  check(status);
+}
+
+/// What a save that fails does not touch.
+std::string Trainer::safe_text() const {
+  return saved_ == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(saved_);
+}
+
+/// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
+Status Trainer::try_save(std::uint64_t step) {
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
+    log_info("save begin step=" + std::to_string(step));
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
+    // Lines first, checkpoint second: a published step never lacks its lines.
+    return run_.files->metrics->sync();
+  });
+  const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) {
+    log_info("save writing step=" + std::to_string(step) + " into " + tmp);
+  });
+  if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(
+        step, "save_commit",
+        {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
+    return run_.files->metrics->sync();
+  });
+  saved_ = step;
+  if (!run_.root()) return ckpt::ok_status();
+  log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() +
+           " bytes=" + std::to_string(report->bytes) + " seconds=" + json_number(report->seconds) +
+           (report->already_there ? " (an equal step was there already)" : ""));
+  if (!report->damaged_aside.empty()) {
+    const bool pinned = ckpt::is_pinned(ckpt::posix_fs(), report->damaged_aside);
+    log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; " +
+             (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
+  }
+  for (const std::string& warning : report->warnings) log_warn(warning);
+  run_.retention->saved(step);
+  return ckpt::ok_status();
+}
+
+void Trainer::validate(std::uint64_t step) {
+  if (!run_.config.validation.enable) return;
+  const auto start = Clock::now();
+  const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.dataset, run_.config);
+  if (!run_.root()) return;
+  const double seconds = seconds_since(start);
+  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
+                                   run_.options.color));
+  check(run_.files->metrics->event(
+      step, "validation",
+      {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
+}
+
+int Trainer::loop() {
+  const auto steps = static_cast<std::uint64_t>(run_.config.training.steps);
+  const auto stop_at = static_cast<std::uint64_t>(run_.config.debug.stop_at_step.value_or(0));
+  const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan.batch.tokens_per_step());
+  const double flops = flops_per_token(run_.plan);
+
+  note(StopPhase::kTraining);
+  spin_guard_.look();  // how it was at the start is no matter of the first step
+  for (std::uint64_t step = run_.start.step + 1; step <= steps; ++step) {
+    const auto begin = Clock::now();
+    double data_seconds = 0;
+    const double lr = ckpt::lr_at(run_.lr.phases, step);
+
+    Executor::StepOutput out = run_.executor->run_step(
+        [&](std::uint32_t index) {
+          const auto data_begin = Clock::now();
+          MicroBatch micro = batch(index, run_.data.samples);
+          data_seconds += seconds_since(data_begin);
+          return micro;
+        },
+        tokens_per_step);
+    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, *run_.owners, *run_.stage, out.sums);
+
+    // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it
+    // lost the run's lock.
+    at::Tensor shared = at::zeros({run_.plan.batch.count + 2}, at::kDouble);
+    std::copy(out.losses.begin(), out.losses.end(), shared.data_ptr<double>());
+    shared.data_ptr<double>()[run_.plan.batch.count] = stop_requested() ? 1 : 0;
+    shared.data_ptr<double>()[run_.plan.batch.count + 1] = run_.root() && !run_.files->lost().ok() ? 1 : 0;
+    run_.world.all->all_reduce_sum(shared);
+    if (shared.data_ptr<double>()[run_.plan.batch.count + 1] > 0) run_.on_root([&] { return run_.files->lost(); });
+    double loss_sum = 0;
+    for (std::int64_t i = 0; i < run_.plan.batch.count; ++i) loss_sum += shared.data_ptr<double>()[i];
+    const double loss = loss_sum / static_cast<double>(tokens_per_step);
+    const bool stop = shared.data_ptr<double>()[run_.plan.batch.count] > 0;
+    const double norm = global_grad_norm(run_.world, run_.plan, ckpt::kDefaultLeafElements, grads);
+
+    if (!std::isfinite(loss) || !std::isfinite(norm)) {
+      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " +
+                                   (std::isfinite(loss) ? "gradient norm" : "loss") + "; nothing was updated or saved");
+      if (run_.root())
+        check(run_.files->metrics->event(step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}}));
+      throw StatusError(status.with_hint(
+          "the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
+          std::to_string(run_.data.samples) + " to " +
+          std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan.batch.global) - 1) + ")"));
+    }
+
+    run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config.training.max_norm), run_.optimizer_step + 1);
+    // What is logged is what was applied, and what the schedule in the checkpoint says.
+    const double applied = run_.optimizer->applied_lr();
+    if (applied != ckpt::lr_at(run_.lr.phases, step))
+      throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
+    share_weights(run_.world, run_.plan, *run_.owners, *run_.stage);
+
+    run_.data.samples += static_cast<std::uint64_t>(run_.plan.batch.global);
+    run_.state.tokens += tokens_per_step;
+    run_.state.step = step;
+    ++run_.optimizer_step;
+    note(StopPhase::kTraining);
+    spin_guard_.look();
+
+    if (run_.root()) {
+      StepMetrics metrics{
+          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
+      metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
+      check(run_.files->metrics->step(metrics));
+      if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 ||
+          step == steps)
+        run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
+      for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
+        log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
+        check(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
+      }
+    }
+
+    const bool last = step == steps;
+    const bool halt = !last && (stop || step == stop_at);
+    const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 ||
+                     (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
+    if (halt && run_.root() && run_.config.checkpoint.enable)
+      log_info("saving step " + std::to_string(step) + ", then stopping (" +
+               (!stop                ? "debug.stop_at_step"
+                : stop_signal() != 0 ? stop_name(stop_signal())
+                                     : "asked for on another rank") +
+               ")");
+    if (run_.config.checkpoint.enable && (due || last || halt)) save(step, last || halt);
+    note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
+    if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0))
+      validate(step);
+    if (halt && !run_.config.checkpoint.enable) {
+      if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
+      return stop_signal() == SIGINT ? 130 : 143;
+    }
+    if (halt) return 75;
+  }
+  if (run_.root()) log_info("training completed at step " + std::to_string(steps));
+  return 0;
+}
+
+int Trainer::run() {
+  if (start_run(run_) == StartOutcome::kComplete) {
+    if (run_.root()) log_info(complete_line(run_.config, run_.start));
+    return 0;
+  }
+  saved_ = run_.start.step;
+  run_.state.step = run_.start.step;
+  run_.attempt_start = Clock::now();
+  const int code = loop();
+  run_.on_root([&] { return run_.files->close(); });
+  return code;
+}
+
+// Rank 0 may wait for a lock before anything is logged or trained.
+void tell_of_locks() {
+  ckpt::lock_wait().say = log_warn;
+  ckpt::lock_wait().stopped = [] {
+    if (!stop_requested()) return ckpt::ok_status();
+    const char* text = "stopped while it waited for the lock of the run";
+    return stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text);
+  };
+}
+
+}  // namespace
+
+TrainOutcome train(const TrainOptions& options) {
+  setup_determinism(options.threads);
+  const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
+  tell_of_locks();
+  if (options.env.rank == 0)
+    speak_of_stops(
+        {rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
+  Trainer trainer(options, no_log_file);
+  TrainOutcome outcome;
+  try {
+    outcome.exit_code = trainer.run();
+    outcome.at_stop = trainer.at_stop();
+    trainer.shut_down();
+  } catch (const StatusError& error) {
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
+  } catch (const CommError& error) {
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    outcome.lost_rank = trainer.met();
+    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the
+    // one that was lost. Rank 0 that begins with itself met nobody.
+    const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
+    outcome.report = options.env.rank == (lost_root ? 1 : 0) || options.env.own_terminal();
+  } catch (const std::exception& error) {
+    outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
+    outcome.exit_code = 3;
+  }
+  if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
+  flush_log();
+  return outcome;
+}
+
+}  // namespace titan::train

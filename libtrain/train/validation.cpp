@@ -1,0 +1,42 @@
+#include "libtrain/train/validation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "libtrain/train/status_error.h"
+
+namespace titan::train {
+
+ValidationResult run_validation(World& world, Executor& executor, const Dataset& dataset,
+                                const recipe::Config& config) {
+  const std::int64_t rows = config.validation.local_batch_size, seq_len = dataset.validation_seq_len();
+  const std::uint64_t samples = dataset.validation_read();
+  const std::uint32_t count = dataset.validation_batches();
+  const auto valid_rows = [&](std::uint32_t index) {
+    return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
+  };
+  const auto batches = [&](std::uint32_t index) {
+    const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +
+                                   static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
+      // As in training: the one rank that meets a bad id says so.
+      check(dataset.validation_sample(
+                sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)}),
+            Met::kHere);
+    }
+    return MicroBatch{tokens.slice(1, 0, seq_len).contiguous(), tokens.slice(1, 1, seq_len + 1).contiguous()};
+  };
+
+  std::vector<double> losses = executor.run_forward(batches, count, rows, seq_len, valid_rows);
+  at::Tensor shared = at::from_blob(losses.data(), {static_cast<std::int64_t>(losses.size())}, at::kDouble).clone();
+  world.all->all_reduce_sum(shared);
+  ValidationResult result;
+  result.tokens = samples * static_cast<std::uint64_t>(seq_len);
+  for (std::int64_t i = 0; i < shared.numel(); ++i) result.loss += shared.data_ptr<double>()[i];
+  result.loss /= static_cast<double>(result.tokens);
+  return result;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,352 @@
+#include "recipe/change/continuation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/same_files.h"
+#include "recipe/change/stored_number.h"
+
+namespace titan::recipe {
+namespace {
+
+// A component that was started anew is written down beside the settings, so that a command line that is given again and
+// again starts it anew once.
+constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+bool contains(const std::vector<std::string>& words, const char* word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::string from_step(const StoredRun& stored) { return "from step " + std::to_string(stored.state.step + 1) + " on"; }
+
+/// How much the bias-corrected moment grows at t when its beta changes: (1 - old^t) / (1 - new^t).
+std::string beta_factor(const Change& change, const StoredRun& stored, const char* moment) {
+  const double t = static_cast<double>(stored.optimizer_step);
+  const auto old_beta = stored_number<double>(change.drift.stored),
+             new_beta = stored_number<double>(change.drift.config);
+  if (!old_beta || !new_beta) return "";
+  const double before = 1 - std::pow(*old_beta, t), after = 1 - std::pow(*new_beta, t);
+  if (!(t > 0) || !(after > 0)) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, "; %s changes by a factor of %.3g", moment, before / after);
+  return text;
+}
+
+std::string in_place(const Change& change, const StoredRun& stored) {
+  std::string text = "the config's value " + from_step(stored) + ", moments and Adam's step kept";
+  if (change.drift.key == "optimizer.beta1") text += beta_factor(change, stored, "m-hat");
+  if (change.drift.key == "optimizer.beta2") text += beta_factor(change, stored, "v-hat");
+  return text;
+}
+
+std::string new_total(const StoredRun& stored, const RunPlan& plan, std::int64_t steps) {
+  const auto left =
+      static_cast<std::uint64_t>(steps) - std::min<std::uint64_t>(static_cast<std::uint64_t>(steps), stored.state.step);
+  return std::to_string(stored.state.tokens + left * static_cast<std::uint64_t>(plan.batch.tokens_per_step())) +
+         " tokens at step " + std::to_string(steps);
+}
+
+/// Samples of the running epoch that were not seen; 0 between epochs.
+std::uint64_t unseen(const ckpt::DataPosition& data) {
+  if (data.samples_per_epoch == 0) return 0;
+  const std::uint64_t into = (data.samples - data.epoch_base) % data.samples_per_epoch;
+  return into == 0 ? 0 : data.samples_per_epoch - into;
+}
+
+/// The first epoch number that no sample so far came from.
+std::uint64_t next_epoch(const ckpt::DataPosition& data) {
+  return data.samples == data.epoch_base || data.samples_per_epoch == 0 ? data.first_epoch : last_epoch(data) + 1;
+}
+
+ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosition dataset) {
+  dataset.samples = dataset.epoch_base = stored.samples;
+  dataset.first_epoch = next_epoch(stored);
+  dataset.seed = stored.seed;  // of the run, whatever the dataset was opened with
+  return dataset;
+}
+
+std::vector<PolicyPreview> preview_all(const StoredRun& stored, const RunPlan& plan, bool from_zero) {
+  std::vector<PolicyPreview> previews;
+  for (const ckpt::LrPolicy policy : ckpt::kLrPolicies) {
+    PolicyPreview preview{policy};
+    auto result = ckpt::apply_policy(stored.lr, stored.state.step, plan.lr, policy, from_zero);
+    if (result.ok()) {
+      preview.result = std::move(*result);
+    } else {
+      preview.refused = result.status();
+    }
+    previews.push_back(std::move(preview));
+  }
+  return previews;
+}
+
+/// The dataset as it is there, under the names and in the order of the checkpoint where its contents are the
+/// checkpoint's.
+ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset,
+                             const ckpt::FileMatch& match) {
+  if (match.same && stored.kind == dataset.kind) dataset.files = stored.files;
+  return dataset;
+}
+
+Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan,
+                bool lr_policy_named, bool tokenizer_follows, bool fresh_data, const std::string& other_files) {
+  Change change{drift, change_effect(drift.key)};
+  if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
+  change.type = "--allow " + allow_name(drift.key, config);
+  switch (change.effect) {
+    case ChangeEffect::kSchedule:
+      change.what = "the LR schedule changes " + from_step(stored) + " by lr_scheduler.on_change";
+      if (!lr_policy_named) change.type += " --lr_scheduler.on_change=POLICY";
+      break;
+    case ChangeEffect::kInPlace: change.what = in_place(change, stored); break;
+    case ChangeEffect::kGlobalBatch:
+      change.what = "the config's value " + from_step(stored) + " at the same sample; the LR is not scaled; " +
+                    new_total(stored, plan, config.training.steps);
+      break;
+    case ChangeEffect::kNewEpoch:
+      change.what = fresh_data
+                        ? "the data begins at sample 0 of epoch 0 at step " + std::to_string(stored.state.step + 1)
+                        : "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " +
+                              std::to_string(unseen(stored.data)) + " samples of the old one stay unseen";
+      if (drift.key == "training.dataset_path" && !other_files.empty()) change.what = other_files + "; " + change.what;
+      break;
+    case ChangeEffect::kNever:
+      change.what = "cannot change within a run";
+      if (drift.key == "validation.holdout")
+        change.what += " (with a validation.dataset_path of its own nothing is held back)";
+      change.type.clear();
+      break;
+  }
+  return change;
+}
+
+Status not_allowed(const Continuation& run, const StoredRun& stored, const std::vector<std::string>& previews) {
+  const bool one = run.changes.size() == 1;
+  Status status = ckpt::incompatible("the configuration differs from checkpoint '" + stored.path + "' in " +
+                                     std::to_string(run.changes.size()) +
+                                     (one ? " setting that shapes" : " settings that shape") + " the loss curve");
+  status.causes = change_lines(run.changes);
+  const bool never = std::ranges::any_of(run.changes, [](const Change& c) { return c.effect == ChangeEffect::kNever; });
+  std::vector<std::string> names;
+  bool policy = false;
+  for (const Change& change : run.changes) {
+    if (change.type.empty()) continue;
+    const std::string name = change.type.substr(8, change.type.find(' ', 8) - 8);
+    if (!contains(names, name.c_str())) names.push_back(name);
+    policy |= change.type.ends_with("=POLICY");
+  }
+  const std::string allow = "--allow " + joined(names, ",") + (policy ? " --lr_scheduler.on_change=POLICY" : "");
+  if (!never && !previews.empty()) status.causes.insert(status.causes.end(), previews.begin(), previews.end());
+  return status.with_hint(never ? "put the checkpoint's value back, or start a new run from its weights: --init-from " +
+                                      stored.path + " with another job.dump_folder"
+                                : "put the checkpoint's value" + std::string(one ? "" : "s") +
+                                      " back, or go on with the change: " + allow +
+                                      (policy ? " (`titan-train plan` draws each policy)" : ""));
+}
+
+Status no_policy(const Continuation& run, const std::vector<std::string>& previews) {
+  Status status = ckpt::invalid("a change of the LR schedule is allowed, but lr_scheduler.on_change does not say how");
+  for (const Change& change : run.changes)
+    if (change.effect == ChangeEffect::kSchedule)
+      status.causes.push_back(change.drift.key + "  checkpoint " + change.drift.stored + "  config " +
+                              change.drift.config);
+  status.causes.insert(status.causes.end(), previews.begin(), previews.end());
+  return status.with_hint(
+      "add --lr_scheduler.on_change=keep|rescale|extend|rewarm|config (`titan-train plan` draws each)");
+}
+
+/// The components of `exclude` that were not started anew already ("a,b" of an earlier start).
+std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclude, const std::string& before) {
+  std::vector<std::string> rest;
+  for (const std::string& component : exclude)
+    if (("," + before + ",").find("," + component + ",") == std::string::npos) rest.push_back(component);
+  return rest;
+}
+
+void apply_schedule(Continuation& run, const StoredRun& stored, const RunPlan& plan, const Permission& permission,
+                    bool excluded) {
+  run.previews = preview_all(stored, plan, permission.rewarm_from_zero);
+  const std::vector<std::string> lines = preview_lines(run.previews, stored.lr, stored.state.step);
+  if (excluded && permission.on_change && *permission.on_change != ckpt::LrPolicy::kConfig) {
+    run.verdict =
+        ckpt::invalid(
+            "checkpoint.exclude_from_loading = lr_scheduler means policy config, and lr_scheduler.on_change = " +
+            std::string(ckpt::policy_name(*permission.on_change)))
+            .with_hint("leave one of them out");
+    return;
+  }
+  const ckpt::LrPolicy policy =
+      excluded ? ckpt::LrPolicy::kConfig : permission.on_change.value_or(ckpt::LrPolicy::kKeep);
+  if (!excluded && !permission.on_change) {
+    run.verdict = no_policy(run, lines);
+    return;
+  }
+  const PolicyPreview& chosen = run.previews[static_cast<std::size_t>(policy)];
+  if (!chosen.refused.ok()) {
+    run.verdict = chosen.refused;
+    run.verdict.causes.insert(run.verdict.causes.end(), lines.begin(), lines.end());
+    return;
+  }
+  run.lr = chosen.result.schedule;
+  run.policy = ckpt::policy_name(policy);
+  run.warnings.insert(run.warnings.end(), chosen.result.warnings.begin(), chosen.result.warnings.end());
+}
+
+}  // namespace
+
+ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const ckpt::DataPosition& dataset,
+                              std::uint64_t seed, const Permission& permission) {
+  ckpt::Settings settings = accepted_settings(config, plan, seed, dataset);
+  if (!permission.exclude.empty())
+    settings = ckpt::with_rows(std::move(settings), {{kExcludeRow, joined(permission.exclude, ",")}});
+  return settings;
+}
+
+Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan,
+                          const ckpt::DataPosition& configured, std::uint64_t seed, const Permission& permission) {
+  Continuation run;
+  const ckpt::FileMatch match = ckpt::match_files(stored.data.files, configured.files);
+  const ckpt::DataPosition dataset = as_stored(stored.data, configured, match);
+  // else the bytes mean other tokens, or the checkpoint does not say
+  const bool known = stored.data.kind == configured.kind;
+  if (known) run.same_data = ckpt::same_files_note(match);
+  run.lr = stored.lr;
+  run.data = stored.data;
+  run.accepted = first_settings(config, plan, dataset, seed, permission);
+
+  // What another run left out is that run's: this one has left out nothing yet.
+  std::vector<std::string> exclude =
+      not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
+  if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
+  const bool anew_lr = contains(exclude, "lr_scheduler");
+  // An imported checkpoint may lack the data position or the schedule: what it lacks begins anew, as if it were
+  // excluded.
+  run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
+  run.fresh_optimizer = contains(exclude, "optimizer");
+
+  const auto without_exclude = [](ckpt::Settings settings) {
+    std::erase_if(settings, [](const auto& row) { return row.first == kExcludeRow; });
+    return settings;
+  };
+  const std::vector<Drift> drift = find_drift(without_exclude(stored.state.accepted), without_exclude(run.accepted));
+  const bool other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
+  bool all_allowed = true, schedule = anew_lr, new_epoch = false;
+  for (const Drift& row : drift) {
+    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data,
+                             known ? ckpt::other_files_note(match) : "");
+    change.allowed = change.effect != ChangeEffect::kNever &&
+                     (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
+                      (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
+    if (change.allowed) change.type.clear();
+    all_allowed &= change.allowed;
+    schedule |= change.effect == ChangeEffect::kSchedule;
+    new_epoch |= change.effect == ChangeEffect::kNewEpoch;
+    run.changes.push_back(std::move(change));
+  }
+  if (!all_allowed) {
+    std::vector<std::string> lines;
+    if (std::ranges::any_of(run.changes,
+                            [](const Change& c) { return c.effect == ChangeEffect::kSchedule && !c.allowed; })) {
+      run.previews = preview_all(stored, plan, permission.rewarm_from_zero);
+      lines = preview_lines(run.previews, stored.lr, stored.state.step);
+    }
+    run.verdict = not_allowed(run, stored, lines);
+    return run;
+  }
+  if (stored.lr.phases.empty()) {
+    run.lr = ckpt::schedule_from(plan.lr);
+    run.policy = ckpt::policy_name(ckpt::LrPolicy::kConfig);
+  } else if (schedule) {
+    apply_schedule(run, stored, plan, permission, anew_lr);
+  }
+  if (!run.verdict.ok()) return run;
+
+  if (new_epoch) run.data = in_new_epoch(stored.data, dataset);
+  if (run.fresh_data) {
+    run.data = dataset;
+    run.data.seed = stored.state.seed;
+    run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
+  }
+  // Said at every start, not only at the one that chose the curve.
+  const std::string rests =
+      ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
+  if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
+  if (run.fresh_optimizer)
+    run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
+  for (const Change& change : run.changes)
+    run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
+  for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");
+  return run;
+}
+
+std::vector<std::string> change_lines(const std::vector<Change>& changes) {
+  static const std::map<std::string, const char*, std::less<>> decided_by = {
+      {"lr_scheduler.total_steps", "training.steps when unset"},
+      {"training.local_batch_size", "parallelism.pipeline_parallel_microbatch_size when that is given"},
+      {"training.global_batch_size", "sequences per step"},
+      {"training.dataset_path", "the files' sizes and contents"},
+      {"training.sample_stride", "training.seq_len when unset"},
+      {"validation.holdout", "in force while validation is on without a dataset_path"},
+  };
+  std::size_t key_width = 0, stored_width = 0, config_width = 0;
+  for (const Change& change : changes) {
+    key_width = std::max(key_width, change.drift.key.size());
+    stored_width = std::max(stored_width, change.drift.stored.size());
+    config_width = std::max(config_width, change.drift.config.size());
+  }
+  const auto padded = [](const std::string& text, std::size_t width) {
+    return text + std::string(width - text.size(), ' ');
+  };
+  std::vector<std::string> lines;
+  for (const Change& change : changes) {
+    const auto note = decided_by.find(change.drift.key);
+    lines.push_back(padded(change.drift.key, key_width) + "  checkpoint " + padded(change.drift.stored, stored_width) +
+                    "  config " + padded(change.drift.config, config_width) +
+                    (note == decided_by.end() ? "" : std::string("  (") + note->second + ")") + "  [curve] " +
+                    change.what + (change.type.empty() ? "" : "; to allow: " + change.type));
+  }
+  return lines;
+}
+
+std::vector<std::string> preview_lines(const std::vector<PolicyPreview>& previews, const ckpt::LrSchedule& so_far,
+                                       std::uint64_t step) {
+  const auto rate = [](const ckpt::LrSchedule& schedule, std::uint64_t n) {
+    char text[64];
+    std::snprintf(text, sizeof text, "lr(%llu) = %.6g", static_cast<unsigned long long>(n),
+                  ckpt::lr_at(schedule.phases, n));
+    return std::string(text);
+  };
+  std::vector<std::string> lines;
+  for (const PolicyPreview& preview : previews) {
+    std::string line = ckpt::policy_name(preview.policy);
+    line += std::string(9 - line.size(), ' ');
+    if (!preview.refused.ok()) {
+      lines.push_back(line + "not possible: " + preview.refused.message +
+                      (preview.refused.causes.empty() ? "" : " (" + joined(preview.refused.causes, ", ") + ")"));
+      continue;
+    }
+    const ckpt::LrSchedule& next = preview.result.schedule;
+    const std::uint64_t end = std::max<std::uint64_t>(next.accepted.total_steps, step + 1),
+                        middle = step + (end - step + 1) / 2;
+    const double before = ckpt::lr_at(so_far.phases, step + 1), after = ckpt::lr_at(next.phases, step + 1);
+    char jump[64] = "as without the change";
+    if (before > 0 && after != before) std::snprintf(jump, sizeof jump, "%.4g times what it was", after / before);
+    if (!(before > 0) && after > 0) std::snprintf(jump, sizeof jump, "was 0");
+    line += rate(next, step + 1) + " (" + jump + "), " + rate(next, middle) + ", " + rate(next, end);
+    for (const std::string& warning : preview.result.warnings) line += "; warning: " + warning;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace titan::recipe

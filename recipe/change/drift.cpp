@@ -1,0 +1,121 @@
+#include "recipe/change/drift.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/key_table.h"
+#include "recipe/keys/toml_reader.h"
+
+namespace titan::recipe {
+namespace {
+
+using ckpt::kNotSet;
+
+/// Curve keys that act only through a derived value under another key.
+const std::set<std::string, std::less<>> kFolded = {
+    "model.flavor",                                   // the dimensions
+    "training.steps",                                 // lr_scheduler.total_steps
+    "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
+};
+
+/// Settings that other trainers do not have in this form: a checkpoint that was imported says nothing of them.
+const std::set<std::string, std::less<>> kOwnConcepts = {"debug.seed", "validation.holdout"};
+
+std::string integer(std::int64_t value) { return std::to_string(value); }
+
+std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
+  ckpt::IdentityEncoder encoder;
+  std::uint64_t bytes = 0;
+  encoder.list(files.size());
+  for (const ckpt::DataFile& file : files) {
+    encoder.str(file.name);
+    encoder.u64(file.bytes);
+    encoder.digest(file.blocks);
+    bytes += file.bytes;
+  }
+  const std::string what = files.size() == 1 ? files[0].name : std::to_string(files.size()) + " files";
+  return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
+}
+
+/// Derived values by key; they replace what the config says.
+std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
+                                                  const ckpt::DataPosition& data) {
+  const ModelDims& dims = plan.dims;
+  const bool held_back = config.validation.enable && !config.validation.dataset_path;
+  const bool tokens = config.training.dataset == "tokens";
+  std::map<std::string, std::string> values = {
+      {"model.dim", integer(dims.dim)},
+      {"model.n_layers", integer(dims.n_layers)},
+      {"model.n_heads", integer(dims.n_heads)},
+      {"model.n_kv_heads", integer(dims.n_kv_heads)},
+      {"model.head_dim", integer(dims.head_dim)},
+      {"model.ffn_dim", integer(dims.ffn_dim)},
+      {"model.vocab_size", integer(dims.vocab_size)},
+      {"model.norm_eps", toml_float(dims.norm_eps)},
+      {"model.rope_theta", toml_float(dims.rope_theta)},
+      {"model.tied_embeddings", dims.tied ? "true" : "false"},
+      // Checkpoints from before these two keys existed have no row for them.
+      {"model.qkv_bias", dims.qkv_bias ? "true" : kNotSet},
+      {"model.rope_scaling", dims.rope_scaling ? toml_string(rope_scaling_text(*dims.rope_scaling)) : kNotSet},
+      {"model.tokenizer", toml_string(data.tokenizer)},
+      {"training.dataset_path", fingerprint(data.files)},
+      {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
+      {"training.sample_stride", std::to_string(data.sample_stride)},
+      {"training.local_batch_size", integer(plan.batch.micro)},
+      {"training.global_batch_size", integer(plan.batch.global)},
+      {"training.seq_len", integer(plan.batch.seq_len)},
+      {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
+      {"debug.seed", std::to_string(seed)},
+  };
+  for (const auto& [key, value] : ckpt::lr_rows(plan.lr)) values[key] = value;
+  return values;
+}
+
+/// The default of `key` as settings write it: what a checkpoint from before the key existed ran with.
+std::string default_text(const std::string& key) {
+  const Key* found = find_key(key);
+  if (found == nullptr || found->slot == nullptr) return kNotSet;
+  const std::optional<Value> value = get_value(*found, Config{});
+  return value ? to_toml(*value) : kNotSet;
+}
+
+}  // namespace
+
+ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
+                                 const ckpt::DataPosition& data) {
+  const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
+  ckpt::Settings settings;
+  for (const Key& key : key_table()) {
+    if (!key.slot || key.cls != KeyClass::kCurve || kFolded.contains(key.name)) continue;
+    const std::optional<Value> value = get_value(key, config);
+    const auto found = derived.find(key.name);
+    settings.emplace_back(key.name, found != derived.end() ? found->second : value ? to_toml(*value) : kNotSet);
+  }
+  std::ranges::sort(settings);
+  return settings;
+}
+
+std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current) {
+  std::map<std::string, Drift> rows;
+  for (const auto& [key, value] : stored) rows[key] = {key, value, kNotSet};
+  for (const auto& [key, value] : current) rows.try_emplace(key, Drift{key, kNotSet, ""}).first->second.config = value;
+  std::vector<Drift> drift;
+  for (const auto& [key, row] : rows) {
+    const bool unknown = row.stored == kNotSet && !ckpt::has_setting(stored, key);
+    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key))))
+      continue;
+    drift.push_back(row);
+  }
+  return drift;
+}
+
+std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {
+  const std::vector<Drift> drift = find_drift(stored, current);
+  if (drift.empty()) return "";
+  return drift[0].key + ": " + drift[0].stored + " in the checkpoint, " + drift[0].config + " now";
+}
+
+}  // namespace titan::recipe

@@ -1,0 +1,112 @@
+#pragma once
+// The typed configuration: one member per key of the key table, named as the key. Defaults stand here and only here;
+// the table (key_table.h) adds doc, range and class to each.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace titan::recipe {
+
+struct Config {
+  struct Job {
+    std::string config_file;
+    std::string description = "default job";
+    std::string dump_folder = "./outputs";
+    bool print_config = false;
+    std::int64_t threads_per_rank = 0;  ///< 0: cores / local ranks at the first start, then the checkpoint's
+  } job;
+
+  struct Model {
+    std::string name = "llama3";
+    std::optional<std::string> flavor;
+    std::string tokenizer = "byte";
+    std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
+    std::optional<double> norm_eps, rope_theta;
+    std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
+    std::optional<bool> tied_embeddings, qkv_bias;
+  } model;
+
+  struct Optimizer {
+    std::string name = "AdamW";
+    double lr = 8e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+  } optimizer;
+
+  struct LrScheduler {
+    std::int64_t warmup_steps = 200;
+    std::optional<std::int64_t> total_steps;
+    std::optional<double> decay_ratio;
+    std::string decay_type = "linear";
+    double min_lr_factor = 0.0;
+    std::optional<std::string> on_change;  ///< keep, rescale, extend, rewarm, config
+    std::string rewarm_from = "present";   ///< present, zero
+  } lr_scheduler;
+
+  struct Training {
+    std::string dataset = "text";
+    std::string corpus;  ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
+    std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
+    std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
+    bool shuffle = true;
+    std::optional<std::int64_t> sample_stride;  ///< none: seq_len
+    std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
+    double max_norm = 1.0;
+    std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
+    std::string reduction = "canonical";
+    std::string device = "auto";
+  } training;
+
+  struct Parallelism {
+    std::int64_t data_parallel_replicate_degree = 1, data_parallel_shard_degree = -1;
+    std::int64_t pipeline_parallel_degree = 1;
+    std::string pipeline_parallel_schedule = "1F1B";
+    std::optional<std::int64_t> pipeline_parallel_microbatch_size;
+    std::string data_parallel_sharding = "zero1";
+    /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
+    std::int64_t ranks_of_a_batch = 1;
+  } parallelism;
+
+  struct Checkpoint {
+    bool enable = true;
+    std::string folder = "checkpoint";
+    std::int64_t interval = 500;
+    std::int64_t keep_latest_k = 10;
+    bool enable_first_step_checkpoint = false;
+    bool last_save_model_only = false;
+    std::string compression = "none";
+    bool verify_compression = true;
+    std::string on_save_error = "stop";  ///< stop, continue
+    std::string on_drift = "error";
+    std::string on_read_error = "stop";
+    std::int64_t load_step = -1;
+    std::optional<std::string> initial_load_path;  ///< a checkpoint of another run
+    bool initial_load_model_only = true;
+    std::optional<std::string> initial_load_map;  ///< file with rename and skip rules
+    std::vector<std::string> exclude_from_loading;
+    double io_timeout_seconds = 1800;  ///< deadline of a collective during a save or a load
+  } checkpoint;
+
+  struct Validation {
+    bool enable = false;
+    std::optional<std::string> dataset_path;  ///< none: the tail held back from training data
+    double holdout = 0.05;                    ///< share of the token stream, at its end, that training never sees
+    std::int64_t local_batch_size = 8, freq = 10, steps = -1;
+    std::optional<std::int64_t> seq_len;  ///< none: training.seq_len
+  } validation;
+
+  struct Metrics {
+    std::int64_t log_freq = 10;
+    bool disable_color_printing = false;
+  } metrics;
+
+  struct Comm {
+    double init_timeout_seconds = 300, train_timeout_seconds = 100;
+  } comm;
+
+  struct Debug {
+    std::optional<std::int64_t> seed;
+    std::optional<std::int64_t> stop_at_step;
+  } debug;
+};
+
+}  // namespace titan::recipe

@@ -1,0 +1,329 @@
+#include "recipe/keys/key_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <type_traits>
+
+#include "recipe/keys/key_list.h"
+#include "recipe/keys/suggest.h"
+
+namespace titan::recipe {
+namespace {
+
+template <typename T>
+struct Unwrapped {
+  using type = T;
+  static constexpr bool optional = false;
+};
+template <typename T>
+struct Unwrapped<std::optional<T>> {
+  using type = T;
+  static constexpr bool optional = true;
+};
+
+/// Calls `visit` with a null pointer of the key's plain type (bool*, int64*, double*, string*, list*) and whether it is
+/// optional.
+template <typename Visitor>
+auto with_type(const Key& key, Visitor visit) {
+  Config config;
+  return std::visit(
+      [&]<typename T>(T*) { return visit(static_cast<typename Unwrapped<T>::type*>(nullptr), Unwrapped<T>::optional); },
+      key.slot(config));
+}
+
+template <typename T>
+bool holds(const Key& key) {
+  return key.slot && with_type(key, []<typename P>(P*, bool) { return std::is_same_v<P, T>; });
+}
+
+std::string number_text(double value) {
+  return value == std::floor(value) && std::fabs(value) < 1e15 ? std::to_string(static_cast<std::int64_t>(value))
+                                                               : toml_float(value);
+}
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
+  return text;
+}
+
+bool is_none(const Value& value) {
+  const auto* text = value.as<std::string>();
+  return text && *text == "none";
+}
+
+/// Whether `word` is one of the values that come later; "*" stands for every value that is not a choice.
+bool comes_later(const Key& key, const std::string& word) {
+  return std::ranges::find(key.later, word) != key.later.end() || std::ranges::find(key.later, "*") != key.later.end();
+}
+
+bool generally_harmless(const Value& value) {
+  if (const auto* flag = value.as<bool>()) return !*flag;
+  if (const auto* text = value.as<std::string>()) return text->empty() || *text == "none";
+  if (const auto* list = value.as<std::vector<Value>>()) return list->empty();
+  return false;
+}
+
+Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
+  Status status =
+      ckpt::unsupported("not supported yet: " + (name.empty() ? key.name : std::string(name)) + " = " + to_toml(value));
+  if (!key.hint.empty()) return status.with_hint(key.hint);
+  return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
+}
+
+Status wrong(const Key& key, const Value& value) {
+  std::string text = key.name + ": expected " + expectation(key) + ", found " + describe(value);
+  if (const auto* word = value.as<std::string>()) {
+    const std::string near = nearest_name(*word, key.choices);
+    if (!near.empty()) text += " (did you mean " + toml_string(near) + "?)";
+  }
+  return ckpt::invalid(std::move(text));
+}
+
+using Words = std::vector<std::string>;
+
+/// A list of strings, or one string with commas between its items.
+std::optional<Words> convert_words(const Value& value) {
+  Words words;
+  if (const auto* text = value.as<std::string>()) {
+    for (std::size_t at = 0; at < text->size();) {
+      const std::size_t comma = std::min(text->find(',', at), text->size());
+      if (comma > at) words.push_back(text->substr(at, comma - at));
+      at = comma + 1;
+    }
+    return words;
+  }
+  const auto* list = value.as<std::vector<Value>>();
+  if (list == nullptr) return std::nullopt;
+  for (const Value& item : *list) {
+    const auto* word = item.as<std::string>();
+    if (word == nullptr) return std::nullopt;
+    words.push_back(*word);
+  }
+  return words;
+}
+
+/// The value as a T if it has that type; integers count as floats.
+template <typename T>
+std::optional<T> convert(const Value& value) {
+  if constexpr (std::is_same_v<T, Words>) {
+    return convert_words(value);
+  } else if (const auto* same = value.as<T>()) {
+    return *same;
+  }
+  if constexpr (std::is_same_v<T, double>)
+    if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
+Status check_string(const Key& key, const Value& value, const std::string& text) {
+  // A name with NUL in it would be cut there by every system call.
+  if (text.find('\0') != std::string::npos)
+    return ckpt::invalid(key.name + ": expected text without NUL, found " + describe(value));
+  if (text.empty() && key.name == "job.dump_folder")
+    return ckpt::invalid(key.name + ": expected the name of a folder, found " + describe(value));
+  if (key.choices.empty() || std::ranges::find(key.choices, text) != key.choices.end()) return ckpt::ok_status();
+  if (comes_later(key, text)) return not_yet(key, value);
+  return wrong(key, value);
+}
+
+}  // namespace
+
+bool Range::contains(double value) const {
+  if (!std::isfinite(value)) return false;
+  return (also && value == *also) || (value <= max && (open ? value > min : value >= min));
+}
+
+const char* class_name(KeyClass cls) {
+  switch (cls) {
+    case KeyClass::kCurve: return "curve";
+    case KeyClass::kLayout: return "layout";
+    case KeyClass::kSaving: return "saving";
+    case KeyClass::kLogging: return "logging";
+    case KeyClass::kEnvironment: return "environment";
+    case KeyClass::kStart: return "start";
+  }
+  return "curve";
+}
+
+const std::vector<Key>& key_table() {
+  static const std::vector<Key> table = [] {
+    std::vector<Key> keys = own_keys();
+    for (Key& key : torchtitan_keys()) keys.push_back(std::move(key));
+    return keys;
+  }();
+  return table;
+}
+
+const std::vector<Alias>& key_aliases() {
+  static const std::vector<Alias> aliases = torchtitan_aliases();
+  return aliases;
+}
+
+const Key* find_key(std::string_view name) {
+  const Key* section = nullptr;
+  for (const Key& key : key_table()) {
+    if (key.name == name) return &key;
+    const std::string_view stem = key.name;
+    if (stem.ends_with(".*") && name.starts_with(stem.substr(0, stem.size() - 1))) section = &key;
+  }
+  return section;
+}
+
+bool same_on_all_ranks(const std::string& name) {
+  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" ||
+      name == "validation.dataset_path")
+    return false;
+  const Key* key = find_key(name);
+  return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
+         key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("lr_scheduler.");
+}
+
+std::string canonical_name(std::string_view name) {
+  for (const Alias& alias : key_aliases())
+    if (alias.name == name) return alias.key;
+  return std::string(name);
+}
+
+namespace {
+
+/// What other programs call it, by the last part of the name.
+std::string key_by_meaning(std::string_view name) {
+  static const std::map<std::string, std::string, std::less<>> kMeant = {
+      {"batch_size", "training.local_batch_size"},
+      {"per_device_train_batch_size", "training.local_batch_size"},
+      {"micro_batch_size", "training.local_batch_size"},
+      {"gradient_accumulation_steps", "training.global_batch_size"},
+      {"max_steps", "training.steps"},
+      {"num_steps", "training.steps"},
+      {"train_iters", "training.steps"},
+      {"epochs", "training.steps"},
+      {"num_train_epochs", "training.steps"},
+      {"max_seq_len", "training.seq_len"},
+      {"max_seq_length", "training.seq_len"},
+      {"block_size", "training.seq_len"},
+      {"learning_rate", "optimizer.lr"},
+      {"grad_clip", "training.max_norm"},
+      {"max_grad_norm", "training.max_norm"},
+      {"hidden_size", "model.dim"},
+      {"n_embd", "model.dim"},
+      {"num_hidden_layers", "model.n_layers"},
+      {"n_layer", "model.n_layers"},
+      {"num_attention_heads", "model.n_heads"},
+      {"n_head", "model.n_heads"},
+      {"num_key_value_heads", "model.n_kv_heads"},
+      {"intermediate_size", "model.ffn_dim"},
+      {"output_dir", "job.dump_folder"},
+      {"save_interval", "checkpoint.interval"},
+      {"save_steps", "checkpoint.interval"},
+      {"save_total_limit", "checkpoint.keep_latest_k"},
+      {"logging_steps", "metrics.log_freq"},
+  };
+  if (name.starts_with("validation.")) return "";
+  const std::size_t dot = name.rfind('.');
+  const auto found = kMeant.find(dot == std::string_view::npos ? name : name.substr(dot + 1));
+  return found == kMeant.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string suggest_key(std::string_view name) {
+  if (std::string meant = key_by_meaning(name); !meant.empty()) return meant;
+  std::vector<std::string> names;
+  for (const Key& key : key_table())
+    if (!key.name.ends_with(".*")) names.push_back(key.name);
+  return nearest_name(name, names);
+}
+
+bool is_bool(const Key& key) { return holds<bool>(key); }
+bool is_string(const Key& key) { return holds<std::string>(key); }
+bool is_optional(const Key& key) {
+  return key.slot && with_type(key, [](auto*, bool optional) { return optional; });
+}
+
+std::string type_name(const Key& key) {
+  if (!key.slot) return "any";
+  return holds<bool>(key)           ? "boolean"
+         : holds<std::int64_t>(key) ? "integer"
+         : holds<double>(key)       ? "float"
+         : holds<Words>(key)        ? "list"
+                                    : "string";
+}
+
+std::string expectation(const Key& key) {
+  if (!key.choices.empty() && holds<Words>(key)) return "a list of " + quoted_list(key.choices);
+  if (!key.choices.empty())
+    return key.choices.size() == 1 ? toml_string(key.choices[0]) : "one of " + quoted_list(key.choices);
+  const std::string type = type_name(key);
+  std::string text = (type == "integer" ? "an " : "a ") + type;
+  if (type == "boolean" || type == "string" || type == "list") return text;
+  const auto& [min, max, also, open] = key.range;
+  if (std::isfinite(max))
+    text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
+  else
+    text += (open ? " above " : " of at least ") + number_text(min);
+  if (also) text += ", or " + number_text(*also);
+  return text;
+}
+
+std::optional<Value> get_value(const Key& key, const Config& config) {
+  // The slot function only forms an address; nothing is written through it here.
+  return std::visit(
+      []<typename T>(T* place) -> std::optional<Value> {
+        if constexpr (Unwrapped<T>::optional) {
+          if (!*place) return std::nullopt;
+          return Value{**place};
+        } else if constexpr (std::is_same_v<T, Words>) {
+          std::vector<Value> list;
+          for (const std::string& word : *place) list.push_back({word});
+          return Value{std::move(list)};
+        } else {
+          return Value{*place};
+        }
+      },
+      key.slot(const_cast<Config&>(config)));
+}
+
+Status set_value(const Key& key, const Value& value, Config& config, std::string_view name) {
+  if (!key.slot) {
+    const bool fine =
+        key.any_harmless || generally_harmless(value) || std::ranges::find(key.harmless, value) != key.harmless.end();
+    return fine ? ckpt::ok_status() : not_yet(key, value, name);
+  }
+  return std::visit(
+      [&]<typename T>(T* place) -> Status {
+        using Plain = typename Unwrapped<T>::type;
+        if constexpr (Unwrapped<T>::optional)
+          if (is_none(value) && !key.none_is_value) {
+            place->reset();
+            return ckpt::ok_status();
+          }
+        const std::optional<Plain> plain = convert<Plain>(value);
+        if (!plain) return wrong(key, value);
+        if constexpr (std::is_same_v<Plain, std::string>) {
+          TITAN_RETURN_IF_ERROR(check_string(key, value, *plain));
+        } else if constexpr (std::is_same_v<Plain, Words>) {
+          for (const std::string& word : *plain) TITAN_RETURN_IF_ERROR(check_string(key, {word}, word));
+        } else if constexpr (!std::is_same_v<Plain, bool>) {
+          if (!key.range.contains(static_cast<double>(*plain))) return wrong(key, value);
+        } else if (*plain && comes_later(key, "true")) {
+          return not_yet(key, value);
+        }
+        *place = *plain;
+        return ckpt::ok_status();
+      },
+      key.slot(config));
+}
+
+Status check_values(const Config& config) {
+  Config scratch;
+  for (const Key& key : key_table()) {
+    if (!key.slot) continue;
+    if (const std::optional<Value> value = get_value(key, config))
+      TITAN_RETURN_IF_ERROR(set_value(key, *value, scratch));
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::recipe

@@ -1,0 +1,104 @@
+#pragma once
+// Every configuration key: name, where its value lives, limits, one-line doc, class, and whether this version can do
+// it. Help, validation, the strict reader, full.toml, `titan-train config` and the resume check all come from this
+// table.
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "recipe/keys/config.h"
+#include "recipe/keys/value.h"
+
+namespace titan::recipe {
+
+using ckpt::Result;
+using ckpt::Status;
+
+/// What a changed value means for a run that resumes.
+enum class KeyClass {
+  kCurve,        ///< shapes the loss curve: a difference on resume is drift
+  kLayout,       ///< who computes what: free to change, same bits
+  kSaving,       ///< when and where state is kept
+  kLogging,      ///< what is reported
+  kEnvironment,  ///< machine, threads, deadlines: at most a warning
+  kStart,        ///< how this start finds its state; never drifts
+};
+const char* class_name(KeyClass cls);
+
+/// Where a key's value lives in a Config; an optional may be unset.
+using Slot =
+    std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
+                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*>;
+
+/// Numbers from `min` to `max` (not `min` itself when `open`), and `also`.
+struct Range {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  std::optional<double> also;
+  bool open = false;
+  bool contains(double value) const;  ///< false for NaN and infinities
+};
+
+struct Key {
+  std::string name;  ///< "section.key"; "section.*" stands for everything below (no slot)
+  KeyClass cls = KeyClass::kCurve;
+  Slot (*slot)(Config&) = nullptr;   ///< null: known, has no effect here, accepted only with a harmless value
+  std::string doc;                   ///< one line; says what unset means where it can be unset
+  Range range;                       ///< of numbers
+  std::vector<std::string> choices;  ///< of strings, or of a list's items; empty: any
+  std::vector<std::string>
+      later;  ///< values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean
+  std::vector<Value> harmless;  ///< without slot: accepted besides false, "", "none" and []
+  bool any_harmless = false;    ///< without slot: every value is accepted, since what it tunes is off
+  std::string hint;             ///< added where a value is not supported
+  bool none_is_value = false;   ///< of an optional: "none" is kept, and differs from unset
+  /// Of another program's file: whether a value that is not supported may be passed over with a warning, because in
+  /// this configuration it shapes neither the curve nor what can be resumed; it notes there what others must know of
+  /// it. Null: such a value is refused.
+  bool (*pass_over)(Config&, const Value&) = nullptr;
+  std::string instead;  ///< what is done instead of a value that is passed over, for the warning
+};
+
+/// Another name that torchtitan gave or gives to a key, with the same meaning.
+struct Alias {
+  std::string name, key;
+};
+
+/// Every key; those with a slot first, in the order of full.toml.
+const std::vector<Key>& key_table();
+const std::vector<Alias>& key_aliases();
+
+/// Returns the key of that exact name (or the "section.*" above it), else null. Aliases are not followed.
+const Key* find_key(std::string_view name);
+/// Returns the canonical name: aliases resolved, other names unchanged.
+std::string canonical_name(std::string_view name);
+/// Returns the key that other programs call so, else the known name nearest to a mistyped one, else "".
+std::string suggest_key(std::string_view name);
+
+/// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads
+/// and deadlines are a machine's own.
+bool same_on_all_ranks(const std::string& name);
+
+bool is_bool(const Key& key);
+bool is_string(const Key& key);
+bool is_optional(const Key& key);
+/// Returns "integer", "float", "boolean", "string", "list"; "any" without slot.
+std::string type_name(const Key& key);
+/// Returns "an integer of at least 1, or -1", "one of \"a\", \"b\"": what the key accepts.
+std::string expectation(const Key& key);
+
+/// Reads the key's value; nothing when it is unset. The key has a slot.
+std::optional<Value> get_value(const Key& key, const Config& config);
+/// Checks `value` and stores it; "none" unsets an optional key, unless it is one of its values. `name`: how a key below
+/// a "section.*" was called.
+/// \error kInvalid: wrong type, out of range, no such choice; kUnsupported: not built yet. Messages start with the key.
+Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
+/// Checks every value of a Config against the table. \error as set_value.
+Status check_values(const Config& config);
+
+}  // namespace titan::recipe

@@ -1,0 +1,48 @@
+#pragma once
+// From a TOML file and command-line overrides to a checked Config that knows where each value came from.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipe/keys/key_table.h"
+
+namespace titan::recipe {
+
+/// Where a value came from.
+struct Origin {
+  enum class Kind { kDefault, kFile, kFlag, kCheckpoint };
+  Kind kind = Kind::kDefault;
+  std::string source;                  ///< path of the file or checkpoint, or the flag as typed ("--training.steps")
+  std::uint32_t line = 0, column = 0;  ///< in the file, 1-based
+  bool operator==(const Origin&) const = default;
+  /// "default", "run.toml:3:9", "flag --training.steps", "checkpoint run/checkpoint/step-00000100".
+  std::string text() const;
+};
+
+struct LoadedConfig {
+  Config config;
+  std::map<std::string, Origin> origins;  ///< of every key with a slot
+  std::vector<std::string> warnings;
+};
+
+/// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
+/// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value,
+/// --set=...;
+/// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
+/// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them
+/// (model_source.h).
+/// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
+/// only values that are not built yet. Several problems become causes of one Status.
+/// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one
+/// warning (Key::pass_over). `refused`, where given, takes what is refused of torchtitan's keys alone: the
+/// configuration is what it would be without them.
+Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                                 Status* refused = nullptr);
+
+/// As load_config, on the text of a file named `path`.
+Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
+                                      const std::vector<std::string>& overrides = {}, Status* refused = nullptr);
+
+}  // namespace titan::recipe

@@ -1,0 +1,22 @@
+#pragma once
+// Command-line arguments about keys, taken apart.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "recipe/keys/value.h"
+
+namespace titan::recipe {
+
+struct Override {
+  std::string flag;  ///< as typed, without the value: "--training.steps", "--set training.steps"
+  std::string name;  ///< "training.steps": '-' read as '_', aliases not yet followed
+  Value value;
+  bool set = false;  ///< came by --set (weaker than a flag)
+};
+
+/// Takes arguments apart; what the key table knows decides whether a flag needs a value. Every problem is appended to
+/// `problems`, what is readable is returned, --set first.
+std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, std::vector<ckpt::Status>& problems);
+
+}  // namespace titan::recipe

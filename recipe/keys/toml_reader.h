@@ -1,0 +1,31 @@
+#pragma once
+// TOML text to flat (dotted key, value, position) entries. toml++ stays in toml_reader.cpp.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "recipe/keys/value.h"
+
+namespace titan::recipe {
+
+struct TomlPosition {
+  std::uint32_t line = 0, column = 0;  ///< 1-based
+  auto operator<=>(const TomlPosition&) const = default;
+};
+
+struct TomlEntry {
+  std::string key;  ///< "section.key"
+  Value value;      ///< an empty table is an entry too, of kind "an empty table"
+  TomlPosition key_at, value_at;
+};
+
+/// Parses a whole file into entries in file order. \error kInvalid: not TOML ("path:line:column: ...").
+ckpt::Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std::string& path);
+
+/// Reads the text of one override: a TOML value if it is exactly one, else the text itself as a string ("llama", "07",
+/// "True", and anything that would smuggle in a second key).
+Value parse_override_value(const std::string& text);
+
+}  // namespace titan::recipe

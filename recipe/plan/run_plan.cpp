@@ -1,0 +1,223 @@
+#include "recipe/plan/run_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ckpt/plan/partition.h"
+#include "recipe/keys/key_table.h"
+
+namespace titan::recipe {
+namespace {
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+/// The multiple of `unit` nearest to `value`, at least one unit.
+std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
+  return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
+}
+
+/// The largest size of micro-batches of which `global` sequences make at least `ranks`.
+std::int64_t smaller_micro(std::int64_t global, std::int64_t ranks) {
+  std::int64_t micro = global / ranks;
+  while (global % micro != 0) --micro;
+  return micro;
+}
+
+Result<ckpt::Mesh> make_mesh(const Config::Parallelism& parallelism, std::int64_t world) {
+  const std::int64_t replicate = parallelism.data_parallel_replicate_degree;
+  const std::int64_t shard = parallelism.data_parallel_shard_degree;
+  const std::int64_t pp = parallelism.pipeline_parallel_degree;
+  if (world < 1) return ckpt::invalid("world size " + text(world) + ": expected at least 1");
+
+  const std::int64_t fixed = replicate * pp;
+  const std::string names = "parallelism.data_parallel_replicate_degree " + text(replicate) + " x ";
+  if (shard == -1) {
+    if (world % fixed != 0)
+      return ckpt::invalid("world size " + text(world) + " does not fit the mesh: it is not a multiple of " + names +
+                           "pipeline_parallel_degree " + text(pp) + " = " + text(fixed))
+          .with_hint("start " + text(nearest_multiple(world, fixed)) + " ranks (--nproc " +
+                     text(nearest_multiple(world, fixed)) +
+                     "), or set --parallelism.pipeline_parallel_degree=" + text(std::gcd(world, pp)) +
+                     (replicate > 1 ? " --parallelism.data_parallel_replicate_degree=1" : ""));
+  } else if (world != fixed * shard) {
+    std::string hint = "start " + text(fixed * shard) + " ranks (--nproc " + text(fixed * shard) + ")";
+    if (world % fixed == 0) hint += ", or set --parallelism.data_parallel_shard_degree=" + text(world / fixed);
+    return ckpt::invalid("world size " + text(world) + " does not fit the mesh: " + names +
+                         "data_parallel_shard_degree " + text(shard) + " x pipeline_parallel_degree " + text(pp) +
+                         " = " + text(fixed * shard))
+        .with_hint(hint);
+  }
+  return ckpt::Mesh{static_cast<std::uint32_t>(pp), static_cast<std::uint32_t>(world / pp), 1};
+}
+
+Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t stored_global) {
+  const Config::Training& training = config.training;
+  const auto& given_micro = config.parallelism.pipeline_parallel_microbatch_size;
+  BatchPlan batch;
+  batch.seq_len = training.seq_len;
+  batch.micro = given_micro.value_or(training.local_batch_size);
+  std::string global_from = "training.global_batch_size";
+  batch.global = training.global_batch_size;
+  if (batch.global == -1 && stored_global > 0) {
+    batch.global = stored_global;
+    global_from = "the checkpoint's global batch size";
+  } else if (batch.global == -1) {
+    // torchtitan gives a batch to each rank but for those of tensor and context parallelism, which share one.
+    const std::int64_t shared =
+        config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
+    const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
+    batch.global = training.local_batch_size * batches;
+    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) +
+                  " x DP degree " + text(batches) +
+                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) +
+                                              " ranks of tensor and context parallelism share a batch"
+                                        : "") +
+                  " =)";
+  }
+  std::string micro_from = given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
+  if (batch.global % batch.micro != 0)
+    return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
+                         text(batch.micro) + " (" + micro_from + ")")
+        .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
+  if (batch.global / batch.micro < dp && batch.global >= dp)
+    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) +
+                  " makes the same batch of smaller parts)";
+  batch.count = batch.global / batch.micro;
+  if (batch.count < dp)
+    return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" +
+                         global_from + " " + text(batch.global) + " / micro-batch size " + text(batch.micro) +
+                         (batch.count == 1 ? ") is fewer" : ") are fewer") + " than the " + text(dp) +
+                         " data-parallel ranks; each rank needs at least one")
+        .with_hint("use at most " + text(batch.count) +
+                   (batch.count == 1 ? " data-parallel rank" : " data-parallel ranks") + ", a smaller " + micro_from +
+                   ", or --training.global_batch_size=" + text(batch.micro * dp));
+  return batch;
+}
+
+Status cut_stages(std::uint32_t stages, RunPlan& plan) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::ModelGroups groups, ckpt::group_parameters(plan.parameters));
+  if (groups.costs.size() < stages)
+    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(stages) +
+                         " asks for more stages than the model has parts: "
+                         "embedding + " +
+                         text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
+                         "; the largest feasible degree is " + text(std::ssize(groups.costs)))
+        .with_hint("set --parallelism.pipeline_parallel_degree=" + text(std::ssize(groups.costs)) + " or less");
+  TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, ckpt::partition_stages(groups.costs, stages));
+
+  const auto stage_of = [&](std::uint32_t group) {
+    std::uint32_t stage = 0;
+    while (stage < plan.stage_cuts.size() && group >= plan.stage_cuts[stage]) ++stage;
+    return stage;
+  };
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) plan.parameters[i].stage = stage_of(groups.group_of[i]);
+  plan.stage_share.assign(stages, 0);
+  double total = 0;
+  for (std::uint32_t g = 0; g < groups.costs.size(); ++g) {
+    plan.stage_share[stage_of(g)] += static_cast<double>(groups.costs[g]);
+    total += static_cast<double>(groups.costs[g]);
+  }
+  for (double& share : plan.stage_share) share /= total;
+  return ckpt::ok_status();
+}
+
+ckpt::LrSettings lr_settings(const Config& config) {
+  const Config::LrScheduler& lr = config.lr_scheduler;
+  return {config.optimizer.lr,
+          static_cast<std::uint64_t>(lr.warmup_steps),
+          static_cast<std::uint64_t>(lr.total_steps.value_or(config.training.steps)),
+          lr.decay_ratio,
+          lr.decay_type,
+          lr.min_lr_factor};
+}
+
+std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
+  std::vector<std::string> warnings;
+  const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
+  const std::string total_from = config.lr_scheduler.total_steps ? "lr_scheduler.total_steps " : "training.steps ";
+  if (total < config.training.steps)
+    warnings.push_back("lr_scheduler.total_steps " + text(total) + " < training.steps " + text(config.training.steps) +
+                       ": steps " + text(total + 1) + " and later train at the floor of the curve, " +
+                       toml_float(plan.lr.peak * plan.lr.min_lr_factor));
+  if (config.lr_scheduler.warmup_steps > total)
+    warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from +
+                       text(total) + ": the warm-up is cut to " + text(total) + " steps and nothing decays");
+  const std::int64_t shared = config.parallelism.ranks_of_a_batch;
+  if (shared > 1 && plan.mesh.dp > 1 && config.training.global_batch_size == -1 &&
+      config.parallelism.data_parallel_shard_degree == -1)
+    warnings.push_back("in torchtitan " + text(shared) +
+                       " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
+                       text(plan.batch.global) + " sequences, as there on as many ranks");
+  if (plan.mesh.pp > 1) {
+    const std::int64_t least = plan.batch.count / plan.mesh.dp;
+    if (least < plan.mesh.pp)
+      warnings.push_back("a data-parallel rank has " + text(least) + " micro-batches for " + text(plan.mesh.pp) +
+                         " pipeline stages: some stages idle most of the time; a smaller micro-batch or a larger "
+                         "training.global_batch_size fills them");
+  }
+  return warnings;
+}
+
+/// The run's lock guards what is below its folder and nothing else.
+Status check_folder(const std::string& folder) {
+  const std::string inside = "/" + folder + "/";
+  if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
+  return ckpt::invalid("checkpoint.folder: expected a folder below job.dump_folder, named without `..`, found " +
+                       toml_string(folder))
+      .with_hint(
+          "checkpoints stand in job.dump_folder/checkpoint.folder, as torchtitan's do; job.dump_folder may be any "
+          "path");
+}
+
+}  // namespace
+
+Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size) {
+  TITAN_RETURN_IF_ERROR(check_values(config));
+  TITAN_RETURN_IF_ERROR(check_folder(config.checkpoint.folder));
+  return make_mesh(config.parallelism, world_size);
+}
+
+Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch) {
+  TITAN_RETURN_IF_ERROR(check_values(config));
+  RunPlan plan;
+  TITAN_ASSIGN_OR_RETURN(plan.dims, model_dims(config));
+  TITAN_ASSIGN_OR_RETURN(plan.mesh, make_mesh(config.parallelism, world_size));
+  TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
+  plan.schedule = config.parallelism.pipeline_parallel_schedule;
+  plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.parameters = model_parameters(plan.dims);
+  TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
+  plan.lr = lr_settings(config);
+  plan.warnings = find_warnings(config, plan);
+  return plan;
+}
+
+Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed, int threads) {
+  Config resolved = config;
+  const ModelDims& dims = plan.dims;
+  Config::Model& model = resolved.model;
+  model.dim = dims.dim;
+  model.n_layers = dims.n_layers;
+  model.n_heads = dims.n_heads;
+  model.n_kv_heads = dims.n_kv_heads;
+  model.head_dim = dims.head_dim;
+  model.ffn_dim = dims.ffn_dim;
+  model.vocab_size = dims.vocab_size;
+  model.norm_eps = dims.norm_eps;
+  model.rope_theta = dims.rope_theta;
+  model.tied_embeddings = dims.tied;
+  model.qkv_bias = dims.qkv_bias;
+  // The flavour's name alone would scale again.
+  if (dims.rope_scaling)
+    model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
+  else if (model.flavor)
+    model.rope_scaling = kPlainRope;
+  resolved.training.global_batch_size = plan.batch.global;
+  resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
+  resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);
+  if (seed) resolved.debug.seed = static_cast<std::int64_t>(*seed);
+  if (threads > 0) resolved.job.threads_per_rank = threads;
+  return resolved;
+}
+
+}  // namespace titan::recipe

@@ -1,0 +1,59 @@
+#pragma once
+// What a configuration means on a given number of ranks: mesh, batches, stages. Pure.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/lr.h"
+#include "ckpt/model/tensor_meta.h"
+#include "recipe/keys/config.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+
+using ckpt::Result;
+using ckpt::Status;
+
+/// Micro-batches of a step. Global micro-batch index k of step n covers samples
+/// position + [k * micro, (k+1) * micro), whatever the layout.
+struct BatchPlan {
+  std::int64_t micro = 0;   ///< sequences per micro-batch
+  std::int64_t global = 0;  ///< sequences per step
+  std::int64_t count = 0;   ///< M = global / micro
+  std::int64_t seq_len = 0;
+  std::int64_t tokens_per_step() const { return global * seq_len; }
+  bool operator==(const BatchPlan&) const = default;
+};
+
+struct RunPlan {
+  ModelDims dims;
+  ckpt::Mesh mesh;
+  BatchPlan batch;
+  std::string schedule;  ///< "GPipe" or "1F1B"
+  bool bf16 = false;     ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
+  std::vector<ckpt::ParameterMeta> parameters;  ///< model order, stages assigned
+  std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
+  std::vector<double> stage_share;        ///< of the cost, per stage
+  ckpt::LrSettings lr;
+  std::vector<std::string> warnings;  ///< legal, but probably not meant; for rank 0's log
+};
+
+/// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan
+Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size);
+
+/// Derives the plan. Batches: a micro-batch is parallelism.pipeline_parallel_microbatch_size sequences if given, else
+/// training.local_batch_size, on every layout; M = global / micro must be whole and at least DP. `stored_global_batch`
+/// replaces global_batch_size = -1 on a resume (0: none stored).
+/// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the
+/// mesh, M not whole, M < DP, more stages than parts, bad dimensions.
+Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
+
+/// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the
+/// global batch, stride, seed (when given) and threads per rank (when > 0). Layout keys and the end of the LR curve
+/// stay as written.
+Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed = {},
+                       int threads = 0);
+
+}  // namespace titan::recipe

@@ -1,0 +1,51 @@
+#include "ckpt/base/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace titan::ckpt {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Utf8, AcceptsEveryWellFormedText) {
+  for (const std::string& text :
+       {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s, "\xC2\x80\xDF\xBF"s,
+        "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s, "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
+    EXPECT_EQ(valid_utf8_prefix(text), text.size());
+}
+
+TEST(Utf8, FindsTheFirstBadByte) {
+  const struct {
+    const char* what;
+    std::string bad;
+  } cases[] = {
+      {"lone continuation", "\x80"},
+      {"overlong slash", "\xC0\xAF"},
+      {"overlong two bytes", "\xC1\xBF"},
+      {"overlong three bytes", "\xE0\x9F\xBF"},
+      {"overlong four bytes", "\xF0\x8F\xBF\xBF"},
+      {"surrogate", "\xED\xA0\x80"},
+      {"above U+10FFFF", "\xF4\x90\x80\x80"},
+      {"lead F5", "\xF5\x80\x80\x80"},
+      {"latin-1", "\xE9t\xE9"},
+      {"cut off", "\xE2\x82"},
+      {"cut off four", "\xF0\x9F\x98"},
+      {"wrong third byte",
+       "\xE2\x82"
+       "A"},
+      {"byte FF", "\xFF"},
+  };
+  for (const auto& c : cases) {
+    // At every alignment, since ASCII is skipped eight bytes at a time.
+    for (std::size_t before = 0; before < 20; ++before) {
+      const std::string text = std::string(before, 'a') + c.bad;
+      EXPECT_EQ(valid_utf8_prefix(text), before) << c.what;
+      EXPECT_EQ(valid_utf8_prefix(text + "and more text"), before) << c.what;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace titan::ckpt
