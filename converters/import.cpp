@@ -1,9 +1,10 @@
 #include "converters/import.h"
 
 #include <algorithm>
-#include <set>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/rewrite.h"
 #include "ckpt/io/shard_writer.h"
@@ -18,31 +19,6 @@ using ckpt::Manifest;
 namespace {
 
 constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
-
-// Sums up a component of tensors from its pieces; absent when it has none.
-void add_tensor_component(Manifest& manifest, const char* name) {
-  ckpt::ComponentEntry entry;
-  entry.name = name;
-  std::set<std::uint32_t> files;
-  bool there = false;
-  const auto add = [&](const ckpt::ParameterRecord& record, const ckpt::StoredTensor& tensor) {
-    there = true;
-    entry.bytes += ckpt::element_count(record.meta.shape) * ckpt::dtype_size(tensor.dtype);
-    for (const ckpt::Piece& piece : tensor.pieces) files.insert(piece.file);
-  };
-  for (const ckpt::ParameterRecord& record : manifest.parameters) {
-    if (name == std::string_view(ckpt::kModel)) {
-      if (record.model) add(record, *record.model);
-    } else {
-      for (const ckpt::SlotTensor& slot : record.slots) add(record, slot.tensor);
-    }
-  }
-  if (!there) return;
-  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
-  entry.files = static_cast<std::uint32_t>(files.size());
-  entry.digest = ckpt::component_digest(manifest, name);
-  manifest.components.push_back(std::move(entry));
-}
 
 // Moves the tensors of one component into one shard.
 class ComponentWriter {
@@ -59,7 +35,7 @@ class ComponentWriter {
       if (tensor.ref.slot.empty() != (component == std::string_view(ckpt::kModel))) continue;
       const ckpt::LeafGrid grid = plan_.parameters[tensor.ref.index].grid(manifest_.leaf_elements);
       if (grid.count() == 0) {
-        stored(tensor).digest = ckpt::tensor_digest({});
+        manifest_.stored(tensor.ref)->digest = ckpt::tensor_digest({});
         continue;
       }
       chosen.push_back(i);
@@ -75,24 +51,17 @@ class ComponentWriter {
     };
     TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard,
                            ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf, {kThreads}));
-    const auto file = static_cast<std::uint32_t>(manifest_.files.size());
-    manifest_.files.push_back(std::move(shard.file));
+    ckpt::ManifestBuilder builder(manifest_);
+    const std::uint32_t file = builder.add_file(std::move(shard.file));
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      ckpt::StoredTensor& tensor = stored(plan_.tensors[chosen[i]]);
-      shard.pieces[i].file = file;
-      tensor.pieces = {shard.pieces[i]};
-      tensor.digest = ckpt::tensor_digest(shard.leaves[i]);
+      const ckpt::TensorRef& ref = plan_.tensors[chosen[i]].ref;
+      builder.add_piece(ref, shard.pieces[i], file);
+      manifest_.stored(ref)->digest = ckpt::tensor_digest(shard.leaves[i]);
     }
     return ckpt::ok_status();
   }
 
  private:
-  ckpt::StoredTensor& stored(const TensorPlan& tensor) {
-    ckpt::ParameterRecord& record = manifest_.parameters[tensor.ref.index];
-    if (tensor.ref.slot.empty()) return *record.model;
-    return std::ranges::find(record.slots, tensor.ref.slot, &ckpt::SlotTensor::name)->tensor;
-  }
-
   Fs& fs_;
   const ForeignCheckpoint& source_;
   const ImportPlan& plan_;
@@ -101,15 +70,10 @@ class ComponentWriter {
   Manifest& manifest_;
 };
 
-Status add_json(ckpt::Rewrite& rewrite, const char* component, const std::string& text, Manifest& manifest) {
-  ckpt::FileEntry file;
-  file.path = ckpt::json_path(component);
-  file.role = ckpt::FileRole::kJson;
-  file.bytes = text.size();
-  file.whole = ckpt::digest_of(std::string_view(text));
-  TITAN_RETURN_IF_ERROR(rewrite.write(file.path, text));
-  manifest.components.push_back({component, file.whole, file.bytes, file.bytes, 1});
-  manifest.files.push_back(std::move(file));
+Status add_json(ckpt::Rewrite& rewrite, const char* component, const std::string& text,
+                ckpt::ManifestBuilder& builder) {
+  TITAN_RETURN_IF_ERROR(rewrite.write(ckpt::json_path(component), text));
+  builder.put_json(component, text);
   return ckpt::ok_status();
 }
 
@@ -146,7 +110,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
                                            const Progress& progress) {
   ConversionReport report = begin_report(format, source, plan, target);
   if (ckpt::hidden_from_resume(target.destination, plan.step) && plan.train)
-    report.notes.push_back("a resume takes only folders named " + ckpt::step_folder(plan.step));
+    report.notes.push_back("a resume takes only folders named " + ckpt::step_name(plan.step));
   TITAN_RETURN_IF_ERROR(check_foreign_target(fs, source, target));
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
@@ -159,6 +123,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   manifest.created = target.created;
   manifest.writer = target.writer;
 
+  ckpt::ManifestBuilder builder(manifest);
   ComponentWriter writer(fs, source, plan, rewrite->folder(), manifest);
   std::uint64_t done = 0;
   const auto moved = [&](std::uint64_t bytes) -> Status {
@@ -172,19 +137,19 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
       continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
     TITAN_RETURN_IF_ERROR(writer.write(component, moved));
-    add_tensor_component(manifest, component);
+    builder.sum_up(component);
   }
   if (plan.lr)
-    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), manifest));
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), builder));
   if (plan.data)
-    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kDataloader, ckpt::encode_data_position(*plan.data), manifest));
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kDataloader, ckpt::encode_data_position(*plan.data), builder));
   if (plan.train)
-    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), manifest));
+    TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), builder));
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::FileEntry> companions,
                          take_companions(fs, plan.companions, rewrite->folder(), format.name()));
-  manifest.files.insert(manifest.files.end(), companions.begin(), companions.end());
-  manifest.id = ckpt::checkpoint_id(manifest, plan.lr.value_or(ckpt::LrSchedule()),
-                                    plan.data.value_or(ckpt::DataPosition()), plan.train ? plan.train->tokens : 0);
+  for (const ckpt::FileEntry& file : companions) builder.add_file(file);
+  builder.seal({plan.lr.value_or(ckpt::LrSchedule()), plan.data.value_or(ckpt::DataPosition()),
+                plan.train ? plan.train->tokens : 0});
   TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
   report.id = manifest.id;
   for (const ckpt::FileEntry& file : manifest.files) report.files.push_back(file.path);

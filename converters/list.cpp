@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "converters/import.h"
 
 namespace titan::convert {
@@ -86,7 +86,7 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
     report = std::move(foreign);
   } else {
     for (ckpt::ListedStep& step : foreign_steps(fs, report->folder)) {
-      const std::string name = step.path.substr(step.path.rfind('/') + 1);
+      const std::string name = ckpt::base_name(step.path);
       if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
     }
   }

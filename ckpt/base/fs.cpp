@@ -152,10 +152,27 @@ Status remove_tree(Fs& fs, const std::string& path) {
   return first;
 }
 
+// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the
+// one that was asked for: nobody else has the id of this save.
+Status make_own_dir(Fs& fs, const std::string& path) {
+  const Status made = fs.make_dir(path);
+  if (made.ok()) return made;
+  const auto info = fs.stat(path);
+  const auto entries = fs.list(path);
+  return info.ok() && info->type == FileType::kDirectory && entries.ok() && entries->empty() ? ok_status() : made;
+}
+
 std::string parent_path(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
 }
 
 std::string join_path(const std::string& a, const std::string& b) {

@@ -150,10 +150,16 @@ Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> 
 Status make_dirs(Fs& fs, const std::string& path);
 /// Removes `path` with everything below it; missing is fine.
 Status remove_tree(Fs& fs, const std::string& path);
+/// Makes a folder that nobody else makes, or takes the empty one that is there. \error as Fs::make_dir
+Status make_own_dir(Fs& fs, const std::string& path);
 /// What stands in an error about the link `path` inside a checkpoint.
 Status link_refused(const std::string& path);
 /// The folder part of `path`: "." when there is none, "/" for a name in the root.
 std::string parent_path(const std::string& path);
+/// The part of `path` behind its last '/'.
+std::string base_name(const std::string& path);
+/// `path` without slashes at its end; "/" stays.
+std::string without_slashes(std::string path);
 /// Joins two parts with one '/'.
 std::string join_path(const std::string& a, const std::string& b);
 

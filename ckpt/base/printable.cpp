@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <iterator>
 
+#include "ckpt/base/utf8.h"
+
 namespace titan::ckpt {
 
 namespace {
@@ -28,23 +30,6 @@ std::string hex_form(const char* format, std::uint32_t value) {
 }
 
 }  // namespace
-
-Utf8Char decode_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {};
-  std::uint32_t code = lead & (0xffu >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kSmallest[bytes] || code > 0x10ffff || surrogate) return {};
-  return {code, bytes};
-}
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -4,48 +4,35 @@
 #include <cstring>
 
 namespace titan::ckpt {
-namespace {
-
-/// Length of the well-formed sequence at `p` (with `left` bytes up to the end), 0 if there is none.
-std::size_t sequence_length(const unsigned char* p, std::size_t left) {
-  const unsigned char lead = p[0];
-  if (lead < 0x80) return 1;
-  std::size_t length;
-  unsigned char low = 0x80, high = 0xBF;  // range of the second byte
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) low = 0xA0;   // overlong below
-    if (lead == 0xED) high = 0x9F;  // surrogates above
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  } else {
-    return 0;
+Utf8Char decode_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {};
+  std::uint32_t code = lead & (0xffu >> (bytes + 1));
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3fu);
   }
-  if (left < length || p[1] < low || p[1] > high) return 0;
-  for (std::size_t i = 2; i < length; ++i)
-    if ((p[i] & 0xC0) != 0x80) return 0;
-  return length;
+  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (code < kSmallest[bytes] || code > 0x10ffff || surrogate) return {};
+  return {code, bytes};
 }
 
-}  // namespace
-
 std::size_t valid_utf8_prefix(std::string_view text) {
-  const unsigned char* data = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t at = 0;
   while (at < text.size()) {
     std::uint64_t word;
     if (text.size() - at >= sizeof word) {  // eight ASCII bytes at a time
-      std::memcpy(&word, data + at, sizeof word);
+      std::memcpy(&word, text.data() + at, sizeof word);
       if ((word & 0x8080808080808080u) == 0) {
         at += sizeof word;
         continue;
       }
     }
-    const std::size_t length = sequence_length(data + at, text.size() - at);
+    const std::size_t length = decode_utf8(text.substr(at)).bytes;
     if (length == 0) return at;
     at += length;
   }

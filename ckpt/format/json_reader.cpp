@@ -8,6 +8,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "ckpt/base/utf8.h"
 #include "ckpt/format/json_writer.h"
 
 namespace titan::ckpt {

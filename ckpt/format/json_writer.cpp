@@ -4,34 +4,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "ckpt/base/utf8.h"
+
 namespace titan::ckpt {
 namespace {
-
-// Length of the well-formed UTF-8 sequence at the front of `text`, 0 when there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-      (lead == 0xF4 && second > 0x8F)) {
-    return 0;  // overlong forms, surrogates, beyond U+10FFFF
-  }
-  return length;
-}
 
 void append_string(std::string* out, std::string_view text) {
   *out += '"';
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = decode_utf8(text).bytes;
     const unsigned char c = static_cast<unsigned char>(text[0]);
     if (length == 0) {
       *out += "\\ufffd";
@@ -53,24 +34,6 @@ std::string json_string(std::string_view text) {
   std::string out;
   append_string(&out, text);
   return out;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    // Long runs of ASCII are the rule.
-    std::uint64_t words[4];
-    if (text.size() >= sizeof words) {
-      std::memcpy(words, text.data(), sizeof words);
-      if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080) == 0) {
-        text.remove_prefix(sizeof words);
-        continue;
-      }
-    }
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 void JsonWriter::separate() {

@@ -42,7 +42,4 @@ class JsonWriter {
 /// `text` as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
-/// True when `text` is well-formed UTF-8.
-bool is_utf8(std::string_view text);
-
 }  // namespace titan::ckpt

@@ -1,9 +1,10 @@
 #include "ckpt/format/layout.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
-#include "ckpt/format/json_writer.h"
+#include "ckpt/base/utf8.h"
 
 namespace titan::ckpt {
 
@@ -19,14 +20,24 @@ std::string shard_path(std::string_view component, std::uint32_t rank) {
 
 std::string json_path(std::string_view component) { return std::string(component) + ".json"; }
 
-std::string step_folder(std::uint64_t step) {
+std::string step_name(std::uint64_t step) {
   char name[32];
   std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
   return name;
 }
 
+std::optional<std::uint64_t> parse_step_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "step-";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::uint64_t step = 0;
+  auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+  // Only the one spelling: step-1, step-000000001 and step-00000001.backup are somebody else's.
+  if (error != std::errc{} || end != name.data() + name.size() || step_name(step) != name) return std::nullopt;
+  return step;
+}
+
 std::string temporary_name(std::uint64_t step, std::string_view save_id) {
-  return step_folder(step) + ".tmp-" + std::string(save_id);
+  return step_name(step) + ".tmp-" + std::string(save_id);
 }
 
 bool is_save_id(std::string_view text) {

@@ -1,10 +1,12 @@
 #pragma once
 // Names inside a checkpoint folder. \source FORMAT.md, "Tree"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "ckpt/base/result.h"
+#include "ckpt/model/tensor_meta.h"
 
 namespace titan::ckpt {
 
@@ -12,6 +14,8 @@ inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kLrScheduler = "lr_scheduler";  ///< components; the member is "<component>.json"
 inline constexpr const char* kDataloader = "dataloader";
 inline constexpr const char* kTrainState = "train_state";
+/// All components; a resume needs each of them.
+inline constexpr const char* kResumeComponents[] = {kModel, kOptimizer, kLrScheduler, kDataloader, kTrainState};
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMaxManifestMemory = std::uint64_t{96} << 20;  ///< \source FORMAT.md, "manifest.json"
 /// The largest JSON member `path` that a reader takes.
@@ -22,7 +26,9 @@ std::string shard_path(std::string_view component, std::uint32_t rank);
 /// "<component>.json".
 std::string json_path(std::string_view component);
 /// printf "step-%08d".
-std::string step_folder(std::uint64_t step);
+std::string step_name(std::uint64_t step);
+/// Parses exactly step_name()'s form.
+std::optional<std::uint64_t> parse_step_name(std::string_view name);
 /// Name of the unpublished folder of a save: "step-%08d.tmp-<save_id>".
 std::string temporary_name(std::uint64_t step, std::string_view save_id);
 /// True for 12 to 64 lower-case hex digits: what may stand behind ".tmp-". A user's "step-00000001.tmp-mine" is none of

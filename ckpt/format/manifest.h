@@ -9,8 +9,6 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/codec.h"
-#include "ckpt/model/data_position.h"
-#include "ckpt/model/lr.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/model/tensor_meta.h"
 
@@ -104,6 +102,7 @@ struct Manifest {
   const ComponentEntry* component(std::string_view name) const;
   /// The stored tensor of `ref`, or nullptr when it is absent.
   const StoredTensor* stored(const TensorRef& ref) const;
+  StoredTensor* stored(const TensorRef& ref);
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
   bool uses(Codec codec) const;                         ///< whether any piece is stored so
 };
@@ -119,12 +118,5 @@ class ParameterIndex {
  private:
   std::unordered_map<std::string_view, std::uint32_t> by_name_;
 };
-
-/// Digest of a tensor from its leaf digests in order.
-Digest tensor_digest(const std::vector<Digest>& leaves);
-/// Digest of component "model" or "optimizer" over all its tensors in bytewise name order.
-Digest component_digest(const Manifest& manifest, std::string_view component);
-/// The checkpoint's id: see FORMAT.md, "Digests and the id".
-Digest checkpoint_id(const Manifest& manifest, const LrSchedule& lr, const DataPosition& data, std::uint64_t tokens);
 
 }  // namespace titan::ckpt

@@ -1,9 +1,9 @@
-// The rules between the parts of a manifest. \source FORMAT.md, "manifest.json"
+#include "ckpt/format/manifest_check.h"
+
 #include <algorithm>
 #include <unordered_set>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 
 namespace titan::ckpt {

@@ -16,19 +16,11 @@ const char* role_text(FileRole role);                                       ///<
 /// `manifest.minor`). Equal manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
-/// Checks the self-digest, then decodes and checks every rule of FORMAT.md. `what` names the text in messages.
-/// \error kCorrupt (self-digest, syntax, a broken rule), kIncompatible (newer major, unknown feature, order or codec)
-Result<Manifest> decode_manifest(const std::string& what, std::string_view text);
-
 /// Checks that `text` begins as a manifest of any version and that its self-digest holds. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
 /// Replaces the self-digest's digits by the right ones (for texts that were edited). \error kCorrupt when there are
 /// none.
 Result<std::string> with_self_digest(std::string text);
-
-/// Checks the rules between the parts of a manifest: grids, pieces, rows, byte ranges, members, components.
-/// `decode_manifest` calls it. \error kCorrupt naming the part
-Status check_manifest(const Manifest& manifest);
 
 }  // namespace titan::ckpt

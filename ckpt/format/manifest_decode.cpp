@@ -1,8 +1,10 @@
-// Decoding of manifest.json. \source FORMAT.md, "manifest.json"
+#include "ckpt/format/manifest_decode.h"
+
 #include <vector>
 
 #include "ckpt/format/json_reader.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_check.h"
 #include "ckpt/format/manifest_codec.h"
 
 namespace titan::ckpt {

@@ -198,4 +198,58 @@ Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
   return skeleton;
 }
 
+std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t file_bytes) {
+  std::sort(covered.begin(), covered.end(), [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> rest;
+  std::uint64_t at = 0;
+  for (const ByteRange& range : covered) {
+    if (range.begin > at) rest.push_back({at, std::min(range.begin, file_bytes)});
+    at = std::max(at, range.end);
+  }
+  if (at < file_bytes) rest.push_back({at, file_bytes});
+  return rest;
+}
+
+std::uint64_t ShardSkeleton::leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p,
+                                         std::uint64_t leaf) const {
+  const ShardPiece& piece = pieces[p];
+  if (piece.codec != Codec::kRaw) return leaf_offsets[p][leaf - piece.leaves.first];
+  return offsets[p] + (piece.grid.begin(leaf) - piece.grid.begin(piece.leaves.first)) * dtype_size(piece.dtype);
+}
+
+bool is_stream(const std::vector<ShardPiece>& pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const ShardPiece& piece) { return piece.codec != Codec::kRaw; });
+}
+
+Digest envelope_digest(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces) {
+  std::vector<ByteRange> covered{{skeleton.table_offset, skeleton.table_offset + skeleton.table_rows * kLeafRowBytes}};
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const ShardPiece& piece = pieces[i];
+    if (piece.codec == Codec::kRaw) covered.push_back({skeleton.offsets[i], skeleton.offsets[i] + piece.bytes()});
+    for (std::size_t k = 0; k < skeleton.leaf_offsets[i].size(); ++k)
+      covered.push_back({skeleton.leaf_offsets[i][k], skeleton.leaf_offsets[i][k] + piece.stored[k].bytes});
+  }
+  const std::vector<std::byte> zeros(65536);
+  Hasher hasher;
+  const auto hash_zeros = [&](std::uint64_t count) {
+    for (; count > 0; count -= std::min<std::uint64_t>(count, zeros.size()))
+      hasher.update(std::span(zeros).first(std::min<std::uint64_t>(count, zeros.size())));
+  };
+  auto extent = skeleton.metadata.begin();
+  for (const ByteRange& range : uncovered(std::move(covered), skeleton.file_bytes)) {
+    std::uint64_t at = range.begin;
+    while (at < range.end) {
+      while (extent != skeleton.metadata.end() && extent->offset + extent->bytes.size() <= at) ++extent;
+      const bool none = extent == skeleton.metadata.end() || extent->offset >= range.end;
+      const std::uint64_t begin = none ? range.end : std::max(at, extent->offset);
+      hash_zeros(begin - at);
+      if (none) break;
+      const std::uint64_t end = std::min(range.end, extent->offset + extent->bytes.size());
+      hasher.update(std::span(extent->bytes).subspan(begin - extent->offset, end - begin));
+      at = end;
+    }
+  }
+  return hasher.digest();
+}
+
 }  // namespace titan::ckpt

@@ -10,27 +10,12 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
+#include "ckpt/format/leaf_table.h"
 #include "ckpt/model/codec.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/leaf.h"
 
 namespace titan::ckpt {
-
-inline constexpr std::uint64_t kLeafRowBytes = 64;
-
-/// One row of the leaf table.
-struct LeafRow {
-  std::uint64_t offset = 0;
-  std::uint64_t stored_bytes = 0;
-  std::uint64_t raw_bytes = 0;
-  std::uint32_t filter_mask = 0;
-  Digest raw, stored;
-  bool operator==(const LeafRow&) const = default;
-};
-
-std::vector<std::byte> encode_leaf_table(const std::vector<LeafRow>& rows);
-/// Decodes rows; `bytes` is a multiple of kLeafRowBytes.
-std::vector<LeafRow> decode_leaf_table(std::span<const std::byte> bytes);
 
 /// Length of a compressed leaf as stored, and HDF5's mask of the filters that were skipped for it.
 struct StoredLeaf {

@@ -6,15 +6,10 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::pair<PhaseKind, std::string_view> kKinds[] = {{PhaseKind::kLinear, "linear"},
-                                                             {PhaseKind::kSqrt, "sqrt"},
-                                                             {PhaseKind::kCosine, "cosine"},
-                                                             {PhaseKind::kConstant, "constant"}};
-
 PhaseKind read_kind(JsonReader& in) {
   const std::string_view text = in.text();
-  for (const auto& [kind, name] : kKinds) {
-    if (name == text) return kind;
+  for (const PhaseKind kind : {PhaseKind::kLinear, PhaseKind::kSqrt, PhaseKind::kCosine, PhaseKind::kConstant}) {
+    if (phase_kind_name(kind) == text) return kind;
   }
   in.fail("unknown kind of phase '" + std::string(text) + "'");
   return PhaseKind::kConstant;
@@ -134,18 +129,11 @@ Result<T> finished(JsonReader& in, T value) {
 
 }  // namespace
 
-std::string_view phase_kind_text(PhaseKind kind) {
-  for (const auto& [known, name] : kKinds) {
-    if (known == kind) return name;
-  }
-  return "constant";
-}
-
 std::string encode_lr_schedule(const LrSchedule& schedule) {
   JsonWriter out;
   out.begin().line().key("phases").begin_list();
   for (const LrPhase& phase : schedule.phases) {
-    out.line().begin().key("first").value(phase.first).key("kind").value(phase_kind_text(phase.kind));
+    out.line().begin().key("first").value(phase.first).key("kind").value(phase_kind_name(phase.kind));
     out.key("start").value(phase.start).key("end").value(phase.end);
     out.key("origin").value(phase.origin).key("length").value(phase.length).end();
   }

@@ -10,8 +10,6 @@
 
 namespace titan::ckpt {
 
-std::string_view phase_kind_text(PhaseKind kind);  ///< "linear", "sqrt", "cosine", "constant"
-
 std::string encode_lr_schedule(const LrSchedule& schedule);
 std::string encode_data_position(const DataPosition& position);
 std::string encode_train_state(const TrainState& state);

@@ -1,12 +1,13 @@
-// commit_save: from receipts to a published step.
+#include "ckpt/io/commit.h"
+
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {
@@ -101,15 +102,9 @@ Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
 }
 
 Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const std::string& text,
-                Manifest& manifest) {
-  FileEntry file;
-  file.path = json_path(component);
-  file.role = FileRole::kJson;
-  file.bytes = text.size();
-  file.whole = digest_of(std::string_view(text));
-  TITAN_RETURN_IF_ERROR(write_member(fs, join_path(tmp_dir, file.path), std::as_bytes(std::span(text))));
-  manifest.components.push_back({component, file.whole, file.bytes, file.bytes, 1});
-  manifest.files.push_back(std::move(file));
+                ManifestBuilder& builder) {
+  TITAN_RETURN_IF_ERROR(write_member(fs, join_path(tmp_dir, json_path(component)), std::as_bytes(std::span(text))));
+  builder.put_json(component, text);
   return ok_status();
 }
 
@@ -126,26 +121,6 @@ Status check_text(const char* component, const std::string& text, const T& value
 
 }  // namespace
 
-ComponentEntry tensor_component(const Manifest& manifest, const char* name) {
-  ComponentEntry entry;
-  entry.name = name;
-  std::set<std::uint32_t> files;
-  const auto add = [&](const ParameterRecord& record, const StoredTensor& tensor) {
-    entry.bytes += element_count(record.meta.shape) * dtype_size(tensor.dtype);
-    for (const Piece& piece : tensor.pieces) files.insert(piece.file);
-  };
-  for (const ParameterRecord& record : manifest.parameters) {
-    if (name == std::string_view(kModel))
-      add(record, *record.model);
-    else
-      for (const SlotTensor& slot : record.slots) add(record, slot.tensor);
-  }
-  for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
-  entry.files = static_cast<std::uint32_t>(files.size());
-  entry.digest = component_digest(manifest, name);
-  return entry;
-}
-
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                               const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,
                               const CommitOptions& options) {
@@ -158,23 +133,24 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   manifest.leaf_elements = snapshot.leaf_elements;
   manifest.config = snapshot.config;
   TITAN_RETURN_IF_ERROR(add_tensors(snapshot, receipts, manifest));
-  manifest.components.push_back(tensor_component(manifest, kModel));
-  if (!snapshot.slots.empty()) manifest.components.push_back(tensor_component(manifest, kOptimizer));
+  ManifestBuilder builder(manifest);
+  builder.sum_up(kModel);
+  if (!snapshot.slots.empty()) builder.sum_up(kOptimizer);
 
   const std::string lr = encode_lr_schedule(snapshot.lr), data = encode_data_position(snapshot.data),
                     train = encode_train_state(snapshot.train);
   TITAN_RETURN_IF_ERROR(check_text(kLrScheduler, lr, snapshot.lr, decode_lr_schedule));
   TITAN_RETURN_IF_ERROR(check_text(kDataloader, data, snapshot.data, decode_data_position));
   TITAN_RETURN_IF_ERROR(check_text(kTrainState, train, snapshot.train, decode_train_state));
-  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kLrScheduler, lr, manifest));
-  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kDataloader, data, manifest));
-  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kTrainState, train, manifest));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kLrScheduler, lr, builder));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kDataloader, data, builder));
+  TITAN_RETURN_IF_ERROR(add_json(fs, tmp_dir, kTrainState, train, builder));
   TITAN_RETURN_IF_ERROR(add_derived(snapshot, receipts, manifest));
   if (snapshot.model_files) {
     TITAN_ASSIGN_OR_RETURN(const std::vector<FileEntry> files, write_model_files(fs, tmp_dir, *snapshot.model_files));
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
-  manifest.id = checkpoint_id(manifest, snapshot.lr, snapshot.data, snapshot.train.tokens);
+  builder.seal({snapshot.lr, snapshot.data, snapshot.train.tokens});
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
   return publish(fs, checkpoint_dir, tmp_dir, manifest, options);
 }

@@ -4,7 +4,6 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
-#include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 bool is_checkpoint(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
   if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;
-  if (parse_step_name(folder.substr(folder.rfind('/') + 1))) return true;
+  if (parse_step_name(base_name(folder))) return true;
   const auto file = fs.open_read(path);
   if (!file.ok()) return true;
   std::string begin(kManifestPrefix.size(), '\0');

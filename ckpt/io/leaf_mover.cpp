@@ -144,7 +144,10 @@ class Group {
   }
 
   void contained_work() {
-    Status status = contained([&] { return work(), ok_status(); });
+    Status status = contained([&] {
+      work();
+      return ok_status();
+    });
     if (status.ok()) return;
     const std::lock_guard lock(mutex_);
     fail_locked(leaves_.size(), std::move(status));  // what names a leaf says more

@@ -98,7 +98,12 @@ class Ring {
   }
 
   void contained_work() {
-    if (const Status status = contained([&] { return work(), ok_status(); }); !status.ok()) fail(status);
+    if (const Status status = contained([&] {
+          work();
+          return ok_status();
+        });
+        !status.ok())
+      fail(status);
   }
 
   void work() {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
 
-UnreadablePlace place_of(const std::string& path) { return {parent_path(path), path.substr(path.rfind('/') + 1)}; }
+UnreadablePlace place_of(const std::string& path) { return {parent_path(path), base_name(path)}; }
 
 class WatchedFile final : public File {
  public:

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "ckpt/format/layout.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {

@@ -2,7 +2,7 @@
 
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/recover.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/store_probe.h"
 
 namespace titan::ckpt {
 namespace {

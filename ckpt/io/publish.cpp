@@ -4,6 +4,8 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {
@@ -30,7 +32,7 @@ bool is_damage(const Status& status) { return status.code == Code::kCorrupt || s
 
 Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
                      bool known_damaged) {
-  const std::string name = step_folder(manifest.step);
+  const std::string name = step_name(manifest.step);
   const std::string final_path = join_path(checkpoint_dir, name);
   Way way;
   if (const auto info = fs.stat(final_path); !info.ok()) {
@@ -118,7 +120,7 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
 
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                           const Manifest& manifest, const CommitOptions& options) {
-  const std::string name = step_folder(manifest.step);
+  const std::string name = step_name(manifest.step);
   Published published;
   published.path = join_path(checkpoint_dir, name);
   published.id = manifest.id;

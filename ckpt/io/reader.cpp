@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/shard_reader.h"
 
@@ -133,6 +133,21 @@ Status CheckpointReader::read(const TensorRef& ref, LeafRange leaves, std::span<
                    " of tensor '" + manifest().stored_name(ref) + "' (" + std::to_string(grid.count()) +
                    " leaves) into " + std::to_string(out.size()) + " bytes");
   return content_->read(ref, leaves, out);
+}
+
+Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest) {
+  IdState state;
+  if (manifest.component(kLrScheduler)) {
+    TITAN_ASSIGN_OR_RETURN(state.lr, source.lr_schedule());
+  }
+  if (manifest.component(kDataloader)) {
+    TITAN_ASSIGN_OR_RETURN(state.data, source.data_position());
+  }
+  if (manifest.component(kTrainState)) {
+    TITAN_ASSIGN_OR_RETURN(const TrainState train, source.train_state());
+    state.tokens = train.tokens;
+  }
+  return state;
 }
 
 }  // namespace titan::ckpt

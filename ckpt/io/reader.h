@@ -10,6 +10,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/io/model_files.h"
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
@@ -87,6 +88,10 @@ class CheckpointReader {
  private:
   std::unique_ptr<CheckpointContent> content_;
 };
+
+/// What the id of a checkpoint takes from the JSON components of `source`, as far as `manifest` has them.
+/// \error those of CheckpointReader::lr_schedule
+Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest);
 
 /// Opens a checkpoint to be looked at: CheckpointReader::open, or something that knows more formats.
 using CheckpointOpener = std::function<Result<CheckpointReader>(Fs& fs, const std::string& path)>;

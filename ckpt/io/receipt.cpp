@@ -1,11 +1,13 @@
+#include "ckpt/io/receipt.h"
+
 // Bytes of a RankReceipt: magic, then fields in order, then the digest of all that; integers are u64 little-endian,
 // strings have a u64 length. The digest finds what a network changed: a leaf's digest that is wrong would be found at
 // the next load only. Receipts travel between ranks of one save and are never stored, so there is no version to keep.
+
 #include <algorithm>
 #include <cstring>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/writer.h"
 
 namespace titan::ckpt {
 namespace {

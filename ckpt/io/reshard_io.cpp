@@ -4,8 +4,8 @@
 #include <map>
 #include <span>
 
-#include "ckpt/format/layout.h"
-#include "ckpt/io/publish.h"
+#include "ckpt/format/checkpoint_id.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {
@@ -43,7 +43,7 @@ class Resharder {
     TITAN_RETURN_IF_ERROR(prove_id());
     if (made_.component(kModel)) {
       TITAN_ASSIGN_OR_RETURN(FileEntry derived, write_virtual_model(fs_, folder_, made_));
-      made_.files.push_back(std::move(derived));
+      builder_.add_file(std::move(derived));
     }
     return std::move(made_);
   }
@@ -60,9 +60,7 @@ class Resharder {
       TITAN_RETURN_IF_ERROR(group(mover, std::span(plan_.files).subspan(first, end - first)));
     }
     for (const char* name : {kModel, kOptimizer}) {
-      for (ComponentEntry& entry : made_.components) {
-        if (entry.name == name) entry = tensor_component(made_, name);
-      }
+      if (made_.component(name)) builder_.sum_up(name);
     }
     return ok_status();
   }
@@ -110,18 +108,10 @@ class Resharder {
 
   // Files come by component and rank, and a tensor's leaves ascend with the rank.
   void add(const ReshardFile& planned, WrittenShard written) {
-    const auto file = static_cast<std::uint32_t>(made_.files.size());
-    made_.files.push_back(std::move(written.file));
+    const std::uint32_t file = builder_.add_file(std::move(written.file));
     for (std::size_t i = 0; i < planned.pieces.size(); ++i) {
       const TensorRef& ref = planned.pieces[i].ref;
-      written.pieces[i].file = file;
-      ParameterRecord& record = made_.parameters[ref.index];
-      StoredTensor& tensor = ref.slot.empty()
-                                 ? *record.model
-                                 : std::find_if(record.slots.begin(), record.slots.end(), [&](const SlotTensor& s) {
-                                     return s.name == ref.slot;
-                                   })->tensor;
-      tensor.pieces.push_back(written.pieces[i]);
+      builder_.add_piece(ref, written.pieces[i], file);
       if (written.pieces[i].codec != Codec::kRaw) made_.minor = 1;
       Hasher& hasher = hashers_[{ref.index, ref.slot}];
       hasher.update(std::as_bytes(std::span(written.leaves[i])));
@@ -157,25 +147,15 @@ class Resharder {
       if (bytes.size() != file.bytes || digest_of(bytes) != file.whole)
         return corrupt(path + " does not match its digest");
       TITAN_RETURN_IF_ERROR(write_member(fs_, join_path(folder_, file.path), bytes));
-      made_.files.push_back(file);
+      builder_.add_file(file);
     }
     return ok_status();
   }
 
   Status prove_id() {
-    LrSchedule lr;
-    DataPosition data;
-    TrainState train;
-    if (made_.component(kLrScheduler)) {
-      TITAN_ASSIGN_OR_RETURN(lr, source_.lr_schedule());
-    }
-    if (made_.component(kDataloader)) {
-      TITAN_ASSIGN_OR_RETURN(data, source_.data_position());
-    }
-    if (made_.component(kTrainState)) {
-      TITAN_ASSIGN_OR_RETURN(train, source_.train_state());
-    }
-    const Digest id = checkpoint_id(made_, lr, data, train.tokens);
+    TITAN_ASSIGN_OR_RETURN(const IdState state, id_state(source_, made_));
+    builder_.seal(state);
+    const Digest& id = made_.id;
     if (id == source_.manifest().id) return ok_status();
     return corrupt(source_.path() + ": its id is " + source_.manifest().id.hex() + ", that of what was moved " +
                    id.hex());
@@ -190,6 +170,7 @@ class Resharder {
   MoveCounts& counts_;
   ShardReader leaves_;
   Manifest made_;
+  ManifestBuilder builder_{made_};
   std::map<std::pair<std::uint32_t, std::string>, Hasher> hashers_;
 };
 

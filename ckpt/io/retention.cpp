@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::ckpt {

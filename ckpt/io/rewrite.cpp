@@ -23,11 +23,6 @@ struct Names {
   bool replaces = false;
 };
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 bool inside(const std::string& path, const std::string& folder) {
   return path.starts_with(folder == "/" ? folder : folder + "/");
 }
@@ -64,12 +59,12 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
 
 /// A folder named step-%08d holds that step: readers of a run take every other for damaged.
 Status check_step_name(const std::string& dst, std::uint64_t step) {
-  const std::string name = dst.substr(dst.rfind('/') + 1);
+  const std::string name = base_name(dst);
   const std::optional<std::uint64_t> named = parse_step_name(name);
   if (!named || *named == step) return ok_status();
   return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " +
                  std::to_string(step))
-      .with_hint("name it " + step_folder(step) + ", or anything that is no step");
+      .with_hint("name it " + step_name(step) + ", or anything that is no step");
 }
 
 /// RUN@step and RUN@latest name checkpoints that are there: a folder of that name would hide them.
@@ -85,7 +80,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
                           const ReplaceCheck& replaceable) {
   Names names;
   names.dst = without_slashes(dst);
-  const std::string name = names.dst.substr(names.dst.rfind('/') + 1);
+  const std::string name = base_name(names.dst);
   if (name.empty() || name == "." || name == "..")
     return invalid("'" + dst + "' cannot be the name of a new checkpoint");
   if (names_a_step_of_a_run(fs, names.dst))
@@ -131,7 +126,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
 Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
   const bool named = ("/" + parent).ends_with("/checkpoint") || real.ends_with("/checkpoint");
-  if (named && parse_step_name(dst.substr(dst.rfind('/') + 1))) return true;
+  if (named && parse_step_name(base_name(dst))) return true;
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(parent));
   return std::any_of(entries.begin(), entries.end(), [](const DirEntry& entry) {
     return entry.type == FileType::kDirectory && parse_step_name(entry.name);
@@ -201,7 +196,7 @@ Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, boo
 
 bool hidden_from_resume(const std::string& dst, std::uint64_t step) {
   const std::string path = without_slashes(dst);
-  return path.substr(path.rfind('/') + 1) != step_folder(step);
+  return base_name(path) != step_name(step);
 }
 
 Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, const std::string& dst, bool force,

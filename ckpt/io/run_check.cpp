@@ -1,6 +1,6 @@
-// run_folder.h with the real check of a step.
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_check.h"
+
+#include "ckpt/format/layout.h"
 
 namespace titan::ckpt {
 namespace {
@@ -9,9 +9,9 @@ Result<Manifest> check_json(const CheckpointReader& reader) {
   // The JSON components are small and needed by every resume: their digests are checked here, those of leaves while
   // loading.
   const Manifest& manifest = reader.manifest();
-  if (manifest.component("lr_scheduler")) TITAN_RETURN_IF_ERROR(reader.lr_schedule().status());
-  if (manifest.component("dataloader")) TITAN_RETURN_IF_ERROR(reader.data_position().status());
-  if (manifest.component("train_state")) TITAN_RETURN_IF_ERROR(reader.train_state().status());
+  if (manifest.component(kLrScheduler)) TITAN_RETURN_IF_ERROR(reader.lr_schedule().status());
+  if (manifest.component(kDataloader)) TITAN_RETURN_IF_ERROR(reader.data_position().status());
+  if (manifest.component(kTrainState)) TITAN_RETURN_IF_ERROR(reader.train_state().status());
   return manifest;
 }
 
@@ -36,10 +36,6 @@ void judge_step(Fs& fs, StepEntry& entry, Look look) { judge_step(fs, entry, rea
 
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir) {
   return scan_run(fs, checkpoint_dir, reader_check(fs));
-}
-
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped) {
-  return resolve_checkpoint(fs, spec, reader_check(fs), skipped);
 }
 
 }  // namespace titan::ckpt

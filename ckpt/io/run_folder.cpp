@@ -1,7 +1,6 @@
 #include "ckpt/io/run_folder.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/recover.h"
@@ -12,7 +11,6 @@ namespace {
 
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
-constexpr const char* kResumeComponents[] = {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"};
 
 /// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that
 /// lies alone.
@@ -253,18 +251,6 @@ std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {
   for (const DirEntry& entry : *entries)
     if (is_damaged_name(entry.name)) names += (names.empty() ? "" : ", ") + entry.name;
   return names.empty() ? names : "`titan-ckpt prune " + checkpoint_dir + " --damaged` frees what " + names + " hold";
-}
-
-std::string step_name(std::uint64_t step) { return step_folder(step); }
-
-std::optional<std::uint64_t> parse_step_name(std::string_view name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  std::uint64_t step = 0;
-  auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
-  // Only the one spelling: step-1, step-000000001 and step-00000001.backup are somebody else's.
-  if (error != std::errc{} || end != name.data() + name.size() || step_name(step) != name) return std::nullopt;
-  return step;
 }
 
 }  // namespace titan::ckpt

@@ -9,7 +9,6 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
-#include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
 
@@ -38,30 +37,19 @@ struct RunScan {
 /// Opens one checkpoint folder far enough to know that it is valid: manifest, self-digest, version, member sizes.
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
-/// The manifest of a step that a resume may take, as far as a look tells: manifest, sizes, and the digests of the JSON
-/// members. Leaves are not read. \error as CheckpointReader::open
-Result<Manifest> look_at_step(Fs& fs, const std::string& path);
-
-/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. A step that an
-/// interrupted tool had moved aside counts as there, in the place where it lies. \error kFailed
-Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
 /// How closely a step is looked at.
 enum class Look {
   kMembers,   ///< its pin, and that every member file is there with its size: one call per file
   kManifest,  ///< its manifest and JSON components alone, for a question that nobody loads anything after
 };
-/// Looks at a step of list_steps, once. Manifest and JSON components are checked in any case.
-void judge_step(Fs& fs, StepEntry& entry, Look look = Look::kMembers);
-/// The same with another check.
+/// Lists `checkpoint_dir` by names alone, its steps not yet judged; a missing folder is an empty scan. A step that an
+/// interrupted tool had moved aside counts as there, in the place where it lies. \error kFailed
+Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
+/// Looks at a step of list_steps, once, by `check`. Manifest and JSON components are checked in any case.
 void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look = Look::kMembers);
 
-/// Lists `checkpoint_dir`, each step checked by look_at_step; a missing folder is an empty scan.
-Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
-/// The same with another check.
+/// Lists `checkpoint_dir`, each step checked by `check`; a missing folder is an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);
-
-/// Opens a checkpoint after a look like that. \error as CheckpointReader::open
-Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look);
 
 struct ResumeChoice {
   const StepEntry* entry = nullptr;  ///< nullptr: nothing to resume from
@@ -122,27 +110,5 @@ Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::stri
 
 /// How the space that damaged steps hold is freed, naming them; empty where there are none.
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir);
-
-/// printf "step-%08d".
-std::string step_name(std::uint64_t step);
-/// Parses exactly step_name()'s form.
-std::optional<std::uint64_t> parse_step_name(std::string_view name);
-
-/// Tries the store below `dir`: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed
-/// naming what the store cannot do.
-Status probe_store(Fs& fs, const std::string& dir);
-
-/// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest (the newest valid
-/// one, full or not); a run folder is `<RUN>/checkpoint` or the folder that holds the steps. A step named by number is
-/// returned unchecked: it is taken or refused, never replaced by another. Why RUN@latest passed over newer steps goes
-/// to `skipped`, one line each; as in select_resume only proven damage is passed over. \error kNotFound naming the
-/// steps there are; with RUN@latest that of a step that could not be judged; kFailed (a folder that cannot be read).
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
-/// The same with another check.
-Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
-                                       std::vector<std::string>* skipped = nullptr);
-/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error
-/// kNotFound, kFailed
-Result<std::string> resolve_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::ckpt

@@ -6,13 +6,6 @@
 namespace titan::ckpt {
 namespace {
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // Other programs have files of that name too.
 bool has_lock(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kRunLockFile);

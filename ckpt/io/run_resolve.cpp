@@ -1,8 +1,10 @@
-// From what a user typed to a checkpoint folder (declared in run_folder.h).
+#include "ckpt/io/run_resolve.h"
+
 #include <algorithm>
 #include <charconv>
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_check.h"
 
 namespace titan::ckpt {
 namespace {
@@ -100,6 +102,11 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
   if (found == scan.steps.end())
     return not_found(run + " has no step " + std::to_string(*step) + ": " + describe(scan.steps));
   return found->path;
+}
+
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped) {
+  return resolve_checkpoint(
+      fs, spec, [&fs](const std::string& path) { return look_at_step(fs, path); }, skipped);
 }
 
 }  // namespace titan::ckpt

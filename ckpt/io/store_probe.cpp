@@ -1,7 +1,6 @@
-// Does a store do what the commit protocol builds on (declared in run_folder.h)?
-#include <random>
+#include "ckpt/io/store_probe.h"
 
-#include "ckpt/io/run_folder.h"
+#include <random>
 
 namespace titan::ckpt {
 namespace {

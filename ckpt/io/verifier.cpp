@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "ckpt/base/parallel.h"
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/shard_check.h"
 

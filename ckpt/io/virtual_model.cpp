@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
 
 namespace titan::ckpt {
 namespace {
@@ -15,11 +16,7 @@ using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 constexpr std::string_view kFolder = "model/";
 
 Result<FileEntry> write_bytes(Fs& fs, const std::string& folder, const std::vector<std::byte>& bytes) {
-  FileEntry entry;
-  entry.path = kVirtualModel;
-  entry.role = FileRole::kDerived;
-  entry.bytes = bytes.size();
-  entry.whole = digest_of(bytes);
+  FileEntry entry = whole_file(kVirtualModel, FileRole::kDerived, bytes);
   TITAN_RETURN_IF_ERROR(write_member(fs, join_path(folder, entry.path), bytes));
   return entry;
 }

@@ -9,7 +9,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/virtual_file.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/io/snapshot.h"
 
 namespace titan::ckpt {
 

@@ -11,7 +11,6 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/io/virtual_model.h"
@@ -77,8 +76,8 @@ std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   for (const ParameterMeta& meta : snapshot.parameters) {
     const LeafGrid grid = meta.grid(snapshot.leaf_elements);
     const std::uint64_t elements = zstd ? grid.count() * grid.chunk_extent() : grid.elements;
-    bytes += (1 + snapshot.slots.size()) *
-             (elements * dtype_size(snapshot.dtype) + grid.count() * (kLeafRowBytes + 80 * zstd) + 1024 + 3072 * zstd);
+    bytes += (1 + snapshot.slots.size()) * (elements * dtype_size(snapshot.dtype) +
+                                            grid.count() * (kLeafRowBytes + (zstd ? 80 : 0)) + (zstd ? 4096 : 1024));
   }
   if (snapshot.model_files)
     for (const ModelFile& file : *snapshot.model_files) bytes += file.bytes.size() + 4096;
@@ -126,21 +125,6 @@ Status write_component(Fs& fs, const std::string& tmp_dir, const char* component
 }
 
 }  // namespace
-
-// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the
-// one that was asked for: nobody else has the id of this save.
-Status make_own_dir(Fs& fs, const std::string& path) {
-  const Status made = fs.make_dir(path);
-  if (made.ok()) return made;
-  const auto info = fs.stat(path);
-  const auto entries = fs.list(path);
-  return info.ok() && info->type == FileType::kDirectory && entries.ok() && entries->empty() ? ok_status() : made;
-}
-
-std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot) {
-  if (snapshot.ownership) return snapshot.ownership;
-  return std::make_shared<const Ownership>(snapshot.parameters, snapshot.leaf_elements, snapshot.mesh);
-}
 
 std::uint64_t space_for_save(const Snapshot& snapshot) {
   const std::uint64_t estimate = estimate_bytes(snapshot);

@@ -7,8 +7,8 @@
 
 #include "ckpt/io/destination.h"
 #include "ckpt/io/range_reader.h"
-#include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_guard.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/io/temporary.h"
 #include "ckpt/ops/element.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
@@ -18,34 +17,6 @@ Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteO
   manifest.writer = options.writer;
   manifest.created = options.created;
   return manifest;
-}
-
-void replace_json(Manifest& manifest, const char* component, const std::string& text) {
-  const Digest digest = digest_of(std::string_view(text));
-  for (FileEntry& file : manifest.files) {
-    if (file.path != json_path(component)) continue;
-    file.bytes = text.size();
-    file.whole = digest;
-  }
-  for (ComponentEntry& entry : manifest.components) {
-    if (entry.name != component) continue;
-    entry.bytes = entry.stored_bytes = text.size();
-    entry.digest = digest;
-  }
-}
-
-Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr) {
-  DataPosition data;
-  std::uint64_t tokens = 0;
-  if (manifest.component(kDataloader)) {
-    TITAN_ASSIGN_OR_RETURN(data, source.data_position());
-  }
-  if (manifest.component(kTrainState)) {
-    TITAN_ASSIGN_OR_RETURN(const TrainState train, source.train_state());
-    tokens = train.tokens;
-  }
-  manifest.id = checkpoint_id(manifest, lr, data, tokens);
-  return ok_status();
 }
 
 Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options) {

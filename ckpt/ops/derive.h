@@ -31,11 +31,6 @@ struct CarriedFile {
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The manifest of `source` with `derived_from`, writer and time of the new one; its id is still the source's.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
-/// Puts `text` in as the member of the JSON component `component`, which is there.
-void replace_json(Manifest& manifest, const char* component, const std::string& text);
-/// Sets the id of `manifest` from `lr` and what else the checkpoint of `source` holds of it. Absent components are left
-/// out.
-Status renew_id(Manifest& manifest, const CheckpointReader& source, const LrSchedule& lr);
 /// Checks every byte of the checkpoint `src` where the options ask for it; returns whether they did. \error kCorrupt,
 /// kMediaError, those of verify_checkpoint
 Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options);

@@ -78,7 +78,7 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
 }
 
 void diff_components(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
-  for (const char* name : {kModel, kOptimizer, "lr_scheduler", "dataloader", "train_state"}) {
+  for (const char* name : kResumeComponents) {
     const bool in_a = a.component(name) != nullptr, in_b = b.component(name) != nullptr;
     if (in_a != in_b) out.push_back({"component", name, in_a ? "present" : kAbsent, in_b ? "present" : kAbsent, {}});
   }

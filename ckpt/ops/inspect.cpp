@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 
 namespace titan::ckpt {
 
@@ -117,9 +118,9 @@ Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec, const 
   TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, open(fs, report.path));
   report.foreign = reader.foreign();
   report.left_out = reader.left_out();
-  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "lr_scheduler", reader.lr_schedule(), report.lr));
-  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "dataloader", reader.data_position(), report.data));
-  TITAN_RETURN_IF_ERROR(take(reader.manifest(), "train_state", reader.train_state(), report.train));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), kLrScheduler, reader.lr_schedule(), report.lr));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), kDataloader, reader.data_position(), report.data));
+  TITAN_RETURN_IF_ERROR(take(reader.manifest(), kTrainState, reader.train_state(), report.train));
   report.manifest = std::move(reader).take_manifest();
   return report;
 }

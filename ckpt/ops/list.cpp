@@ -1,6 +1,9 @@
 #include "ckpt/ops/list.h"
 
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 
 namespace titan::ckpt {
 
@@ -22,7 +25,7 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
     // An import: the trainer goes on from it when it is told that the data may begin anew.
-    if (missing == "dataloader")
+    if (missing == kDataloader)
       return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";
   }

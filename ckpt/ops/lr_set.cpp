@@ -1,11 +1,12 @@
+#include "ckpt/ops/lr_set.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/ops/lr.h"
-#include "ckpt/ops/lr_parts.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 
@@ -86,15 +87,18 @@ Result<NewState> new_state(Fs& fs, const CheckpointReader& reader, const LrSetOp
   const auto read_back = decode_lr_schedule(json_path(kLrScheduler), state.lr);
   if (!read_back.ok() || *read_back != after)
     return failed("the new " + json_path(kLrScheduler) + " would read back as another schedule");
-  replace_json(state.manifest, kLrScheduler, state.lr);
+  ManifestBuilder builder(state.manifest);
+  builder.put_json(kLrScheduler, state.lr);
   if (state.manifest.component(kTrainState)) {
     TITAN_ASSIGN_OR_RETURN(TrainState train, reader.train_state());
     train.accepted = with_rows(train.accepted, lr_rows(after.accepted));
     if (!train.attempts.empty()) train.attempts.back().notes.push_back(report.note);
     state.train = encode_train_state(train);
-    replace_json(state.manifest, kTrainState, state.train);
+    builder.put_json(kTrainState, state.train);
   }
-  TITAN_RETURN_IF_ERROR(renew_id(state.manifest, reader, after));
+  TITAN_ASSIGN_OR_RETURN(IdState id, id_state(reader, state.manifest));
+  id.lr = after;
+  builder.seal(id);
   return state;
 }
 

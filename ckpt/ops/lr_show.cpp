@@ -1,10 +1,10 @@
+#include "ckpt/ops/lr_show.h"
+
 #include <algorithm>
 #include <charconv>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/ops/lr.h"
-#include "ckpt/ops/lr_parts.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "ckpt/io/recover.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_guard.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {

@@ -5,7 +5,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/reshard_io.h"
 #include "ckpt/io/rewrite.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/io/virtual_model.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"

@@ -4,8 +4,10 @@
 #include <map>
 #include <set>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/checkpoint_id.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/io/virtual_model.h"
 
@@ -13,7 +15,6 @@ namespace titan::ckpt {
 namespace {
 
 constexpr unsigned kThreads = 4;  // that hash, encode and write a converted shard
-constexpr const char* kResumeNeeds[] = {kModel, kOptimizer, kLrScheduler, kDataloader, kTrainState};
 
 bool keeps(const StripOptions& options, const std::string& component) {
   return options.keep == StripKeep::kModel ? component == kModel : component != kOptimizer;
@@ -61,11 +62,9 @@ Status drop_components(Manifest& manifest, const StripOptions& options) {
 }
 
 Status strip_id(Manifest& manifest, const CheckpointReader& source) {
-  LrSchedule lr;
-  if (manifest.component(kLrScheduler)) {
-    TITAN_ASSIGN_OR_RETURN(lr, source.lr_schedule());
-  }
-  return renew_id(manifest, source, lr);
+  TITAN_ASSIGN_OR_RETURN(const IdState state, id_state(source, manifest));
+  ManifestBuilder(manifest).seal(state);
+  return ok_status();
 }
 
 bool converts(const ParameterRecord& record, DType to) {
@@ -183,21 +182,6 @@ class Converter {
   std::uint64_t done_ = 0, total_ = 0;
 };
 
-void renew_model_component(Manifest& manifest) {
-  for (ComponentEntry& entry : manifest.components) {
-    if (entry.name != kModel) continue;
-    entry.bytes = entry.stored_bytes = 0;
-    std::set<std::uint32_t> files;
-    for (const ParameterRecord& record : manifest.parameters) {
-      if (!record.model) continue;
-      entry.bytes += element_count(record.meta.shape) * dtype_size(record.model->dtype);
-      for (const Piece& piece : record.model->pieces) files.insert(piece.file);
-    }
-    for (const std::uint32_t file : files) entry.stored_bytes += manifest.files[file].bytes;
-    entry.digest = component_digest(manifest, kModel);
-  }
-}
-
 Result<Manifest> stripped(Fs& fs, const CheckpointReader& reader, const StripOptions& options) {
   Manifest manifest = derived_manifest(fs, reader, options);
   TITAN_RETURN_IF_ERROR(drop_components(manifest, options));
@@ -223,9 +207,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
     if (!keeps(options, entry.name)) report.dropped_bytes += entry.stored_bytes;
     if (entry.name == kModel) report.model_bytes = entry.bytes;
   }
-  const bool full = std::all_of(std::begin(kResumeNeeds), std::end(kResumeNeeds),
-                                [&](const char* name) { return source.component(name); });
-  if (full) report.full_from = path;
+  if (missing_components(source).empty()) report.full_from = path;
   if (options.dtype) {
     const bool any = std::any_of(source.parameters.begin(), source.parameters.end(),
                                  [&](const ParameterRecord& r) { return converts(r, *options.dtype); });
@@ -247,7 +229,7 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
                          Rewrite::begin(fs, report.src, options.dst, options.force));
   if (report.dtype) {
     TITAN_RETURN_IF_ERROR(Converter(reader, options, report).run(fs, *rewrite, manifest));
-    renew_model_component(manifest);
+    ManifestBuilder(manifest).sum_up(kModel);
     for (FileEntry& file : manifest.files) {
       if (file.path != kVirtualModel) continue;
       TITAN_ASSIGN_OR_RETURN(file, write_virtual_model(fs, rewrite->folder(), manifest));

@@ -3,22 +3,21 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 
 namespace titan::ckpt {
 
 namespace {
 
-std::string base_name(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.rfind('/') + 1);
-}
-
 /// A folder that is a checkpoint, or was one: a step whose manifest is gone is damage, not "no checkpoint there".
 bool is_checkpoint(Fs& fs, const std::string& path) {
-  if (fs.stat(join_path(path, "manifest.json")).ok()) return true;
+  if (fs.stat(join_path(path, kManifestFile)).ok()) return true;
   const Result<FileInfo> info = fs.stat(path);
-  return info.ok() && info->type == FileType::kDirectory && parse_step_name(base_name(path)).has_value();
+  return info.ok() && info->type == FileType::kDirectory &&
+         parse_step_name(base_name(without_slashes(path))).has_value();
 }
 
 Result<std::vector<std::string>> steps_of_run(Fs& fs, const std::string& folder) {
@@ -53,7 +52,7 @@ bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().co
 Status can_be_judged(Fs& fs, const std::string& path) {
   if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink)
     TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
-  Status opened = fs.open_read(join_path(path, "manifest.json")).status();
+  Status opened = fs.open_read(join_path(path, kManifestFile)).status();
   if (opened.code != Code::kFailed) return ok_status();
   return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
 }
@@ -68,7 +67,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
   if (report.ok()) {
     step.report = std::move(report).value();
   } else if (report.status().code == Code::kNotFound) {
-    step.report.damage.push_back({"manifest.json", "missing", "", 0, 0, 0, report.status().message});
+    step.report.damage.push_back({kManifestFile, "missing", "", 0, 0, 0, report.status().message});
   } else if (report.status().code == Code::kIncompatible || (of_a_run && report.status().error == EACCES)) {
     step.readable = report.status();
   } else {

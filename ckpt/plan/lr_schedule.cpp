@@ -103,14 +103,4 @@ std::uint64_t curve_end(const std::vector<LrPhase>& phases) {
   return end <= 0 ? 0 : static_cast<std::uint64_t>(std::nearbyint(end));
 }
 
-const char* phase_kind_name(PhaseKind kind) {
-  switch (kind) {
-    case PhaseKind::kLinear: return "linear";
-    case PhaseKind::kSqrt: return "sqrt";
-    case PhaseKind::kCosine: return "cosine";
-    case PhaseKind::kConstant: return "constant";
-  }
-  return "constant";
-}
-
 }  // namespace titan::ckpt

@@ -28,6 +28,4 @@ std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first,
 /// End of the curve: origin + length - 1 of the last phase.
 std::uint64_t curve_end(const std::vector<LrPhase>& phases);
 
-const char* phase_kind_name(PhaseKind kind);
-
 }  // namespace titan::ckpt

@@ -1,4 +1,5 @@
-#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_set.h"
+#include "ckpt/ops/lr_show.h"
 
 #include <algorithm>
 #include <charconv>
@@ -122,7 +123,7 @@ Answer run_set(const Request& request) {
   answer.notes = report->warnings;
   if (report->hidden)
     answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " +
-                           ckpt::step_folder(report->preview.step) + ": name " + report->dst +
+                           ckpt::step_name(report->preview.step) + ": name " + report->dst +
                            " on the command line to start from it");
   return answer;
 }

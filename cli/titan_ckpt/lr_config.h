@@ -3,7 +3,7 @@
 // others.
 #include <string>
 
-#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_show.h"
 
 namespace titan::cli {
 

@@ -6,7 +6,7 @@
 
 #include "ckpt/base/helpers.h"
 #include "ckpt/io/lock_wait.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "cli/titan_ckpt/heap.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "cli/ui/errors.h"

@@ -5,7 +5,8 @@
 #include <thread>
 
 #include "ckpt/io/destination.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"

@@ -7,6 +7,7 @@
 
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "cli/titan_train/go_on.h"
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"

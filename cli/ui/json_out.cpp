@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "ckpt/base/utf8.h"
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
 
@@ -66,7 +67,7 @@ void JsonOut::null(std::string_view key) { impl_->key(key), impl_->writer.Null()
 
 void JsonOut::path(std::string_view key, std::string_view value) {
   text(key, value);
-  if (!is_utf8(value)) text(std::string(key) + "_b64", base64(value));
+  if (!ckpt::is_utf8(value)) text(std::string(key) + "_b64", base64(value));
 }
 
 std::string JsonOut::line() const { return std::string(impl_->buffer.GetString(), impl_->buffer.GetSize()) + "\n"; }

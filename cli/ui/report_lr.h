@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_set.h"
+#include "ckpt/ops/lr_show.h"
 #include "cli/ui/reports.h"
 
 namespace titan::ui {

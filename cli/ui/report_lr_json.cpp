@@ -1,6 +1,8 @@
 // `lr show` and `lr set` as JSON. A curve has every step: what a run logs is compared with it.
 #include <algorithm>
 
+#include "ckpt/ops/lr_set.h"
+#include "ckpt/ops/lr_show.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/ui/report_lr.h"
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "ckpt/base/printable.h"
+#include "ckpt/base/utf8.h"
 
 namespace titan::ui {
 
@@ -35,15 +36,6 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   std::string text;
   for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
   return text;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const ckpt::Utf8Char next = ckpt::decode_utf8(text);
-    if (next.bytes == 0) return false;
-    text.remove_prefix(next.bytes);
-  }
-  return true;
 }
 
 std::string replace_bad_utf8(std::string_view text) {

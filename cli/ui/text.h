@@ -14,9 +14,6 @@ std::string escape(std::string_view text);
 /// `words` with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
 
-/// True when `text` is well-formed UTF-8.
-bool is_utf8(std::string_view text);
-
 /// Returns `text` with every byte that is not part of well-formed UTF-8 replaced by U+FFFD.
 std::string replace_bad_utf8(std::string_view text);
 

@@ -213,7 +213,7 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
   TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, index_path));
   if (path.ends_with(kSafetensorsSuffix) && alone) {
     checkpoint->folder_ = parent(path);
-    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {path.substr(path.rfind('/') + 1)}));
+    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {ckpt::base_name(path)}));
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }
   checkpoint->folder_ = path;

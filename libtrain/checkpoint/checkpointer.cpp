@@ -8,7 +8,10 @@
 #include <random>
 
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/commit.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/writer.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"

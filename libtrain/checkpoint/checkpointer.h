@@ -7,7 +7,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/io/reader.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/io/snapshot.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/parallel/communicator.h"

@@ -5,6 +5,8 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_check.h"
+#include "ckpt/io/run_resolve.h"
 
 namespace titan::train {
 namespace {
@@ -15,7 +17,7 @@ using ckpt::Status;
 /// The components that a resume needs and the checkpoint lacks, "a, b".
 std::string missing_components(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude) {
   std::string missing;
-  for (const char* component : {"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}) {
+  for (const char* component : ckpt::kResumeComponents) {
     if (manifest.component(component) == nullptr &&
         std::find(exclude.begin(), exclude.end(), component) == exclude.end())
       missing += (missing.empty() ? "" : ", ") + std::string(component);

@@ -1,5 +1,6 @@
 #include "libtrain/start/read_errors.h"
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/run_folder.h"
 
 namespace titan::train {

@@ -6,6 +6,7 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
 
 namespace titan::train {

@@ -2,6 +2,7 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/io/reader.h"
 #include "libtrain/parallel/message.h"
 

@@ -9,7 +9,6 @@
 #include "ckpt/io/media_watch.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
-#include "ckpt/io/run_folder.h"
 #include "libtrain/checkpoint/checkpointer.h"
 #include "libtrain/data/dataset.h"
 #include "libtrain/optim/adamw.h"

@@ -9,7 +9,7 @@
 namespace titan::recipe {
 namespace {
 
-bool is_utf8(const std::string& text) { return ckpt::valid_utf8_prefix(text) == text.size(); }
+using ckpt::is_utf8;
 
 std::string underscored(std::string name) {
   std::ranges::replace(name, '-', '_');

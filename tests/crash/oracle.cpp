@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/format/layout.h"
 
 namespace titan::crash {
 namespace {

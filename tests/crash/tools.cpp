@@ -1,6 +1,6 @@
 #include "tests/crash/tools.h"
 
-#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_set.h"
 #include "ckpt/ops/prune.h"
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"

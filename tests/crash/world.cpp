@@ -3,11 +3,16 @@
 #include <array>
 #include <unordered_map>
 
+#include "ckpt/format/layout.h"
+#include "ckpt/io/commit.h"
 #include "ckpt/io/open_run.h"
+#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/receipt.h"
 #include "ckpt/io/retention.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
+#include "ckpt/io/writer.h"
 #include "libtrain/start/decide.h"
 #include "tests/support/checkpoints.h"
 

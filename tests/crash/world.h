@@ -11,7 +11,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/run_guard.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/io/snapshot.h"
 #include "tests/crash/crash_fs.h"
 
 namespace titan::crash {

@@ -2,6 +2,8 @@
 // verified, every tensor read, resharded. What verify calls whole can be read and moved, and stays the same state.
 #include <string>
 
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/ops/cat.h"

@@ -7,11 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
-#include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/shard_reader.h"
 #include "tests/support/mem_fs.h"
 

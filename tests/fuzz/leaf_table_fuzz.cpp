@@ -3,6 +3,7 @@
 // moved.
 #include <string>
 
+#include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/ops/reshard.h"

@@ -1,5 +1,8 @@
 // Any bytes as manifest.json, with a self-digest that holds: what is accepted keeps the rules that readers rely on, and
 // is written as a text that reads back as the same manifest.
+#include "ckpt/format/checkpoint_id.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/plan/reshard_plan.h"
 #include "tests/fuzz/checkpoint_input.h"
 

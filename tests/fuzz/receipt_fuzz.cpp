@@ -3,7 +3,11 @@
 // that opens.
 #include <string>
 
+#include "ckpt/format/layout.h"
+#include "ckpt/io/commit.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
 #include "tests/fuzz/checkpoint_input.h"
 #include "tests/support/checkpoints.h"

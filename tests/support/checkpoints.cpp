@@ -2,6 +2,10 @@
 
 #include <cstring>
 
+#include "ckpt/io/commit.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/writer.h"
+
 namespace titan::ckpt::testing {
 namespace {
 

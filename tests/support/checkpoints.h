@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/tensor_stream.h"
 
 namespace titan::ckpt::testing {
 

@@ -8,6 +8,9 @@
 #include <optional>
 #include <thread>
 
+#include "ckpt/io/commit.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/writer.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/partition.h"
 #include "tests/support/bulk_values.h"

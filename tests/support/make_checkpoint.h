@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/snapshot.h"
 
 namespace titan::ckpt::testing {
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"

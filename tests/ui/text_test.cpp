@@ -1,4 +1,5 @@
 #include "cli/ui/text.h"
+#include "ckpt/base/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST(Escape, LetsNoControlByteThroughForAnyPairOfBytes) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       const std::string out = escape(std::string{static_cast<char>(a), static_cast<char>(b)});
-      EXPECT_TRUE(is_utf8(out));
+      EXPECT_TRUE(ckpt::is_utf8(out));
       for (const char c : out) EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f) << a << " " << b;
     }
   }
@@ -37,10 +38,10 @@ TEST(Escape, LetsNoControlByteThroughForAnyPairOfBytes) {
 TEST(Utf8, RejectsOverlongSurrogateAndTruncatedForms) {
   for (const std::string bad :
        {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xc3"}) {
-    EXPECT_FALSE(is_utf8(bad));
-    EXPECT_TRUE(is_utf8(replace_bad_utf8(bad)));
+    EXPECT_FALSE(ckpt::is_utf8(bad));
+    EXPECT_TRUE(ckpt::is_utf8(replace_bad_utf8(bad)));
   }
-  EXPECT_TRUE(is_utf8("\xf0\x9f\x92\xbe \xc3\xa9"));
+  EXPECT_TRUE(ckpt::is_utf8("\xf0\x9f\x92\xbe \xc3\xa9"));
   EXPECT_EQ(replace_bad_utf8("a\xff"
                              "b"),
             "a\xef\xbf\xbd"

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <ctime>
 
+#include "ckpt/io/commit.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/receipt.h"
 #include "ckpt/io/retention.h"
 #include "ckpt/io/virtual_model.h"
 #include "libtrain/start/preview.h"

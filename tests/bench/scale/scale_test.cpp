@@ -5,9 +5,11 @@
 #include <numeric>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/commit.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/receipt.h"
 #include "ckpt/io/retention.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/virtual_model.h"
 #include "libtrain/parallel/gather.h"
 #include "libtrain/start/preview.h"

@@ -5,7 +5,12 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/shard_file.h"
+#include "ckpt/io/commit.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/virtual_model.h"
+#include "ckpt/io/writer.h"
 #include "ckpt/plan/partition.h"
 #include "libtrain/parallel/gather.h"
 #include "tests/support/checkpoints.h"

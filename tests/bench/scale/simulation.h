@@ -11,7 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "ckpt/io/writer.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
 #include "libtrain/parallel/communicator.h"
 
 namespace titan::bench {

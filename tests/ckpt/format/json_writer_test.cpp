@@ -1,4 +1,5 @@
 #include "ckpt/format/json_writer.h"
+#include "ckpt/base/utf8.h"
 
 #include <gtest/gtest.h>
 

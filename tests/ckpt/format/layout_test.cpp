@@ -9,8 +9,8 @@ TEST(Layout, NamesFilesAndFolders) {
   EXPECT_EQ(shard_path("model", 0), "model/shard-00000.h5");
   EXPECT_EQ(shard_path("optimizer", 123456), "optimizer/shard-123456.h5");
   EXPECT_EQ(json_path("dataloader"), "dataloader.json");
-  EXPECT_EQ(step_folder(40), "step-00000040");
-  EXPECT_EQ(step_folder(1234567890123), "step-1234567890123");
+  EXPECT_EQ(step_name(40), "step-00000040");
+  EXPECT_EQ(step_name(1234567890123), "step-1234567890123");
   EXPECT_EQ(temporary_name(40, "ab"), "step-00000040.tmp-ab");
 }
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "ckpt/format/manifest_check.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/shard_file.h"
 #include "tests/support/manifests.h"
 

@@ -3,8 +3,11 @@
 
 #include <limits>
 
+#include "ckpt/io/commit.h"
 #include "ckpt/io/reader.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/run_check.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

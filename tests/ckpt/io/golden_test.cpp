@@ -11,9 +11,10 @@
 #include <cstdlib>
 
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
-#include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

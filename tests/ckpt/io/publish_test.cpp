@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

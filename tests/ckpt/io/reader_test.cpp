@@ -8,6 +8,7 @@
 
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/snapshot.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

@@ -1,4 +1,4 @@
-#include "ckpt/io/writer.h"
+#include "ckpt/io/receipt.h"
 
 #include <gtest/gtest.h>
 

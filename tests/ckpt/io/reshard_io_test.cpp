@@ -7,6 +7,7 @@
 
 #include "ckpt/format/shard_file.h"
 #include "ckpt/io/publish.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

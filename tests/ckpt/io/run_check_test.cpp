@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/format/layout.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

@@ -5,7 +5,10 @@
 
 #include <map>
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/recover.h"
+#include "ckpt/io/run_check.h"
+#include "ckpt/io/run_resolve.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/commit.h"
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/io/recover.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/store_probe.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

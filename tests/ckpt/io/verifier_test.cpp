@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/io/reader.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"

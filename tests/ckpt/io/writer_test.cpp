@@ -7,6 +7,7 @@
 #include <random>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"

@@ -1,4 +1,3 @@
-#include "ckpt/ops/lr.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +5,12 @@
 #include <cerrno>
 #include <map>
 
+#include "ckpt/format/checkpoint_id.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/verifier.h"
+#include "ckpt/ops/lr_set.h"
+#include "ckpt/ops/lr_show.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "tests/support/failing_fs.h"

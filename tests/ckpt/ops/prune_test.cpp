@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <random>
 
+#include "ckpt/format/checkpoint_id.h"
+#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
+#include "ckpt/io/run_check.h"
+#include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_lock.h"
+#include "ckpt/io/snapshot.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

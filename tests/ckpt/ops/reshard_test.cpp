@@ -6,6 +6,7 @@
 
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/failing_fs.h"

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
-#include "ckpt/io/publish.h"
+#include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/verifier.h"
-#include "ckpt/ops/lr.h"
+#include "ckpt/ops/lr_set.h"
+#include "ckpt/ops/lr_show.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
@@ -137,9 +139,9 @@ TEST_F(Strip, AFileThatHoldsModelAndOptimizerIsRefusedByName) {
     for (SlotTensor& slot : other.slots)
       for (Piece& piece : slot.tensor.pieces)
         if (piece.file == from && piece.row > gone) piece.row -= moved.leaf_count;
-  for (const char* name : {kModel, kOptimizer})
-    for (ComponentEntry& component : manifest.components)
-      if (component.name == name) component = tensor_component(manifest, name);
+  ManifestBuilder builder(manifest);
+  builder.sum_up(kModel);
+  builder.sum_up(kOptimizer);
   ASSERT_TRUE(fs_.resize(std::string(kSrc) + "/" + manifest.files[to].path, manifest.files[to].bytes).ok());
   ASSERT_TRUE(fs_.remove_file(manifest_path).ok());
   ASSERT_TRUE(put_text(fs_, manifest_path, encode_manifest(manifest)).ok());

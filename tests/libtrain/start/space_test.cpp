@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/io/run_folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

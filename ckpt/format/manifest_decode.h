@@ -1,0 +1,15 @@
+#pragma once
+// Decoding of manifest.json. \source FORMAT.md, "manifest.json"
+#include <string>
+#include <string_view>
+
+#include "ckpt/base/result.h"
+#include "ckpt/format/manifest.h"
+
+namespace titan::ckpt {
+
+/// Checks the self-digest, then decodes and checks every rule of FORMAT.md. `what` names the text in messages.
+/// \error kCorrupt (self-digest, syntax, a broken rule), kIncompatible (newer major, unknown feature, order or codec)
+Result<Manifest> decode_manifest(const std::string& what, std::string_view text);
+
+}  // namespace titan::ckpt
