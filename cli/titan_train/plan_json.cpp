@@ -1,15 +1,14 @@
 // `plan` as one JSON document, schema "titan.plan/1".
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "cli/titan_train/plan_report.h"
-#include "cli/ui/json_out.h"
-#include "cli/ui/reports.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/values.h"
+#include "cli/titan_train/plan.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 namespace {
 
 using train::Forecast;
-using ui::JsonOut;
 
 void model(JsonOut& json, const Forecast& f, const std::string& from) {
   const recipe::ModelDims& d = f.plan.dims;
@@ -52,12 +51,6 @@ const char* mode_name(train::StartMode mode) {
   return "";
 }
 
-void lines(JsonOut& json, std::string_view key, const std::vector<std::string>& list) {
-  json.begin_array(key);
-  for (const std::string& line : list) json.text(line);
-  json.end_array();
-}
-
 void start(JsonOut& json, const PlanReport& report) {
   if (!report.start) return json.null("start");
   const train::StartDecision& decision = report.start->decision;
@@ -66,8 +59,8 @@ void start(JsonOut& json, const PlanReport& report) {
   json.count("step", decision.step);
   if (!decision.path.empty()) json.path("path", decision.path);
   json.text("reason", decision.reason);
-  lines(json, "not_taken", decision.skipped);
-  lines(json, "weights", report.start->weights);
+  json.texts("not_taken", decision.skipped);
+  json.texts("weights", report.start->weights);
   json.end_object();
 }
 
@@ -95,7 +88,7 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
       curve(json, "curve", preview.result.schedule.phases, steps);
-      lines(json, "warnings", preview.result.warnings);
+      json.texts("warnings", preview.result.warnings);
     } else {
       json.text("refused", preview.refused.message);
     }
@@ -198,7 +191,7 @@ void refusal(JsonOut& json, const ckpt::Status& status) {
   json.integer("code", ckpt::exit_code(status.code));
   json.text("kind", ckpt::code_name(status.code));
   json.text("message", status.message);
-  lines(json, "causes", status.causes);
+  json.texts("causes", status.causes);
   json.text("hint", status.hint);
   json.end_object();
 }
@@ -219,7 +212,7 @@ std::string plan_json(const PlanReport& report) {
   json.count("first_step", f.first_step);
   json.count("last_step", f.last_step);
   model(json, f, report.start ? recipe::model_source(report.start->loaded) : "");
-  ui::mesh_json(json, "mesh", f.plan.mesh);
+  mesh_json(json, "mesh", f.plan.mesh);
   stages(json, f);
   batches(json, f);
   data(json, report);
@@ -227,10 +220,10 @@ std::string plan_json(const PlanReport& report) {
   continuation(json, report, steps);
   saves(json, f);
   time(json, report);
-  lines(json, "warnings", f.warnings);
+  json.texts("warnings", f.warnings);
   refusal(json, report.refused);
   json.end_object();
   return json.line();
 }
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli
