@@ -47,6 +47,10 @@ struct JsonOut::Impl {
 };
 
 JsonOut::JsonOut() : impl_(std::make_unique<Impl>()) {}
+JsonOut::JsonOut(const char* schema) : JsonOut() {
+  begin_object();
+  text("schema", schema);
+}
 JsonOut::~JsonOut() = default;
 
 void JsonOut::begin_object() { impl_->writer.StartObject(); }
@@ -76,6 +80,15 @@ void JsonOut::number(std::string_view digits) {
 void JsonOut::flag(std::string_view key, bool value) { impl_->after(key).Bool(value); }
 void JsonOut::null(std::string_view key) { impl_->after(key).Null(); }
 
+void JsonOut::count(std::string_view key, const std::optional<std::uint64_t>& value) {
+  if (!value) return null(key);
+  count(key, *value);
+}
+void JsonOut::text_or_null(std::string_view key, std::string_view value) {
+  if (value.empty()) return null(key);
+  text(key, value);
+}
+
 void JsonOut::path(std::string_view key, std::string_view value) {
   text(key, value);
   if (!is_utf8(value)) text(std::string(key) + "_b64", base64(value));
@@ -95,6 +108,11 @@ void JsonOut::paths(std::string_view key, const char* member, const std::vector<
     end_object();
   }
   end_array();
+}
+
+std::string JsonOut::document() {
+  end_object();
+  return line();
 }
 
 std::string JsonOut::line() const { return std::string(impl_->buffer.GetString(), impl_->buffer.GetSize()) + "\n"; }

@@ -2,6 +2,7 @@
 // Writing one JSON document. The only file that knows the JSON library of the programs is json_out.cpp.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@ namespace titan::cli {
 class JsonOut {
  public:
   JsonOut();
+  /// Begins a document whose "schema" is this; document() ends it.
+  explicit JsonOut(const char* schema);
   ~JsonOut();
   JsonOut(const JsonOut&) = delete;
   JsonOut& operator=(const JsonOut&) = delete;
@@ -35,6 +38,8 @@ class JsonOut {
   void number(std::string_view digits);
   void flag(std::string_view key, bool value);
   void null(std::string_view key);
+  void count(std::string_view key, const std::optional<std::uint64_t>& value);  ///< null where there is none
+  void text_or_null(std::string_view key, std::string_view value);              ///< null for ""
   /// As text; a path that is not UTF-8 gets a sibling "<key>_b64" with its exact bytes.
   void path(std::string_view key, std::string_view value);
 
@@ -43,6 +48,20 @@ class JsonOut {
   /// An array of objects with one path each, `member`.
   void paths(std::string_view key, const char* member, const std::vector<std::string>& values);
 
+  /// An array with an object for each of `items`, which `fill` fills.
+  template <typename Items, typename Fill>
+  void each(std::string_view key, const Items& items, Fill fill) {
+    begin_array(key);
+    for (const auto& item : items) {
+      begin_object();
+      fill(item);
+      end_object();
+    }
+    end_array();
+  }
+
+  /// Ends the object that the schema began, and returns the document.
+  std::string document();
   /// The document so far with a newline at its end.
   std::string line() const;
 

@@ -32,18 +32,14 @@ void shape_json(JsonOut& json, std::string_view key, const std::vector<std::uint
 }
 
 void lr_phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases) {
-  json.begin_array("phases");
-  for (const ckpt::LrPhase& phase : phases) {
-    json.begin_object();
+  json.each("phases", phases, [&](const ckpt::LrPhase& phase) {
     json.count("first", phase.first);
     json.text("kind", ckpt::phase_kind_name(phase.kind));
     json.real("start", phase.start);
     json.real("end", phase.end);
     json.real("origin", phase.origin);
     json.real("length", phase.length);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void lr_settings_json(JsonOut& json, std::string_view key, const ckpt::LrSettings& settings) {

@@ -29,16 +29,12 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
 }
 
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
-  json.begin_array("files");
-  for (const ckpt::CarriedFile& file : files) {
-    json.begin_object();
+  json.each("files", files, [&](const ckpt::CarriedFile& file) {
     json.path("path", file.member);
     json.count("bytes", file.bytes);
     json.text("method", ckpt::carry_name(file.method));
     json.text("reason", file.reason);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace titan::cli

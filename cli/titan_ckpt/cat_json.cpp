@@ -18,9 +18,7 @@ void values_json(JsonOut& json, const char* key, const std::vector<std::string>&
 
 std::string cat_json(const CatReport& report) {
   const ckpt::TensorRow& t = report.tensor;
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.cat/1");
+  JsonOut json("titan.cat/1");
   json.path("path", report.path);
   digest_json(json, "id", report.id);
   json.count("step", report.step);
@@ -42,8 +40,7 @@ std::string cat_json(const CatReport& report) {
     json.text("out_dtype", ckpt::dtype_name(report.out_dtype));
     json.count("out_bytes", report.out_bytes);
   }
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -14,9 +14,7 @@ using convert::TensorReport;
 }  // namespace
 
 std::string convert_json(const ConversionReport& report) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.convert/1");
+  JsonOut json("titan.convert/1");
   json.path("source", report.source);
   json.path("destination", report.destination);
   json.text("from", report.from_format);
@@ -31,9 +29,7 @@ std::string convert_json(const ConversionReport& report) {
     json.end_object();
   }
   json.texts("files", report.files);
-  json.begin_array("tensors");
-  for (const TensorReport& tensor : report.tensors) {
-    json.begin_object();
+  json.each("tensors", report.tensors, [&](const TensorReport& tensor) {
     json.text("from", tensor.from);
     json.text("to", tensor.to);
     json.text("fate", convert::fate_name(tensor.fate));
@@ -41,12 +37,9 @@ std::string convert_json(const ConversionReport& report) {
     json.text("to_dtype", ckpt::dtype_name(tensor.to_dtype));
     shape_json(json, "shape", tensor.shape);
     json.flag("permuted", tensor.permuted);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.texts("notes", report.notes);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

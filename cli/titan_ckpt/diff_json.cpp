@@ -19,9 +19,7 @@ void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& di
 }
 
 void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items, bool stats) {
-  json.begin_array(key);
-  for (const Difference& d : items) {
-    json.begin_object();
+  json.each(key, items, [&](const Difference& d) {
     json.text("kind", d.kind);
     json.text("name", d.name);
     json.text("a", d.a);
@@ -41,9 +39,7 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
         measure_json(json, "rms", *d.distance, d.distance->rms());
       }
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void side_json(JsonOut& json, const char* key, const DiffSide& s) {
@@ -57,9 +53,7 @@ void side_json(JsonOut& json, const char* key, const DiffSide& s) {
 }  // namespace
 
 std::string diff_json(const DiffReport& report, bool stats) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.diff/1");
+  JsonOut json("titan.diff/1");
   json.flag("equal", report.equal());
   json.flag("state_equal", report.state_equal);
   side_json(json, "a", report.a);
@@ -76,8 +70,7 @@ std::string diff_json(const DiffReport& report, bool stats) {
   if (!report.not_compared.empty()) {
     json.texts("not_compared", report.not_compared);
   }
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

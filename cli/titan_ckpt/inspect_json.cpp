@@ -11,40 +11,35 @@ using ckpt::InspectReport;
 using ckpt::Manifest;
 
 void components(JsonOut& json, const Manifest& m) {
-  json.begin_array("components");
-  for (const ckpt::ComponentEntry& c : m.components) {
-    json.begin_object();
+  json.each("components", m.components, [&](const ckpt::ComponentEntry& c) {
     json.text("name", c.name);
     json.count("bytes", c.bytes);
     json.count("stored_bytes", c.stored_bytes);
     digest_json(json, "digest", c.digest);
     json.count("files", c.files);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void stages(JsonOut& json, const Manifest& m) {
-  json.begin_array("stages");
-  for (const ckpt::StageSummary& stage : ckpt::stage_summaries(m)) {
-    json.begin_object();
+  json.each("stages", ckpt::stage_summaries(m), [&](const ckpt::StageSummary& stage) {
     json.count("tensors", stage.parameters);
     json.count("parameters", stage.elements);
     json.text("first", stage.first);
     json.text("last", stage.last);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
-void schedule(JsonOut& json, const ckpt::LrSchedule& lr) {
+void schedule(JsonOut& json, const std::optional<ckpt::LrSchedule>& lr) {
+  if (!lr) return json.null("lr_schedule");
   json.begin_object("lr_schedule");
-  lr_phases_json(json, lr.phases);
-  lr_settings_json(json, "accepted", lr.accepted);
+  lr_phases_json(json, lr->phases);
+  lr_settings_json(json, "accepted", lr->accepted);
   json.end_object();
 }
 
-void data(JsonOut& json, const ckpt::DataPosition& d) {
+void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
+  if (!position) return json.null("data");
+  const ckpt::DataPosition& d = *position;
   json.begin_object("data");
   json.count("samples", d.samples);
   json.count("epoch_base", d.epoch_base);
@@ -56,20 +51,15 @@ void data(JsonOut& json, const ckpt::DataPosition& d) {
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.text("kind", d.kind);
   json.text("tokenizer", d.tokenizer);
-  json.begin_array("files");
-  for (const ckpt::DataFile& file : d.files) {
-    json.begin_object();
+  json.each("files", d.files, [&](const ckpt::DataFile& file) {
     json.path("name", file.name);
     json.count("bytes", file.bytes);
     json.text("blocks", file.blocks.hex());
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.end_object();
 }
 
 void attempt(JsonOut& json, const ckpt::Attempt& a) {
-  json.begin_object();
   json.count("number", a.number);
   json.text("started", a.started);
   json.count("first_step", a.first_step);
@@ -82,18 +72,17 @@ void attempt(JsonOut& json, const ckpt::Attempt& a) {
   json.text("policy", a.policy);
   json.texts("changed", a.changed);
   json.texts("notes", a.notes);
-  json.end_object();
 }
 
-void train(JsonOut& json, const ckpt::TrainState& t) {
+void train(JsonOut& json, const std::optional<ckpt::TrainState>& state) {
+  if (!state) return json.null("train_state");
+  const ckpt::TrainState& t = *state;
   json.begin_object("train_state");
   json.count("tokens", t.tokens);
   json.text("seed", std::to_string(t.seed));
   json.text("origin", t.origin);
   json.real("wall_time_s", t.wall_time_s);
-  json.begin_array("attempts");
-  for (const ckpt::Attempt& a : t.attempts) attempt(json, a);
-  json.end_array();
+  json.each("attempts", t.attempts, [&](const ckpt::Attempt& a) { attempt(json, a); });
   json.end_object();
 }
 
@@ -138,9 +127,7 @@ void tensors(JsonOut& json, const Manifest& m, const InspectView& view) {
 
 std::string inspect_json(const InspectReport& report, const InspectView& view) {
   const Manifest& m = report.manifest;
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.inspect/1");
+  JsonOut json("titan.inspect/1");
   json.path("path", report.path);
   digest_json(json, "id", m.id);
   json.text("format", report.foreign ? m.writer : "titan");
@@ -158,21 +145,9 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   stages(json, m);
   json.count("leaf_elements", m.leaf_elements);
   components(json, m);
-  if (report.lr) {
-    schedule(json, *report.lr);
-  } else {
-    json.null("lr_schedule");
-  }
-  if (report.data) {
-    data(json, *report.data);
-  } else {
-    json.null("data");
-  }
-  if (report.train) {
-    train(json, *report.train);
-  } else {
-    json.null("train_state");
-  }
+  schedule(json, report.lr);
+  data(json, report.data);
+  train(json, report.train);
   if (m.derived_from) {
     json.begin_object("derived_from");
     json.text("id", m.derived_from->id.hex());
@@ -188,8 +163,7 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
     json.end_object();
   }
   if (view.tensors) tensors(json, m, view);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -48,9 +48,7 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
   std::uint64_t last = report.last;
   for (const LrPreview& p : report.previews) last = std::max(last, p.last);
   if (*status = check_steps(last); !status->ok()) return {};
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.lr-show/1");
+  JsonOut json("titan.lr-show/1");
   json.path("path", report.path);
   json.count("step", report.step);
   json.count("training_steps", report.training_steps);
@@ -62,9 +60,7 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
     json.path("path", report.config->path);
     lr_settings_json(json, "settings", report.config->settings);
     json.texts("changed", report.changed);
-    json.begin_array("policies");
-    for (const LrPreview& p : report.previews) {
-      json.begin_object();
+    json.each("policies", report.previews, [&](const LrPreview& p) {
       if (p.refused.ok()) {
         preview_json(json, p);
       } else {
@@ -72,20 +68,15 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
         json.text("refused", p.refused.message);
         json.texts("causes", p.refused.causes);
       }
-      json.end_object();
-    }
-    json.end_array();
+    });
     json.end_object();
   }
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
   if (*status = check_steps(report.preview.last); !status->ok()) return {};
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.lr-set/1");
+  JsonOut json("titan.lr-set/1");
   json.path("source", report.src);
   json.path("destination", report.dst);
   json.flag("written", report.written);
@@ -100,8 +91,7 @@ std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
   json.text("note", report.note);
   json.flag("verified", report.verified);
   carried_json(json, report.files);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -11,7 +11,6 @@ using ckpt::ListedStep;
 using ckpt::ListReport;
 
 void step_json(JsonOut& json, const ListedStep& step) {
-  json.begin_object();
   json.count("step", step.step);
   json.path("path", step.path);
   json.flag("valid", step.valid);
@@ -22,51 +21,33 @@ void step_json(JsonOut& json, const ListedStep& step) {
   json.flag("resume", step.resume);
   json.text("reason", step.reason);
   json.count("bytes", step.bytes);
-  if (step.id) {
-    json.text("id", step.id->hex());
-  } else {
-    json.null("id");
-  }
+  json.text_or_null("id", step.id ? step.id->hex() : "");
   if (step.mesh) {
     mesh_json(json, "mesh", *step.mesh);
   } else {
     json.null("mesh");
   }
   json.text("saved", format_utc(saved_at(step)));
-  json.end_object();
 }
 
 }  // namespace
 
 std::string ls_json(const ListReport& report) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.ls/1");
+  JsonOut json("titan.ls/1");
   json.path("folder", report.folder);
-  const ListedStep* taken = nullptr;
+  std::optional<std::uint64_t> taken;
   for (const ListedStep& step : report.steps)
-    if (step.resume) taken = &step;
-  if (taken != nullptr) {
-    json.count("resume", taken->step);
-  } else {
-    json.null("resume");
-  }
-  json.begin_array("steps");
-  for (const ListedStep& step : report.steps) step_json(json, step);
-  json.end_array();
-  json.begin_array("damaged");
-  for (const ckpt::ListedDamage& damage : report.damaged) {
-    json.begin_object();
+    if (step.resume) taken = step.step;
+  json.count("resume", taken);
+  json.each("steps", report.steps, [&](const ListedStep& step) { step_json(json, step); });
+  json.each("damaged", report.damaged, [&](const ckpt::ListedDamage& damage) {
     json.path("name", damage.name);
     json.count("bytes", damage.bytes);
     json.flag("pinned", damage.pinned);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.paths("leftovers", "name", report.leftovers);
   json.paths("foreign", "name", report.foreign);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

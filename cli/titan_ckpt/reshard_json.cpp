@@ -12,25 +12,17 @@ using ckpt::StorageLayout;
 void layout_json(JsonOut& json, std::string_view key, const StorageLayout& layout) {
   json.begin_object(key);
   mesh_json(json, "mesh", layout.mesh);
-  if (layout.stages.empty())
-    json.null("stages");
-  else
-    json.text("stages", layout.stages);
+  json.text_or_null("stages", layout.stages);
   json.text("compression", layout.codec);
   json.count("files", layout.files);
-  if (layout.stored_bytes == 0)
-    json.null("stored_bytes");
-  else
-    json.count("stored_bytes", layout.stored_bytes);
+  json.count("stored_bytes", layout.stored_bytes == 0 ? std::nullopt : std::optional(layout.stored_bytes));
   json.end_object();
 }
 
 }  // namespace
 
 std::string reshard_json(const ReshardReport& report) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.reshard/1");
+  JsonOut json("titan.reshard/1");
   json.path("source", report.source);
   json.path("path", report.dst);
   json.flag("dry_run", report.dry_run);
@@ -48,22 +40,17 @@ std::string reshard_json(const ReshardReport& report) {
   json.count("memory", report.memory);
   json.count("threads", report.threads);
   json.flag("hidden_from_resume", report.hidden_from_resume);
-  json.begin_array("files");
-  for (const ckpt::ReshardedFile& file : report.files) {
-    json.begin_object();
+  json.each("files", report.files, [&](const ckpt::ReshardedFile& file) {
     json.path("path", file.path);
     json.count("pieces", file.pieces);
     json.count("leaves", file.leaves);
     json.count("bytes", file.bytes);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.begin_array("left_behind");  // since derived files are carried, nothing is; scripts may ask for it all the same
   json.end_array();
   json.texts("carried", report.carried);
   json.texts("warnings", report.warnings);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -1,24 +1,19 @@
 #include "cli/titan_ckpt/strip.h"
 
-#include "cli/kit/json_out.h"
+#include "cli/kit/values.h"
 #include "cli/titan_ckpt/carried.h"
 #include "cli/titan_ckpt/rounding.h"
 
 namespace titan::cli {
 
 std::string strip_json(const ckpt::StripReport& report) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.strip/1");
+  JsonOut json("titan.strip/1");
   json.path("source", report.src);
   json.path("destination", report.dst);
   json.flag("written", report.written);
   json.count("step", report.step);
   json.text("source_id", report.old_id.hex());
-  if (report.new_id == ckpt::Digest{})
-    json.null("id");
-  else
-    json.text("id", report.new_id.hex());
+  digest_json(json, "id", report.new_id);
   for (const auto& [key, names] : {std::pair("kept", &report.kept), std::pair("dropped", &report.dropped),
                                    std::pair("rewritten", &report.rewritten)})
     json.texts(key, *names);
@@ -33,8 +28,7 @@ std::string strip_json(const ckpt::StripReport& report) {
   json.path("full_checkpoint", report.full_from);
   json.flag("verified", report.verified);
   carried_json(json, report.files);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -27,9 +27,7 @@ void places_json(JsonOut& json, const VerifiedStep& step, const std::vector<Dama
 }  // namespace
 
 std::string verify_json(const VerifySummary& summary) {
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.verify/1");
+  JsonOut json("titan.verify/1");
   json.text("type", "summary");
   json.flag("ok", summary.ok());
   json.count("leaves", summary.leaves);
@@ -40,9 +38,7 @@ std::string verify_json(const VerifySummary& summary) {
   json.begin_array("unreadable");
   for (const VerifiedStep& step : summary.steps) places_json(json, step, step.report.unreadable);
   json.end_array();
-  json.begin_array("checkpoints");
-  for (const VerifiedStep& step : summary.steps) {
-    json.begin_object();
+  json.each("checkpoints", summary.steps, [&](const VerifiedStep& step) {
     json.path("path", step.path);
     json.flag("ok", step.readable.ok() && step.report.damage.empty() && step.report.unreadable.empty());
     json.text("unchecked", step.readable.message);
@@ -52,19 +48,12 @@ std::string verify_json(const VerifySummary& summary) {
     json.count("unreadable", step.report.unreadable.size());
     if (step.report.not_named > 0) json.count("not_named", step.report.not_named);
     if (!step.report.note.empty()) json.text("note", step.report.note);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("deleted");
-  for (const std::string& path : summary.deleted) {
-    json.begin_object();
+  });
+  json.each("deleted", summary.deleted, [&](const std::string& path) {
     json.path("path", path);
     json.text("note", "was deleted meanwhile");
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  return json.line();
+  });
+  return json.document();
 }
 
 }  // namespace titan::cli

@@ -5,9 +5,7 @@ namespace titan::cli {
 
 std::string eval_json(const EvalReport& report) {
   const train::EvaluationReport& e = report.evaluation;
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.eval/1");
+  JsonOut json("titan.eval/1");
   json.path("checkpoint", report.checkpoint);
   json.text("id", report.id);
   json.count("step", report.step);
@@ -21,8 +19,7 @@ std::string eval_json(const EvalReport& report) {
     json.null("loss");
   }
   if (!report.logits_file.empty()) json.path("logits", report.logits_file);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli

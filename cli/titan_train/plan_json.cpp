@@ -69,22 +69,16 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
   if (!stored) return json.null("continuation");
   const recipe::Continuation& c = report.start->continuation;
   json.begin_object("continuation");
-  json.begin_array("changes");
-  for (const recipe::Change& change : c.changes) {
-    json.begin_object();
+  json.each("changes", c.changes, [&](const recipe::Change& change) {
     json.text("key", change.drift.key);
     json.text("checkpoint", change.drift.stored);
     json.text("config", change.drift.config);
     json.flag("allowed", change.allowed);
     json.text("what", change.what);
     json.text("type", change.type);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.text("policy", c.policy);
-  json.begin_array("previews");
-  for (const recipe::PolicyPreview& preview : c.previews) {
-    json.begin_object();
+  json.each("previews", c.previews, [&](const recipe::PolicyPreview& preview) {
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
       curve(json, "curve", preview.result.schedule.phases, steps);
@@ -92,17 +86,13 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
     } else {
       json.text("refused", preview.refused.message);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
   curve(json, "curve_before", stored->lr.phases, stored->lr.phases.empty() ? std::vector<std::uint64_t>{} : steps);
   json.end_object();
 }
 
 void stages(JsonOut& json, const Forecast& f) {
-  json.begin_array("stages");
-  for (const train::StageForecast& s : f.stages) {
-    json.begin_object();
+  json.each("stages", f.stages, [&](const train::StageForecast& s) {
     json.flag("embedding", s.parts.embedding);
     json.integer("first_layer", s.parts.first_layer);
     json.integer("end_layer", s.parts.end_layer);
@@ -117,9 +107,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("activations_estimate", s.memory.activations);
     json.count("total_estimate", s.memory.total());
     json.end_object();
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.begin_object("pipeline");
   json.text("schedule", f.plan.schedule);
   json.real("bubble_equal_stages", f.bubble.equal);
@@ -202,9 +190,7 @@ std::string plan_json(const PlanReport& report) {
   const Forecast& f = report.forecast;
   const std::vector<std::uint64_t> steps =
       report.lr.phases.empty() ? std::vector<std::uint64_t>{} : curve_steps(f.first_step, f.last_step);
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.plan/1");
+  JsonOut json("titan.plan/1");
   json.path("config_file", report.config_file);
   json.path("run_folder", report.run_folder);
   start(json, report);
@@ -222,8 +208,7 @@ std::string plan_json(const PlanReport& report) {
   time(json, report);
   json.texts("warnings", f.warnings);
   refusal(json, report.refused);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
 }  // namespace titan::cli
