@@ -77,7 +77,8 @@ Result<LeafRow> LeafReader::measure(File& file, const LeafRow& row, const LeafPl
 LeafRow LeafReader::measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place) {
   LeafRow found = row;
   found.stored = digest_of(stored);
-  if (place.codec == Codec::kRaw) return {*place.offset, place.raw_bytes, place.raw_bytes, 0, found.stored, found.stored};
+  if (place.codec == Codec::kRaw)
+    return {*place.offset, place.raw_bytes, place.raw_bytes, 0, found.stored, found.stored};
   const Result<Digest> raw =
       decoder_.digest(stored, row.filter_mask, place.element_size, place.chunk_bytes, place.raw_bytes);
   found.raw = raw.ok() ? *raw : row.raw;
