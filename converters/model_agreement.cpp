@@ -48,12 +48,6 @@ Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
   return without(std::move(rows), given);
 }
 
-std::vector<std::string> sorted_keys() {
-  std::vector<std::string> keys = recipe::model_keys();
-  std::ranges::sort(keys);
-  return keys;
-}
-
 }  // namespace
 
 bool fits(const recipe::Flavor& flavor, const ModelDims& model) {
@@ -76,7 +70,8 @@ Settings flavor_rows(const Settings& given) {
 
 Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given,
                              const Comparison& how) {
-  const std::vector<std::string> keys = sorted_keys();
+  std::vector<std::string> keys = recipe::model_keys();
+  std::ranges::sort(keys);
   const auto compared = [&](const std::string& key) { return !how.untie || key != kTied; };
   Settings said;
   for (const std::string& key : keys)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "recipe/model/flavor.h"
 
@@ -50,13 +49,9 @@ std::int64_t to_dimension(std::uint64_t size) {
 }
 
 Status check_dims(const ModelDims& dims) {
-  for (const auto& [key, value] :
-       {std::pair("dim", dims.dim), std::pair("n_layers", dims.n_layers), std::pair("n_heads", dims.n_heads),
-        std::pair("n_kv_heads", dims.n_kv_heads), std::pair("head_dim", dims.head_dim),
-        std::pair("ffn_dim", dims.ffn_dim), std::pair("vocab_size", dims.vocab_size)}) {
-    if (value < 1 || value > kMaxDimension)
-      return ckpt::unsupported(std::string("model.") + key + " is " + text(value) + ", expected 1 to 2^31");
-  }
+  for (const auto& [key, member] : kModelSizes)
+    if (const std::int64_t value = dims.*member; value < 1 || value > kMaxDimension)
+      return ckpt::unsupported(std::string(key) + " is " + text(value) + ", expected 1 to 2^31");
   if (dims.n_layers > kMaxLayers)
     return ckpt::unsupported("model.n_layers is " + text(dims.n_layers) + ", expected at most 100000");
   if (const Status heads = check_heads(dims); !heads.ok()) return ckpt::unsupported(heads.message);

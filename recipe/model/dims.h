@@ -2,6 +2,7 @@
 // The dimensions of a Llama-style model, and what a configuration says of them. Pure.
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "ckpt/base/result.h"
 #include "recipe/keys/config.h"
@@ -20,6 +21,17 @@ struct ModelDims {
   bool qkv_bias = false;  ///< wq, wk and wv have a bias (Qwen2)
   std::optional<RopeScaling> rope_scaling;
   bool operator==(const ModelDims&) const = default;
+};
+
+/// The dimensions that are sizes, by their keys.
+inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[] = {
+    {"model.dim", &ModelDims::dim},
+    {"model.n_layers", &ModelDims::n_layers},
+    {"model.n_heads", &ModelDims::n_heads},
+    {"model.n_kv_heads", &ModelDims::n_kv_heads},
+    {"model.head_dim", &ModelDims::head_dim},
+    {"model.ffn_dim", &ModelDims::ffn_dim},
+    {"model.vocab_size", &ModelDims::vocab_size},
 };
 
 /// A size that a file gives, as a dimension. What does not fit becomes the largest, which check_dims refuses.

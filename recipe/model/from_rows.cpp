@@ -10,16 +10,6 @@
 namespace titan::recipe {
 namespace {
 
-constexpr std::pair<const char*, std::int64_t ModelDims::*> kSizes[] = {
-    {"model.dim", &ModelDims::dim},
-    {"model.n_layers", &ModelDims::n_layers},
-    {"model.n_heads", &ModelDims::n_heads},
-    {"model.n_kv_heads", &ModelDims::n_kv_heads},
-    {"model.head_dim", &ModelDims::head_dim},
-    {"model.ffn_dim", &ModelDims::ffn_dim},
-    {"model.vocab_size", &ModelDims::vocab_size},
-};
-
 template <typename T>
 bool parse_whole(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -38,32 +28,6 @@ bool parse(std::string_view text, std::optional<RopeScaling>& value) {
   return value || text == kPlainRope;
 }
 
-// Takes values out of rows and remembers what was wrong.
-class Taker {
- public:
-  explicit Taker(const ckpt::Settings& rows) : rows_(rows) {}
-  // Accepted settings say of keys that were left open that they were.
-  const std::string* find(std::string_view key) const {
-    const auto at = std::ranges::find(rows_, key, &ckpt::Settings::value_type::first);
-    return at == rows_.end() || at->second == ckpt::kNotSet ? nullptr : &at->second;
-  }
-  template <typename T>
-  void take(const char* key, T& value, bool required) {
-    const std::string* text = find(key);
-    if (text == nullptr) {
-      if (required) missing_ += (missing_.empty() ? "" : ", ") + std::string(key);
-    } else if (!parse(*text, value) && wrong_.empty()) {
-      wrong_ = std::string(key) + " is " + *text;
-    }
-  }
-  const std::string& missing() const { return missing_; }
-  const std::string& wrong() const { return wrong_; }
-
- private:
-  const ckpt::Settings& rows_;
-  std::string missing_, wrong_;
-};
-
 }  // namespace
 
 std::vector<std::string> model_keys() {
@@ -74,7 +38,7 @@ std::vector<std::string> model_keys() {
 
 ckpt::Settings model_rows(const ModelDims& dims) {
   ckpt::Settings rows;
-  for (const auto& [key, member] : kSizes) rows.emplace_back(key, std::to_string(dims.*member));
+  for (const auto& [key, member] : kModelSizes) rows.emplace_back(key, std::to_string(dims.*member));
   rows.emplace_back("model.norm_eps", ckpt::toml_float(dims.norm_eps));
   rows.emplace_back("model.rope_theta", ckpt::toml_float(dims.rope_theta));
   rows.emplace_back("model.tied_embeddings", dims.tied ? "true" : "false");
@@ -87,24 +51,29 @@ ckpt::Settings model_rows(const ModelDims& dims) {
 
 Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows) {
   ModelDims dims;
-  Taker taker(rows);
-  for (const auto& [key, member] : kSizes) taker.take(key, dims.*member, member != &ModelDims::head_dim);
+  std::string missing, wrong;
+  const auto take = [&](const std::string& key, auto& value, bool required) {
+    const std::string text = ckpt::setting(rows, key);
+    if (text != ckpt::kNotSet && !parse(text, value) && wrong.empty()) wrong = key + " is " + text;
+    if (text == ckpt::kNotSet && required) missing += (missing.empty() ? "" : ", ") + key;
+  };
+  for (const auto& [key, member] : kModelSizes) take(key, dims.*member, member != &ModelDims::head_dim);
   // As titan-train reads its configuration. Without dim or heads it is those that are asked for.
-  const bool heads = dims.dim > 0 && dims.n_heads > 0;
-  if (taker.find("model.head_dim") == nullptr && heads && dims.dim % dims.n_heads == 0)
-    dims.head_dim = dims.dim / dims.n_heads;
-  else if (heads)
-    taker.take("model.head_dim", dims.head_dim, true);
-  taker.take("model.norm_eps", dims.norm_eps, true);
-  taker.take("model.rope_theta", dims.rope_theta, true);
-  taker.take("model.tied_embeddings", dims.tied, false);
-  taker.take("model.qkv_bias", dims.qkv_bias, false);
-  taker.take("model.rope_scaling", dims.rope_scaling, false);
-  if (!taker.missing().empty())
-    return ckpt::incompatible(what + " does not say what its model is: " + taker.missing() + " missing")
+  if (dims.dim > 0 && dims.n_heads > 0 && ckpt::setting(rows, "model.head_dim") == ckpt::kNotSet) {
+    if (dims.dim % dims.n_heads == 0)
+      dims.head_dim = dims.dim / dims.n_heads;
+    else
+      take("model.head_dim", dims.head_dim, true);
+  }
+  take("model.norm_eps", dims.norm_eps, true);
+  take("model.rope_theta", dims.rope_theta, true);
+  take("model.tied_embeddings", dims.tied, false);
+  take("model.qkv_bias", dims.qkv_bias, false);
+  take("model.rope_scaling", dims.rope_scaling, false);
+  if (!missing.empty())
+    return ckpt::incompatible(what + " does not say what its model is: " + missing + " missing")
         .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
-  if (!taker.wrong().empty())
-    return ckpt::incompatible(what + ": " + taker.wrong() + ", which has another type than expected");
+  if (!wrong.empty()) return ckpt::incompatible(what + ": " + wrong + ", which has another type than expected");
   if (const Status checked = check_dims(dims); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
   return dims;
 }
