@@ -50,7 +50,9 @@ class PieceLeaves {
   /// Of leaf `leaf` (an index in the tensor), which is in the piece.
   LeafPlace at(std::uint64_t leaf) const;
   /// Raw bytes of `leaves`.
-  std::uint64_t bytes(LeafRange leaves) const { return (grid_.begin(leaves.end()) - grid_.begin(leaves.first)) * size_; }
+  std::uint64_t bytes(LeafRange leaves) const {
+    return (grid_.begin(leaves.end()) - grid_.begin(leaves.first)) * size_;
+  }
   const TensorRef& ref() const { return ref_; }
   const Piece& piece() const { return piece_; }
 

@@ -12,9 +12,7 @@ class Unreadable final : public CheckpointContent {
  public:
   using CheckpointContent::CheckpointContent;
   bool foreign() const override { return true; }
-  Status read(const TensorRef&, LeafRange, std::span<std::byte>) override {
-    return ckpt::failed("nothing to read");
-  }
+  Status read(const TensorRef&, LeafRange, std::span<std::byte>) override { return ckpt::failed("nothing to read"); }
 };
 
 inline std::unique_ptr<WeightSource> fake_weights(Manifest manifest, std::string id) {

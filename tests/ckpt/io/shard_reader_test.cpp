@@ -93,7 +93,8 @@ TEST(ShardReader, RefusesRowsThatCannotBe) {
       {Codec::kZstd, "elsewhere than its piece", [](LeafRow& r) { r.offset += 4; }},
       {Codec::kZstd, "beyond the file", [](LeafRow& r) { r.offset = UINT64_MAX - 1; }},
       {Codec::kZstd, "a mask that nobody writes", [](LeafRow& r) { r.filter_mask = 7; }},
-      {Codec::kZstd, "a frame as large as its leaf", [](LeafRow& r) {
+      {Codec::kZstd, "a frame as large as its leaf",
+       [](LeafRow& r) {
          r.stored_bytes = 64;
          r.filter_mask = kMaskBothFilters;
        }},
@@ -109,8 +110,8 @@ TEST(ShardReader, RefusesRowsThatCannotBe) {
     ShardReader shards(saved.fs, saved.path, saved.manifest);
     const TensorRef ref{0, ""};
     std::vector<std::byte> out(16 * 4);
-    for (const Status& status : {shards.check_row(table[0], shards.piece(ref, 0), 0),
-                                 shards.read(ref, saved.piece(), {0, 1}, out)}) {
+    for (const Status& status :
+         {shards.check_row(table[0], shards.piece(ref, 0), 0), shards.read(ref, saved.piece(), {0, 1}, out)}) {
       EXPECT_EQ(status.ok(), row.good) << row.what << ": " << status.to_string();
       if (row.good) continue;
       EXPECT_EQ(status.code, Code::kCorrupt) << row.what;
