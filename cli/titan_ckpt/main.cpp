@@ -72,20 +72,16 @@ void settle_latest(const ui::Program& program, ckpt::Fs& fs, ui::Command& comman
   }
 }
 
-/// True when `error` names a file below the folder of the checkpoint `typed`.
-bool is_about(ckpt::Fs& fs, const ckpt::Status& error, const std::string& typed) {
-  const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(fs, convert::resolve_any(fs, typed));
-  return error.to_string().find((folder.ok() ? *folder : typed) + "/") != std::string::npos;
-}
-
 /// Corruption met on the way asks for the full list, of the checkpoint that is damaged.
 void add_verify_hint(const ui::Program& program, const ui::Command& command, ckpt::Fs& fs, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
   std::vector<std::string> suspects;
-  for (const std::size_t i : sources(program, command, true)) suspects.push_back(command.positionals[i]);
-  if (suspects.size() > 1 &&
-      std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(fs, error, typed); }))
-    std::erase_if(suspects, [&](const std::string& typed) { return !is_about(fs, error, typed); });
+  for (const std::size_t i : sources(program, command, true)) {
+    const std::string& typed = command.positionals[i];
+    const std::string named = convert::resolve_any(fs, typed);
+    const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(fs, named);
+    if (error.path.empty() || error.path == (folder.ok() ? *folder : named)) suspects.push_back(typed);
+  }
   for (const std::string& typed : suspects)
     error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
   if (!suspects.empty()) error.hint += " names every damaged place";

@@ -18,8 +18,9 @@ int config_verb(const Arguments& arguments) {
   auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
   // Keys of the model that are left open are those of the checkpoint that a start would load.
-  auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"),
-                                          allow_words(arguments.command), weight_opener());
+  auto with_model =
+      train::model_of_start(ckpt::posix_fs(), {*loaded, arguments.command.value("resume").value_or("auto"),
+                                               allow_words(arguments.command), 1, weight_opener()});
   if (with_model.ok()) {
     loaded = std::move(with_model);
   } else if (loaded->config.checkpoint.initial_load_path) {

@@ -83,9 +83,9 @@ void look_further(PlanReport& report, const Ranks& ranks) {
 
 Status make_report(const Arguments& arguments, const recipe::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(arguments.command, loaded.config));
-  auto start = train::preview_start(
-      ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"), allow_words(arguments.command),
-                         ranks.count, weight_opener(), false, true});
+  auto start =
+      train::preview_start(ckpt::posix_fs(), {loaded, arguments.command.value("resume").value_or("auto"),
+                                              allow_words(arguments.command), ranks.count, weight_opener(), true});
   // What does not hang on the start is worth showing where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // Of which model could only be said with the checkpoint.
