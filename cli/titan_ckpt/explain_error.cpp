@@ -1,7 +1,5 @@
 #include "cli/titan_ckpt/explain_error.h"
 
-#include <algorithm>
-
 #include "ckpt/io/run_folder.h"
 #include "converters/import.h"
 
@@ -9,20 +7,16 @@ namespace titan::cli {
 
 namespace {
 
-/// True when `error` names a file below the folder of the checkpoint `typed`.
-bool is_about(ckpt::Fs& fs, const ckpt::Status& error, const std::string& typed) {
-  const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(fs, convert::resolve_any(fs, typed));
-  return error.to_string().find((folder.ok() ? *folder : typed) + "/") != std::string::npos;
-}
-
 /// Corruption met on the way asks for the full list, of the checkpoint that is damaged.
 void add_verify_hint(const Request& request, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
   std::vector<std::string> suspects;
-  for (const std::size_t i : request.verb.sources(true)) suspects.push_back(request.command.positionals[i]);
-  if (suspects.size() > 1 &&
-      std::ranges::any_of(suspects, [&](const std::string& typed) { return is_about(request.fs, error, typed); }))
-    std::erase_if(suspects, [&](const std::string& typed) { return !is_about(request.fs, error, typed); });
+  for (const std::size_t i : request.verb.sources(true)) {
+    const std::string& typed = request.command.positionals[i];
+    const std::string named = convert::resolve_any(request.fs, typed);
+    const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(request.fs, named);
+    if (error.path.empty() || error.path == (folder.ok() ? *folder : named)) suspects.push_back(typed);
+  }
   for (const std::string& typed : suspects)
     error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
   if (!suspects.empty()) error.hint += " names every damaged place";

@@ -34,13 +34,12 @@ using ckpt::Status;
 
 // Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
 // all, where torchrun's agent carries its word.
-int threads_of_rank(const recipe::Config& config, const train::LaunchEnv& env, const std::string& resume) {
+int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& env) {
   if (env.threads > 0) return env.threads;
   if (const int threads = train::threads_of_restart(); threads > 0) return threads;
-  const auto look = [&] {
-    return std::to_string(train::choose_threads(ckpt::posix_fs(), config, resume, env.local_world));
-  };
-  const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(config.comm.init_timeout_seconds * 1000));
+  const auto look = [&] { return std::to_string(train::choose_threads(ckpt::posix_fs(), inputs, env.local_world)); };
+  const auto timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(inputs.loaded.config.comm.init_timeout_seconds * 1000));
   return std::max(1, std::atoi(train::word_of_rank_0(env, timeout, look).c_str()));
 }
 
@@ -68,7 +67,8 @@ int threads_of_rank(const recipe::Config& config, const train::LaunchEnv& env, c
   options.resume = command.value("resume").value_or("auto");
   options.allow = command.all("allow");
   options.open_weights = weight_opener();
-  options.threads = threads_of_rank(loaded->config, env, options.resume);
+  options.threads = threads_of_rank(
+      {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
   // The program that takes this one's place knows nothing of a signal that came before.
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
@@ -91,8 +91,7 @@ int threads_of_rank(const recipe::Config& config, const train::LaunchEnv& env, c
     report_error(status, false, color);
     train::note_said_why();
   }
-  const bool goes_on = outcome.at_stop || outcome.exit_code == 75 || outcome.exit_code == 130 ||
-                       outcome.exit_code == 143 || (outcome.lost_rank && outcome.report);
+  const bool goes_on = outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
     say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
   std::_Exit(outcome.exit_code);
@@ -156,7 +155,7 @@ Answer run_run(const Request& request) {
   const std::string resume = command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
       ckpt::posix_fs(),
-      {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener(), true});
+      {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()}, true);
   if (!preview.ok()) return {.error = preview.status()};
   if (!preview->verdict.ok()) return {.error = preview->verdict};
   if (preview->complete) {
@@ -184,8 +183,8 @@ Answer run_run(const Request& request) {
   };
   const int code = train::launch_local(options, events);
   const bool early =
-      code == 75 || code == 130 || code == 143 || (code == 0 && train::is_at_stop(loaded->config, preview->decision));
-  if (early || (code == 3 && lost_rank))
+      ckpt::stopped_early(code) || (code == ckpt::kExitDone && train::is_at_stop(loaded->config, preview->decision));
+  if (early || (code == ckpt::kExitFailed && lost_rank))
     say_how_to_go_on(code, command.words, loaded->config, Starter::kUs, request.color);
   return {.exit_code = code};
 }

@@ -186,6 +186,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
   plan.schedule = config.parallelism.pipeline_parallel_schedule;
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
   plan.lr = lr_settings(config);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
+#include "ckpt/model/codec.h"
+#include "ckpt/model/leaf.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
@@ -37,7 +39,9 @@ struct RunPlan {
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage
   ckpt::LrSettings lr;
-  std::vector<std::string> warnings;  ///< legal, but probably not meant; for rank 0's log
+  ckpt::Codec codec = ckpt::Codec::kRaw;                     ///< of checkpoints
+  std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< in which tensors are cut, owned and saved
+  std::vector<std::string> warnings;                         ///< legal, but probably not meant; for rank 0's log
 };
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan

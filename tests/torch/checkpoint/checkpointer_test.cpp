@@ -32,7 +32,7 @@ std::vector<ckpt::Status> save(MemFs& fs, const std::function<void(int rank, ckp
     Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(3);
     const ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
-    Checkpointer checkpointer(fs, world, kDir, kLeaf);
+    Checkpointer checkpointer(fs, world, kDir);
     ckpt::Snapshot snapshot = snapshot_of(plan, 10);
     change(world.rank, snapshot);
     statuses[static_cast<std::size_t>(world.rank)] = checkpointer.save(snapshot, optimizer, {}).status();

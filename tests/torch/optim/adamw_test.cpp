@@ -1,24 +1,15 @@
 #include "libtrain/optim/adamw.h"
 
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
-#include "libtrain/model/init.h"
 #include "tests/torch/support/tiny_model.h"
 
 namespace titan::train {
 namespace {
 
 using namespace titan::test;
-
-at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1) {
-  at::Tensor t = at::empty({count}, at::kFloat);
-  draw({InitKind::kNormal, std}, seed, "test", {t.mutable_data_ptr<float>(), static_cast<std::size_t>(count)});
-  return t;
-}
 
 // Three steps with gradients that are a function of (parameter, step); returns the masters of the whole model.
 std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, double scale) {
@@ -82,19 +73,6 @@ TEST(AdamW, AgreesWithThePlainFormula) {
   }
 }
 
-// What the rank owns, each element `value`.
-std::vector<OwnedGradient> own_gradients(const recipe::RunPlan& plan, const World& world, float value) {
-  std::vector<OwnedGradient> grads;
-  const ckpt::Ownership owners = owners_of(plan);
-  for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
-    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
-    grads.push_back(
-        {piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))},
-                         value)});
-  }
-  return grads;
-}
-
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {
@@ -110,54 +88,9 @@ TEST(AdamW, RefusesGradientsOfOtherPieces) {
     ASSERT_LT(other, swapped.size());
     std::swap(swapped[0], swapped[other]);
     EXPECT_THROW(optimizer.step(swapped, 1e-3, 1, 1), std::logic_error);
-    EXPECT_THROW(ShardedAdamW(plan, owners_of(plan, 1000), world, stage, {}), std::invalid_argument)
+    EXPECT_THROW(ShardedAdamW(plan, {plan.parameters, 1000, plan.mesh}, world, stage, {}), std::invalid_argument)
         << "1000 is no multiple of 16";
   });
-}
-
-TEST(LeafSumOfSquares, AddsSixteenLanesAsATree) {
-  for (const std::int64_t count : {0, 1, 15, 16, 17, 1024, 1027}) {
-    const std::vector<float> x = floats(random_tensor(count, 9));
-    double lanes[16] = {};
-    for (std::int64_t i = 0; i < count; ++i) lanes[i % 16] += static_cast<double>(x[i]) * x[i];
-    for (int half = 8; half >= 1; half /= 2)
-      for (int k = 0; k < half; ++k) lanes[k] += lanes[k + half];
-    EXPECT_EQ(leaf_sum_of_squares(x.data(), count), lanes[0]) << count;
-    EXPECT_NEAR(lanes[0], std::inner_product(x.begin(), x.end(), x.begin(), 0.0), 1e-3);
-  }
-}
-
-TEST(LeafSumOfSquares, DoesNotOverflowInFp32Range) {
-  const std::vector<float> x(20, 3e38f);
-  EXPECT_NEAR(leaf_sum_of_squares(x.data(), 20) / (20 * 9e76), 1, 1e-6);
-}
-
-TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
-  const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
-  std::uint64_t elements = 0;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
-  run_ranks(plan.mesh, [&](World& world) {
-    EXPECT_EQ(global_grad_norm(world, plan, kLeaf, own_gradients(plan, world, 0.5f)),
-              std::sqrt(0.25 * static_cast<double>(elements)));
-  });
-}
-
-TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
-  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
-    run_ranks(plan.mesh, [&](World& world) {
-      std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
-      if (world.rank == 4) grads.back().grad[-1] = bad;
-      EXPECT_FALSE(std::isfinite(global_grad_norm(world, plan, kLeaf, grads))) << "rank " << world.rank;
-    });
-  }
-}
-
-TEST(ClipCoefficient, ScalesDownOnly) {
-  EXPECT_EQ(clip_coefficient(0.5, 1.0), 1);
-  EXPECT_EQ(clip_coefficient(100, 0), 1) << "0 switches clipping off";
-  EXPECT_EQ(clip_coefficient(4, 1), 1 / (4 + 1e-6));
-  EXPECT_EQ(clip_coefficient(0, 1), 1);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ HeartbeatOptions quick(int rank, int world) {
 TEST(Heartbeat, BlamesNobodyWhenAllBeat) {
   FakeStore store(3);
   Heartbeat heartbeat(quick(0, 3), store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s),
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text,
               HasSubstr("barrier did not finish within 3 s on rank 0, although every rank has a heartbeat"));
   EXPECT_TRUE(heartbeat.overdue().empty());
 }
@@ -59,7 +59,7 @@ TEST(Heartbeat, NamesASilentRankWithTheDeadline) {
   FakeStore store(3);
   store.silent[2] = true;
   Heartbeat heartbeat(quick(0, 3), store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("barrier of group all", true, 3s),
+  EXPECT_THAT(heartbeat.diagnose("barrier of group all", true, 3s).text,
               testing::MatchesRegex("rank 2 is silent: no heartbeat for 0\\.[0-9] s \\(comm.train_timeout_seconds = "
                                     "0\\.3\\), noticed by rank 0 in barrier of group all"));
 }
@@ -73,7 +73,7 @@ TEST(Heartbeat, ARankIsOverdueAfterTheTrainingTimeoutAndNotWhenItIsMerelyQuiet) 
   options.train_timeout = 24h;
   options.linger = 0ms;
   Heartbeat heartbeat(options, store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s), HasSubstr("rank 2 is silent")) << "by now it is quiet";
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text, HasSubstr("rank 2 is silent")) << "by now it is quiet";
   EXPECT_TRUE(heartbeat.overdue().empty());
 }
 
@@ -86,7 +86,7 @@ TEST(Heartbeat, TheStoresHostStaysForTheOthersAfterItHasFoundASilentRank) {
   options.linger = 1500ms;
   Heartbeat heartbeat(options, store.exchange(0));
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s), HasSubstr("rank 2 is silent"));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text, HasSubstr("rank 2 is silent"));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, options.linger);
   std::lock_guard lock(store.mutex);
   EXPECT_EQ(store.values[0].back(), 'L') << "and beats on meanwhile, as one that leaves";
@@ -96,7 +96,7 @@ TEST(Heartbeat, NamesEveryDeadRank) {
   FakeStore store(4);
   store.silent[1] = store.silent[3] = true;
   Heartbeat heartbeat(quick(0, 4), store.exchange(0));
-  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s),
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text,
               HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
 }
 
@@ -104,12 +104,12 @@ TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {
   FakeStore store(3);
   store.leaving[1] = true;
   Heartbeat first(quick(0, 3), store.exchange(0));
-  EXPECT_EQ(first.diagnose("recv", false, 3s), "rank 1 met an error and left, noticed by rank 0 in recv");
+  EXPECT_EQ(first.diagnose("recv", false, 3s).text, "rank 1 met an error and left, noticed by rank 0 in recv");
   {
     std::lock_guard lock(store.mutex);
     store.silent[1] = store.silent[2] = true;
   }
-  EXPECT_THAT(first.diagnose("recv", false, 3s), HasSubstr("rank 2 is gone"));
+  EXPECT_THAT(first.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
 }
 
 TEST(Heartbeat, TellsTheOthersThatItLeaves) {
@@ -124,7 +124,7 @@ TEST(Heartbeat, TakesALostStoreForRankZero) {
   FakeStore store(2);
   store.lost = true;
   Heartbeat heartbeat(quick(1, 2), store.exchange(1));
-  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s), HasSubstr("rank 0 is gone"));
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 0 is gone"));
 }
 
 TEST(Heartbeat, BlamesNobodyForTheLostStoreOfAnAgent) {
@@ -133,7 +133,7 @@ TEST(Heartbeat, BlamesNobodyForTheLostStoreOfAnAgent) {
   HeartbeatOptions options = quick(1, 2);
   options.store_on_rank_0 = false;
   Heartbeat heartbeat(options, store.exchange(1));
-  EXPECT_EQ(heartbeat.diagnose("recv", false, 3s), "a peer closed its connection, noticed by rank 1 in recv");
+  EXPECT_EQ(heartbeat.diagnose("recv", false, 3s).text, "a peer closed its connection, noticed by rank 1 in recv");
 }
 
 TEST(Heartbeat, TakesAStoreThatDoesNotAnswerForRankZeroAndEndsAnyway) {
@@ -141,7 +141,7 @@ TEST(Heartbeat, TakesAStoreThatDoesNotAnswerForRankZeroAndEndsAnyway) {
     // The thread is left behind in here on purpose, as it would be in a stopped store's connection.
     while (true) pause();
   });
-  EXPECT_THAT(heartbeat.diagnose("recv", true, 3s), HasSubstr("rank 0 is silent"));
+  EXPECT_THAT(heartbeat.diagnose("recv", true, 3s).text, HasSubstr("rank 0 is silent"));
   const auto overdue = heartbeat.overdue();
   EXPECT_TRUE(overdue.empty() || overdue[0].rank == 0);
 }
@@ -152,6 +152,13 @@ TEST(Heartbeat, WritesNamesAndSecondsForPeople) {
   EXPECT_EQ(seconds_text(12'000ms), "12 s");
   EXPECT_EQ(seconds_text(12'400ms), "12 s");
   EXPECT_EQ(seconds_text(2'500ms), "2.5 s");
+}
+
+TEST(FirstSurvivor, IsTheLowestRankThatIsNotLost) {
+  EXPECT_EQ(first_survivor({}), 0);
+  EXPECT_EQ(first_survivor({2}), 0);
+  EXPECT_EQ(first_survivor({0}), 1);
+  EXPECT_EQ(first_survivor({0, 1, 3}), 2) << "rank 0 lost together with others";
 }
 
 }  // namespace

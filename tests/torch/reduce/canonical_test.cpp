@@ -103,7 +103,7 @@ Reduced reduce(const recipe::RunPlan& plan) {
         sums[i].insert(m, synthetic_gradient(p.name + (p.tied_head ? "/head" : ""), m, p.master.sizes()));
     }
     const std::vector<OwnedGradient> owned = reduce_gradients(world, plan, owners_of(plan), stage, sums);
-    const double norm = global_grad_norm(world, plan, kLeaf, owned);
+    const double norm = global_grad_norm(world, plan, owned);
     const std::lock_guard lock(mutex);
     if (world.rank == 0) result.norm = norm;
     EXPECT_TRUE(same_bits<double>({result.norm}, {norm}) || result.norm == 0) << "rank " << world.rank;

@@ -15,9 +15,11 @@
 
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
+#include "libtrain/model/init.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
+#include "libtrain/optim/grad_norm.h"
 #include "libtrain/reduce/canonical.h"
 #include "recipe/model/parameters.h"
 #include "tests/torch/support/thread_world.h"
@@ -65,14 +67,36 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);
   plan.stage_cuts = layout.cuts;
+  plan.leaf_elements = kLeaf;
   return plan;
 }
 
-/// Exact equality of two lists of numbers, NaN included.
-inline ckpt::Ownership owners_of(const recipe::RunPlan& plan, std::uint64_t leaf_elements = kLeaf) {
-  return {plan.parameters, leaf_elements, plan.mesh};
+inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
+  return {plan.parameters, plan.leaf_elements, plan.mesh};
 }
 
+inline at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1) {
+  at::Tensor t = at::empty({count}, at::kFloat);
+  train::draw({train::InitKind::kNormal, std}, seed, "test",
+              {t.mutable_data_ptr<float>(), static_cast<std::size_t>(count)});
+  return t;
+}
+
+// What the rank owns, each element `value`.
+inline std::vector<train::OwnedGradient> own_gradients(const recipe::RunPlan& plan, const train::World& world,
+                                                       float value) {
+  std::vector<train::OwnedGradient> grads;
+  const ckpt::Ownership owners = owners_of(plan);
+  for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
+    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
+    grads.push_back(
+        {piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))},
+                         value)});
+  }
+  return grads;
+}
+
+/// Exact equality of two lists of numbers, NaN included.
 template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
@@ -158,7 +182,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, doubl
         if (loss.defined()) loss_row[micro_batch] = train::ordered_sum(loss);
       }
       auto grads = train::reduce_gradients(world, plan, owners, stage, sums);
-      norms.push_back(train::global_grad_norm(world, plan, kLeaf, grads));
+      norms.push_back(train::global_grad_norm(world, plan, grads));
       optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
       train::share_weights(world, plan, owners, stage);
       world.all->all_reduce_sum(loss_row);
