@@ -28,7 +28,7 @@ class WeightSource {
   virtual const std::vector<WeightInfo>& tensors() const = 0;
   /// Where the weights come from, for messages.
   virtual const std::string& path() const = 0;
-  /// Identifies the weights: equal ids, equal bits. Hexadecimal digits.
+  /// In hex. Ours: equal ids, equal bits. Foreign: equal names, types, shapes and 4096 first elements of each tensor.
   virtual std::string id() const = 0;
   /// Step at which they were saved; 0 where the format does not say.
   virtual std::uint64_t step() const = 0;
