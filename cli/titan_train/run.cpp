@@ -91,7 +91,8 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
     report_error(status, false, color);
     train::note_said_why();
   }
-  const bool goes_on = outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
+  const bool goes_on =
+      outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
     say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
   std::_Exit(outcome.exit_code);
@@ -154,8 +155,8 @@ Answer run_run(const Request& request) {
   if (!loaded.ok()) return {.error = loaded.status()};
   const std::string resume = command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(),
-      {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()}, true);
+      ckpt::posix_fs(), {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()},
+      true);
   if (!preview.ok()) return {.error = preview.status()};
   if (!preview->verdict.ok()) return {.error = preview->verdict};
   if (preview->complete) {
