@@ -51,19 +51,26 @@ def analyse(root, sources, flags):
 GOOD = """#include "ckpt/base/mutex.h"
 class Counter {
  public:
-  void add() { titan::ckpt::MutexLock lock(mutex_); ++count_; }
+  void add() {
+    titan::ckpt::LOCK lock(mutex_);
+    ++count_;
+  }
+
  private:
   titan::ckpt::Mutex mutex_;
-  int count_ TITAN_GUARDED_BY(mutex_) = 0;
+  int count_ GUARDED_BY(mutex_) = 0;
 };
 void f() { Counter().add(); }
 """
 
 
 def self_test(root):
-    bad = {"no lock": GOOD.replace("titan::ckpt::MutexLock lock(mutex_); ", ""), "an unused value": GOOD + "static int unused = 1;\n"}
+    header = (root / MUTEX).read_text()
+    macro, lock = re.search(r"#define\s+(\w*GUARDED_BY)\(", header)[1], re.search(r"class\s+\w*SCOPED\w*\s+(\w+)", header)[1]
+    good = GOOD.replace("GUARDED_BY", macro).replace("LOCK", lock)
+    bad = {"no lock": good.replace(f"titan::ckpt::{lock} lock(mutex_);", ""), "an unused value": good + "static int unused = 1;\n"}
     with tempfile.TemporaryDirectory() as folder:
-        for what, text in {"": GOOD, **bad}.items():
+        for what, text in {"": good, **bad}.items():
             source = pathlib.Path(folder) / "a.cpp"
             source.write_text(text)
             problems = analyse(root, [source], {})
