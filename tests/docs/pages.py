@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pages.py ROOT: README.md has at most 180 lines, and no cell of a table in README.md and docs/ has more than 160 characters.
+"""pages.py ROOT: README.md has at most 180 lines, and no cell of a table in README.md, HACKING.md and docs/ has more than 160 characters.
 
 pages.py --self-test proves that each rule can fail.
 """
@@ -23,7 +23,7 @@ def check(root):
     count = len(readme.read_text().splitlines())
     if count > README_LINES:
         problems.append(f"README.md:{count}: {count} lines, at most {README_LINES} are wanted")
-    for page in [readme, *sorted((root / "docs").glob("*.md"))]:
+    for page in [readme, *sorted(root.glob("HACKING.md")), *sorted((root / "docs").glob("*.md"))]:
         for number, line in prose(page.read_text()):
             if not line.lstrip().startswith("|"):
                 continue
