@@ -249,6 +249,8 @@ LISTED = '# sources\nckpt/gone.cpp: tests/ckpt/base/status_test.cpp\nckpt/j.cpp:
 
 
 def self_test():
+    global LEFT
+    LEFT = ()
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in {**BAD, **GOOD, EXCEPTIONS: LISTED}.items():
