@@ -27,7 +27,9 @@ Range range_in(const Phases& phases, std::uint64_t from, std::uint64_t to) {
   const std::uint64_t stride = std::max<std::uint64_t>(1, (to - from) / kSamples);
   for (std::uint64_t n = from; n <= to && n >= from; n += stride) add(n);
   for (const ckpt::LrPhase& phase : phases) {
-    if (phase.first > from && phase.first <= to) add(phase.first - 1), add(phase.first);
+    if (phase.first <= from || phase.first > to) continue;
+    add(phase.first - 1);
+    add(phase.first);
   }
   add(to);
   return range;

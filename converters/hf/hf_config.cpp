@@ -73,8 +73,9 @@ class Fields {
   std::string text(std::string_view key, const std::string& absent) {
     const JsonValue* value = find(key);
     if (value == nullptr) return absent;
-    if (value->text() == nullptr) return fail(corrupt(what_ + ": '" + std::string(key) + "' is not a text")), absent;
-    return *value->text();
+    if (value->text() != nullptr) return *value->text();
+    fail(corrupt(what_ + ": '" + std::string(key) + "' is not a text"));
+    return absent;
   }
   /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
   bool says_null(std::string_view key) const {
@@ -173,8 +174,10 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
   const JsonValue* object = fields.find(key);
   if (object == nullptr) return std::nullopt;
   Rope read;
-  if (!object->is_object())
-    return fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object")), read;
+  if (!object->is_object()) {
+    fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object"));
+    return read;
+  }
   Fields rope(fields.what() + ": " + key, *object);
   if (rope.find("rope_theta") != nullptr) read.theta = rope.real("rope_theta");
   const std::string old_type = rope.text("type", "default"), type = rope.text("rope_type", old_type);

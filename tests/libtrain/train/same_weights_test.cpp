@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
 namespace {

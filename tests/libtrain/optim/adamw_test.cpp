@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
+#include "libtrain/model/init.h"
 
 namespace titan::train {
 namespace {

@@ -8,7 +8,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "libtrain/parallel/local_communicator.h"
-#include "tests/torch/parallel/rank_group.h"
+#include "tests/libtrain/parallel/rank_group.h"
 
 namespace titan::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <malloc.h>
 
 #include "libtrain/model/stage.h"
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
 namespace {

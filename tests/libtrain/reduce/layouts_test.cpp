@@ -1,7 +1,7 @@
 // The numerics contract in one test: whole training steps give the same bits on every layout.
 #include <gtest/gtest.h>
 
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::test {
 namespace {

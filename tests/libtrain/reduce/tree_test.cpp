@@ -1,4 +1,4 @@
-#include "libtrain/pipeline/tree.h"
+#include "libtrain/reduce/tree.h"
 
 #include <algorithm>
 #include <cmath>

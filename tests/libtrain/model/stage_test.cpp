@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "libtrain/model/blocks.h"
-#include "tests/torch/support/tiny_model.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
 namespace {

@@ -22,7 +22,7 @@
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/reduce/canonical.h"
 #include "recipe/model/parameters.h"
-#include "tests/torch/support/thread_world.h"
+#include "tests/libtrain/support/thread_world.h"
 
 namespace titan::test {
 

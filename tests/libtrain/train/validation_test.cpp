@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/scratch_dir.h"
-#include "tests/torch/support/tiny_model.h"
 
 namespace titan::test {
 namespace {

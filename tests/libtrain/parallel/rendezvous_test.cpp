@@ -8,7 +8,7 @@
 
 #include "libtrain/launch/launcher.h"
 #include "libtrain/parallel/gather.h"
-#include "tests/torch/parallel/rank_group.h"
+#include "tests/libtrain/parallel/rank_group.h"
 
 namespace titan::train {
 namespace {

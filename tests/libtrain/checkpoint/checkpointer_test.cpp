@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "libtrain/parallel/agree.h"
+#include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
-#include "tests/torch/support/tiny_model.h"
 
 namespace titan::train {
 namespace {
