@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/libtrain/support/tiny_model.h"
 #include "libtrain/model/init.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
 namespace {
