@@ -1,9 +1,9 @@
+#include "cli/titan_train/config_text.h"
 #include "cli/titan_train/verbs.h"
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "libtrain/start/preview.h"
 #include "recipe/keys/loader.h"
-#include "recipe/keys/writer.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
@@ -12,7 +12,7 @@ int config_verb(const Arguments& arguments) {
   const bool json = arguments.command.has("json");
   if (arguments.command.has("classes")) {
     ckpt::Status status;
-    ui::deliver(1, json ? recipe::key_classes_json() : recipe::key_classes(), &status);
+    ui::deliver(1, json ? classes_json() : classes_text(), &status);
     return status.ok() ? 0 : ui::report_error(status, json, ui::ColorChoice::kAuto);
   }
   auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
@@ -39,7 +39,7 @@ int config_verb(const Arguments& arguments) {
                                plan.status().message);
   }
   ckpt::Status status;
-  ui::deliver(1, json ? recipe::describe_config_json(*loaded) : recipe::describe_config(*loaded), &status);
+  ui::deliver(1, json ? config_json(*loaded) : config_text(*loaded), &status);
   if (!status.ok()) return ui::report_error(status, json, ui::ColorChoice::kAuto);
   for (const std::string& warning : loaded->warnings) ui::report_note(warning, ui::ColorChoice::kAuto);
   return 0;

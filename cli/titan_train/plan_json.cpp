@@ -4,6 +4,7 @@
 #include "cli/titan_train/plan_report.h"
 #include "cli/ui/json_out.h"
 #include "cli/ui/reports.h"
+#include "recipe/change/change_lines.h"
 
 namespace titan::train_cli {
 namespace {
@@ -84,18 +85,18 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
     json.text("config", change.drift.config);
     json.flag("allowed", change.allowed);
     json.text("what", change.what);
-    json.text("type", change.type);
+    json.text("type", recipe::allow_flags(change));
     json.end_object();
   }
   json.end_array();
-  json.text("policy", c.policy);
+  json.text("policy", c.policy ? ckpt::policy_name(*c.policy) : "");
   json.begin_array("previews");
-  for (const recipe::PolicyPreview& preview : c.previews) {
+  for (const ckpt::LrPreview& preview : c.previews) {
     json.begin_object();
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
-      curve(json, "curve", preview.result.schedule.phases, steps);
-      lines(json, "warnings", preview.result.warnings);
+      curve(json, "curve", preview.after.phases, steps);
+      lines(json, "warnings", preview.warnings);
     } else {
       json.text("refused", preview.refused.message);
     }

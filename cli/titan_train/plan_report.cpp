@@ -9,6 +9,7 @@
 #include "cli/ui/table.h"
 #include "cli/ui/text.h"
 #include "cli/ui/units.h"
+#include "recipe/change/change_lines.h"
 
 namespace titan::train_cli {
 namespace {

@@ -21,6 +21,7 @@
 #include "libtrain/start/start_word.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/same_settings.h"
+#include "recipe/change/change_lines.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/writer.h"
 
@@ -275,7 +276,7 @@ void begin_attempt(RunState& run) {
   attempt.schedule = run.plan.schedule;
   attempt.version = run.options.version;
   attempt.environment = class_line(run.plan, environment);
-  attempt.policy = run.continuation.policy;
+  attempt.policy = run.continuation.policy ? ckpt::policy_name(*run.continuation.policy) : "";
   attempt.changed = run.continuation.changed;
   if (!run.continuation.same_data.empty()) attempt.notes.push_back(run.continuation.same_data);
   if (run.source != nullptr) {
@@ -302,10 +303,8 @@ void announce(RunState& run) {
         !line.empty())
       log_warn(line);
   for (const std::string& line : recipe::change_lines(run.continuation.changes)) log_warn("changed: " + line);
-  if (!run.continuation.policy.empty())
-    for (const std::string& line : recipe::preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
-      if (line.starts_with(run.continuation.policy))
-        log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
+  if (const ckpt::LrPreview* chosen = run.continuation.chosen())
+    log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
   for (const std::string& warning : run.continuation.warnings) log_warn(warning);
   if (!run.continuation.same_data.empty()) log_info(run.continuation.same_data);
   if (const std::string line = recipe::model_source_line(run.loaded); !line.empty()) log_info("model: " + line);

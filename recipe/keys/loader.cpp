@@ -41,7 +41,7 @@ class Loader {
   void apply(const std::string& typed_name, const Value& value, const Origin& key_at, const Origin& value_at) {
     const std::string name = canonical_name(typed_name);
     const auto* other = value.as<Value::Other>();
-    if (other && other->kind == "an empty table" && section_exists(name)) return;
+    if (other && other->kind == kEmptyTable && section_exists(name)) return;
     const Key* key = find_key(name);
     if (!key) return unknown(typed_name, key_at);
 
