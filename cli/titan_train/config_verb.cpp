@@ -3,7 +3,7 @@
 #include "cli/ui/errors.h"
 #include "cli/ui/output.h"
 #include "libtrain/start/preview.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
@@ -15,7 +15,7 @@ int config_verb(const Arguments& arguments) {
     ui::deliver(1, json ? classes_json() : classes_text(), &status);
     return status.ok() ? 0 : ui::report_error(status, json, ui::ColorChoice::kAuto);
   }
-  auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
+  auto loaded = recipe::load_run_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return ui::report_error(loaded.status(), json, ui::ColorChoice::kAuto);
   // Keys of the model that are left open are those of the checkpoint that a start would load.
   auto with_model = train::model_of_start(ckpt::posix_fs(), *loaded, arguments.command.value("resume").value_or("auto"),

@@ -3,7 +3,7 @@
 #include "cli/titan_train/args.h"
 #include "cli/ui/errors.h"
 #include "libtrain/start/go_on.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 
 namespace titan::train_cli {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
   const auto arguments = parse_arguments({words.begin() + 1, words.end()});
   if (!arguments.ok() || arguments->command.positionals.empty()) return;
-  const auto loaded = recipe::load_config(arguments->command.positionals[0], arguments->overrides);
+  const auto loaded = recipe::load_run_config(arguments->command.positionals[0], arguments->overrides);
   if (!loaded.ok()) return;
   const auto stop_at = loaded->config.debug.stop_at_step;
   if (stop_at && static_cast<std::uint64_t>(*stop_at) <= step) words.push_back("--debug.stop_at_step=none");

@@ -13,7 +13,7 @@
 #include "libtrain/start/look_ahead.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/threads.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
@@ -145,7 +145,7 @@ int plan_verb(const Arguments& arguments) {
   };
   if (!color.ok()) return fail(color.status());
   Status refused;
-  const auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides, &refused);
+  const auto loaded = recipe::load_run_config(arguments.command.positionals[0], arguments.overrides, &refused);
   if (!loaded.ok()) return fail(loaded.status());
   PlanReport report;
   Status status = make_report(arguments, *loaded, report);

@@ -24,7 +24,7 @@
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
 #include "libtrain/train/trainer.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train_cli {
@@ -66,7 +66,7 @@ int threads_of_rank(const recipe::Config& config, const train::LaunchEnv& env, c
     std::_Exit(ckpt::exit_code(status.code));
   };
   if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
-  auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
+  auto loaded = recipe::load_run_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
@@ -199,7 +199,7 @@ int run_verb(const Arguments& arguments, const std::vector<std::string>& words) 
   if (env->has_value()) be_rank(arguments, words, **env, *color);
 
   // What every rank would refuse is refused here, once.
-  const auto loaded = recipe::load_config(arguments.command.positionals[0], arguments.overrides);
+  const auto loaded = recipe::load_run_config(arguments.command.positionals[0], arguments.overrides);
   if (!loaded.ok()) return fail(loaded.status());
   const std::string resume = arguments.command.value("resume").value_or("auto");
   const auto preview = train::preview_start(

@@ -25,100 +25,41 @@ const std::string* find(const Settings& rows, std::string_view key) {
   return at == rows.end() ? nullptr : &at->second;
 }
 
-// Reads rows and remembers the first that cannot be read.
-class Rows {
- public:
-  explicit Rows(const Settings& rows) : rows_(rows) {}
-  const Status& status() const { return status_; }
-
-  /// The keys that were looked for.
-  std::vector<std::string> asked;
-
-  template <typename T>
-  void number(const char* key, T& value) {
-    asked.push_back(key);
-    const std::string* text = find(rows_, key);
-    if (text == nullptr || *text == ckpt::kNotSet) return;
-    std::string digits;
-    for (const char c : *text)
-      if (c != '_' && c != '+') digits.push_back(c);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size()) bad(key, *text, "a number");
-  }
-  template <typename T>
-  void number(const char* key, std::optional<T>& value) {
-    asked.push_back(key);
-    if (const std::string* text = find(rows_, key); text == nullptr || *text == ckpt::kNotSet) return;
-    T read{};
-    number(key, read);
-    value = read;
-  }
-  void text(const char* key, std::string& value) {
-    asked.push_back(key);
-    const std::string* text = find(rows_, key);
-    if (text == nullptr || *text == ckpt::kNotSet) return;
-    const bool quoted =
-        text->size() >= 2 && (text->front() == '"' || text->front() == '\'') && text->back() == text->front();
-    if (!quoted || text->find('\\') != std::string::npos) return bad(key, *text, "a plain string");
-    value = text->substr(1, text->size() - 2);
-  }
-
- private:
-  void bad(const char* key, const std::string& found, const char* expected) {
-    if (status_.ok()) status_ = ckpt::invalid(std::string(key) + " is " + found + ", expected " + expected);
-  }
-  const Settings& rows_;
-  Status status_;
-};
-
-std::string quoted(const std::string& text) { return ckpt::toml_string(text); }
-
-TorchtitanConfig read_all(Rows& rows) {
-  TorchtitanConfig config;
-  config.lr.peak = 8e-4;
-  config.lr.warmup_steps = 200;
-  std::optional<std::uint64_t> total;
-  rows.text("optimizer.name", config.optimizer);
-  rows.number("optimizer.lr", config.lr.peak);
-  rows.number("optimizer.beta1", config.beta1);
-  rows.number("optimizer.beta2", config.beta2);
-  rows.number("optimizer.eps", config.eps);
-  rows.number("optimizer.weight_decay", config.weight_decay);
-  rows.number("lr_scheduler.warmup_steps", config.lr.warmup_steps);
-  rows.number("lr_scheduler.total_steps", total);
-  rows.number("lr_scheduler.decay_ratio", config.lr.decay_ratio);
-  rows.text("lr_scheduler.decay_type", config.lr.decay_type);
-  rows.number("lr_scheduler.lr_min", config.lr.min_lr_factor);
-  rows.number("lr_scheduler.min_lr_factor", config.lr.min_lr_factor);
-  rows.number("training.local_batch_size", config.local_batch_size);
-  rows.number("training.global_batch_size", config.global_batch_size);
-  rows.number("training.seq_len", config.seq_len);
-  rows.number("training.steps", config.steps);
-  rows.number("training.max_norm", config.max_norm);
-  rows.text("training.dtype", config.dtype);
-  rows.text("training.mixed_precision_param", config.mixed_precision_param);
-  rows.text("training.mixed_precision_reduce", config.mixed_precision_reduce);
-  rows.number("debug.seed", config.seed);
-  rows.text("model.flavor", config.flavor);
-  std::int64_t replicate = 1, shard = -1;
-  rows.number("parallelism.data_parallel_replicate_degree", replicate);
-  rows.number("parallelism.data_parallel_shard_degree", shard);
-  if (replicate > 0 && shard > 0 && replicate < 1'000'000 && shard < 1'000'000)
-    config.data_ranks = static_cast<std::uint64_t>(replicate * shard);
-  config.lr.total_steps = total.value_or(config.steps);
-  return config;
-}
+/// Compared when a run goes on, besides the model and the LR schedule.
+constexpr const char* kCompared[] = {"optimizer.beta1",
+                                     "optimizer.beta2",
+                                     "optimizer.eps",
+                                     "optimizer.name",
+                                     "optimizer.weight_decay",
+                                     "training.dtype",
+                                     "training.global_batch_size",
+                                     "training.local_batch_size",
+                                     "training.max_norm",
+                                     "training.mixed_precision_param",
+                                     "training.mixed_precision_reduce",
+                                     "training.seq_len"};
 
 }  // namespace
 
-Result<TorchtitanConfig> read_torchtitan(const Settings& settings) {
-  Rows rows(settings);
-  TorchtitanConfig config = read_all(rows);
-  TITAN_RETURN_IF_ERROR(rows.status());
-  const std::string& type = config.lr.decay_type;
-  if (type != "linear" && type != "sqrt" && type != "cosine")
-    return ckpt::invalid("lr_scheduler.decay_type is " + quoted(type) + ", expected linear, sqrt or cosine");
-  return config;
+const std::vector<std::string>& torchtitan_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> list = recipe::lr_keys();
+    list.insert(list.end(), std::begin(kCompared), std::end(kCompared));
+    list.insert(list.end(), {"debug.seed", "model.flavor", "parallelism.data_parallel_replicate_degree",
+                             "parallelism.data_parallel_shard_degree"});
+    return list;
+  }();
+  return keys;
+}
+
+Result<recipe::Config> read_torchtitan(const Settings& rows) { return recipe::config_of_rows(rows, torchtitan_keys()); }
+
+std::string flavor_name(const recipe::Config& config) { return config.model.flavor.value_or("debugmodel"); }
+
+std::uint64_t data_ranks(const recipe::Config& config) {
+  const recipe::Config::Parallelism& mesh = config.parallelism;
+  return static_cast<std::uint64_t>(mesh.data_parallel_replicate_degree *
+                                    std::max<std::int64_t>(mesh.data_parallel_shard_degree, 0));
 }
 
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step) {
@@ -129,32 +70,26 @@ double next_lr(const ckpt::LrSettings& settings, std::uint64_t step) {
   return ckpt::lr_at(ckpt::schedule_from(settings).phases, step + 1);
 }
 
-std::vector<std::string> torchtitan_keys() {
-  const Settings none;
-  Rows rows(none);
-  read_all(rows);
-  return rows.asked;
-}
-
-Settings curve_rows(const TorchtitanConfig& config, std::uint64_t world) {
-  const std::uint64_t global = config.global_batch_size > 0 ? static_cast<std::uint64_t>(config.global_batch_size)
-                                                            : config.local_batch_size * world;
-  Settings rows = ckpt::lr_rows(config.lr);
-  const auto add = [&](const char* key, std::string text) { rows.emplace_back(key, std::move(text)); };
-  add("optimizer.name", quoted(config.optimizer));
-  add("optimizer.beta1", ckpt::toml_float(config.beta1));
-  add("optimizer.beta2", ckpt::toml_float(config.beta2));
-  add("optimizer.eps", ckpt::toml_float(config.eps));
-  add("optimizer.weight_decay", ckpt::toml_float(config.weight_decay));
-  add("training.local_batch_size", std::to_string(config.local_batch_size));
-  add("training.global_batch_size", std::to_string(global));
-  add("training.seq_len", std::to_string(config.seq_len));
-  add("training.max_norm", ckpt::toml_float(config.max_norm));
-  add("training.dtype", quoted(config.dtype));
-  add("training.mixed_precision_param", quoted(config.mixed_precision_param));
-  add("training.mixed_precision_reduce", quoted(config.mixed_precision_reduce));
+Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
+  recipe::Config said = config;
+  if (said.training.global_batch_size <= 0)
+    said.training.global_batch_size = said.training.local_batch_size * static_cast<std::int64_t>(world);
+  Settings rows = ckpt::lr_rows(recipe::lr_settings(said));
+  for (const char* key : kCompared)
+    rows.emplace_back(key, recipe::to_toml(*recipe::get_value(*recipe::find_key(key), said)));
   std::ranges::sort(rows);
   return rows;
+}
+
+template <typename T>
+Status take_number(const Settings& rows, const char* key, T& value) {
+  const std::string text = ckpt::setting(rows, key);
+  if (text == ckpt::kNotSet) return ckpt::ok_status();
+  std::string digits = text;
+  std::erase_if(digits, [](char c) { return c == '_' || c == '+'; });
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc() && end == digits.data() + digits.size()) return ckpt::ok_status();
+  return ckpt::invalid(std::string(key) + " is " + text + ", expected a number");
 }
 
 Result<ModelConfig> model_of(const std::string& what, const std::map<std::string, std::vector<std::uint64_t>>& shapes,
@@ -174,18 +109,15 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
     return ckpt::incompatible(what +
                               " holds no llama3 model: tok_embeddings.weight or the weights of layer 0 are missing");
   }
-  TorchtitanConfig config;
-  TITAN_ASSIGN_OR_RETURN(config, read_torchtitan(rows));
-  Rows reader(rows);
-  const recipe::Flavor* flavor = recipe::find_flavor(config.flavor);
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(rows));
+  const recipe::Flavor* flavor = recipe::find_flavor(flavor_name(config));
   if (flavor != nullptr && fits(*flavor, model)) model.n_heads = flavor->n_heads;
   const bool known = model.n_heads != 0;
-  reader.number("model.n_heads", model.n_heads);
-  TITAN_RETURN_IF_ERROR(reader.status());
+  TITAN_RETURN_IF_ERROR(take_number(rows, "model.n_heads", model.n_heads));
   if (model.n_heads == 0) {
-    const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return config.flavor == name; });
+    const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor_name(config) == name; });
     return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" +
-                              config.flavor + "` " +
+                              flavor_name(config) + "` " +
                               (masked ? "masks attention between documents, which Titan's model does not do"
                                       : "is not known, or is of another size"))
         .with_hint(
@@ -203,7 +135,7 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
                                 (scaling_given ? "" : "model.rope_scaling");
     if (!missing.empty()) {
       return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" +
-                                config.flavor + "` is not known, or is of another size")
+                                flavor_name(config) + "` is not known, or is of another size")
           .with_hint(std::string("say it:") +
                      (theta_given ? ""
                                   : " --set model.rope_theta=X (torchtitan's flavours have 500000, "
@@ -223,9 +155,8 @@ Result<ModelConfig> model_of(const std::string& what, const std::map<std::string
   model.norm_eps = 1e-5;
   model.rope_theta = 500000;
   model.rope_scaling = RopeScaling{};
-  reader.number("model.norm_eps", model.norm_eps);
-  reader.number("model.rope_theta", model.rope_theta);
-  TITAN_RETURN_IF_ERROR(reader.status());
+  TITAN_RETURN_IF_ERROR(take_number(rows, "model.norm_eps", model.norm_eps));
+  TITAN_RETURN_IF_ERROR(take_number(rows, "model.rope_theta", model.rope_theta));
 
   // Rows that the file has beyond these must agree with the tensors; RoPE's scaling is the file's where it says one.
   Settings merged = model_settings(model);

@@ -9,7 +9,6 @@
 #include "ckpt/base/denied.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 namespace {
@@ -104,8 +103,6 @@ class Loader {
       if (key.slot) loaded_.origins.try_emplace(key.name);
     if (problems_.empty()) {
       loaded_.config.job.config_file = path;
-      if (loaded_.config.checkpoint.initial_load_path) return std::move(loaded_);
-      if (const auto dims = model_dims(loaded_.config); !dims.ok()) return dims.status();
       return std::move(loaded_);
     }
     return all_problems();

@@ -74,7 +74,7 @@ Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std:
 }
 
 std::vector<std::string> lr_keys() {
-  std::vector<std::string> keys{"lr_scheduler.rewarm_from"};
+  std::vector<std::string> keys;
   for (const Key& key : key_table())
     if (key.effect == ChangeEffect::kSchedule) keys.push_back(key.name);
   return keys;

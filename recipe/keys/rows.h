@@ -28,7 +28,7 @@ std::string said_as(const ckpt::Settings& rows, const std::string& key);
 /// \error kInvalid: a value of another type, out of range, or no such choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 
-/// The keys from which lr_settings is made, and lr_scheduler.rewarm_from.
+/// The keys from which lr_settings is made.
 std::vector<std::string> lr_keys();
 /// The LR schedule of a configuration, which ends with the training unless lr_scheduler.total_steps says otherwise.
 ckpt::LrSettings lr_settings(const Config& config);
