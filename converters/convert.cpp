@@ -7,7 +7,7 @@
 #include "ckpt/io/run_folder.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/model_config.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert {
 namespace {
@@ -101,7 +101,7 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
 }  // namespace
 
 Status check_config_key(const std::string& key) {
-  std::vector<std::string> known = model_keys();
+  std::vector<std::string> known = recipe::model_keys();
   known.insert(known.end(), dcp::torchtitan_keys().begin(), dcp::torchtitan_keys().end());
   if (std::ranges::find(known, recipe::canonical_name(key)) != known.end()) return ckpt::ok_status();
   const std::string near = ckpt::did_you_mean(key, known);

@@ -16,8 +16,9 @@
 #include "cli/ui/units.h"
 #include "converters/import.h"
 #include "libtrain/train/evaluation.h"
-#include "recipe/model/model_source.h"
-#include "recipe/model/stored_dims.h"
+#include "recipe/change/model_source.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
 
 namespace titan::train_cli {
 namespace {

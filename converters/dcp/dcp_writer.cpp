@@ -13,6 +13,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/range_reader.h"
 #include "converters/skip.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -232,7 +233,7 @@ Status DcpWriter::decide_run() {
 
 // A DCP directory says nothing of the model, with or without a run: torchtitan has it from its flavour.
 Status DcpWriter::note_flavor() {
-  const Result<ModelConfig> model = model_from_settings(source_.path(), rows_);
+  const Result<ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
   if (!model.ok()) {
     notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
     return {};

@@ -2,14 +2,13 @@
 // What torchtitan's configuration says beyond its checkpoints: a DCP directory holds no curve, no head counts, no rope,
 // no eps.
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "converters/model_config.h"
 #include "recipe/keys/rows.h"
 
 namespace titan::convert::dcp {
@@ -32,13 +31,5 @@ const std::vector<std::string>& torchtitan_keys();
 /// The rows of `config` that are compared when a run goes on, without the model's, ascending. `world` is the number of
 /// ranks that had data of their own: it resolves a global batch of -1.
 ckpt::Settings curve_rows(const recipe::Config& config, std::uint64_t world);
-
-/// The model: its dimensions out of the shapes of its tensors, the number of heads, RoPE and eps out of the
-/// configuration (explicit "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is
-/// scaled as torchtitan's are). `what` names the checkpoint. \error kIncompatible: rows and shapes disagree, or the
-/// number of heads, or RoPE, is not said
-ckpt::Result<ModelConfig> model_of(const std::string& what,
-                                   const std::map<std::string, std::vector<std::uint64_t>>& shapes,
-                                   const ckpt::Settings& rows);
 
 }  // namespace titan::convert::dcp

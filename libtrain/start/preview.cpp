@@ -9,6 +9,7 @@
 #include "libtrain/start/read_errors.h"
 #include "recipe/change/stored_number.h"
 #include "recipe/keys/writer.h"
+#include "recipe/model/from_shapes.h"
 
 namespace titan::train {
 namespace {

@@ -11,7 +11,7 @@
 #include "libtrain/start/decide.h"
 #include "libtrain/start/init_map.h"
 #include "recipe/change/continuation.h"
-#include "recipe/model/model_source.h"
+#include "recipe/change/model_source.h"
 
 namespace titan::train {
 

@@ -6,6 +6,7 @@
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::recipe {
 namespace {
@@ -31,23 +32,12 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
 /// Derived values by key; they replace what the config says.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
-  const ModelDims& dims = plan.dims;
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
   const bool tokens = config.training.dataset == "tokens";
   std::map<std::string, std::string> values = {
-      {"model.dim", integer(dims.dim)},
-      {"model.n_layers", integer(dims.n_layers)},
-      {"model.n_heads", integer(dims.n_heads)},
-      {"model.n_kv_heads", integer(dims.n_kv_heads)},
-      {"model.head_dim", integer(dims.head_dim)},
-      {"model.ffn_dim", integer(dims.ffn_dim)},
-      {"model.vocab_size", integer(dims.vocab_size)},
-      {"model.norm_eps", toml_float(dims.norm_eps)},
-      {"model.rope_theta", toml_float(dims.rope_theta)},
-      {"model.tied_embeddings", dims.tied ? "true" : "false"},
       // Checkpoints from before these two keys existed have no row for them.
-      {"model.qkv_bias", dims.qkv_bias ? "true" : kNotSet},
-      {"model.rope_scaling", dims.rope_scaling ? toml_string(rope_scaling_text(*dims.rope_scaling)) : kNotSet},
+      {"model.qkv_bias", kNotSet},
+      {"model.rope_scaling", kNotSet},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
@@ -58,7 +48,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
       {"debug.seed", std::to_string(seed)},
   };
-  for (const auto& [key, value] : ckpt::lr_rows(plan.lr)) values[key] = value;
+  for (const ckpt::Settings& rows : {model_rows(plan.dims), ckpt::lr_rows(plan.lr)})
+    for (const auto& [key, value] : rows) values[key] = value;
   return values;
 }
 

@@ -50,6 +50,9 @@ Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size)
 /// mesh, M not whole, M < DP, more stages than parts, bad dimensions.
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
 
+/// A plan that holds a whole model of these dimensions on one rank, in float32, for `seq_len` tokens at a time.
+RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
+
 /// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the
 /// global batch, stride, seed (when given) and threads per rank (when > 0). Layout keys and the end of the LR curve
 /// stay as written.

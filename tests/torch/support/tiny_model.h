@@ -19,6 +19,7 @@
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/reduce/canonical.h"
+#include "recipe/model/parameters.h"
 #include "tests/torch/support/thread_world.h"
 
 namespace titan::test {

@@ -1,4 +1,4 @@
-#include "recipe/model/model_source.h"
+#include "recipe/change/model_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/writer.h"
+#include "recipe/model/from_shapes.h"
+#include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe {
@@ -204,14 +206,8 @@ TEST(ModelSource, EqualScalingsMayBeWrittenDifferently) {
   EXPECT_THAT(differing(odd_dims(), rows), ElementsAre());
 }
 
-TEST(ModelSource, ShapesTellWhatTheyShow) {
+TEST(ModelSource, WhatNobodySaysOfTheModelIsNamed) {
   const ckpt::Settings known = known_model({}, tensors_of(odd_dims()));
-  EXPECT_EQ(known, (ckpt::Settings{{"model.dim", "96"},
-                                   {"model.ffn_dim", "100"},
-                                   {"model.n_layers", "3"},
-                                   {"model.qkv_bias", "true"},
-                                   {"model.tied_embeddings", "true"},
-                                   {"model.vocab_size", "300"}}));
   const Status status = check_model_known(from_weights(""), known, "some/dcp");
   EXPECT_EQ(status.code, ckpt::Code::kIncompatible);
   EXPECT_EQ(status.message,
@@ -228,15 +224,6 @@ TEST(ModelSource, TheNumberOfHeadsAndShapesTellTheRestOfAttention) {
   const ckpt::Settings known = known_model({}, tensors_of(odd_dims()), config.config.model.n_heads);
   EXPECT_TRUE(check_model_known(config, known, "x").ok()) << check_model_known(config, known, "x").to_string();
   EXPECT_EQ(*model_dims(with_model_of(config, known, "x")->config), odd_dims());
-}
-
-TEST(ModelSource, TensorsOfAnotherModelTellNothing) {
-  EXPECT_EQ(known_model({}, {{"decoder.weight", ckpt::DType::kF32, {3, 4}}}), ckpt::Settings{});
-  EXPECT_EQ(known_model({},
-                        {{"tok_embeddings.weight", ckpt::DType::kF32, {}},
-                         {"layers.0.attention.wq.weight", ckpt::DType::kF32, {2}}},
-                        0),
-            ckpt::Settings{});
 }
 
 }  // namespace

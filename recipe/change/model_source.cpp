@@ -1,27 +1,17 @@
-#include "recipe/model/model_source.h"
+#include "recipe/change/model_source.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/toml_reader.h"
-#include "recipe/keys/writer.h"
-#include "recipe/model/flavor.h"
-#include "recipe/model/stored_dims.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::recipe {
 namespace {
 
 constexpr const char* kScaling = "model.rope_scaling";
 
-std::vector<const char*> model_keys() {
-  std::vector<const char*> keys(std::begin(kModelDimensions), std::end(kModelDimensions));
-  keys.insert(keys.end(), std::begin(kModelSwitches), std::end(kModelSwitches));
-  return keys;
-}
-
-bool given(const LoadedConfig& loaded, const char* key) {
+bool given(const LoadedConfig& loaded, const std::string& key) {
   const auto origin = loaded.origins.find(key);
   return origin != loaded.origins.end() &&
          (origin->second.kind == Origin::Kind::kFile || origin->second.kind == Origin::Kind::kFlag);
@@ -32,7 +22,7 @@ bool says_all(const ckpt::Settings& rows) {
 }
 
 /// The value as the key table has it; nothing for a row that cannot be read.
-std::optional<Value> read_row(const char* key, const std::string& text) {
+std::optional<Value> read_row(const std::string& key, const std::string& text) {
   Config config;
   if (!set_value(*find_key(key), parse_override_value(text), config).ok()) return std::nullopt;
   if (config.model.rope_scaling) {
@@ -42,8 +32,8 @@ std::optional<Value> read_row(const char* key, const std::string& text) {
   return get_value(*find_key(key), config);
 }
 
-std::string shown(const char* key, const std::optional<Value>& value) {
-  return value ? to_toml(*value) : std::string_view(key) == kScaling ? "\"none\"" : "false";
+std::string shown(const std::string& key, const std::optional<Value>& value) {
+  return value ? to_toml(*value) : key == kScaling ? "\"none\"" : "false";
 }
 
 /// What RoPE's scaling was for a model that says all else, whatever its flavour is called: checkpoints keep it. Earlier
@@ -69,49 +59,10 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
-                           std::optional<std::int64_t> n_heads) {
-  std::map<std::string, std::vector<std::uint64_t>> shapes;
-  for (const ckpt::WeightInfo& tensor : tensors) shapes[tensor.name] = tensor.shape;
-  const auto extent = [&](const char* name, std::size_t dim) -> std::uint64_t {
-    const auto at = shapes.find(name);
-    return at == shapes.end() || at->second.size() <= dim ? 0 : at->second[dim];
-  };
-  ckpt::Settings known = rows;
-  const auto add = [&](const char* key, std::uint64_t value) {
-    if (value != 0 && !ckpt::has_setting(rows, key)) known.emplace_back(key, std::to_string(value));
-  };
-  const auto add_switch = [&](const char* key, bool on) {
-    if (!ckpt::has_setting(rows, key) && on) known.emplace_back(key, "true");
-  };
-  std::uint64_t layers = 0;
-  while (shapes.contains("layers." + std::to_string(layers) + ".attention_norm.weight")) ++layers;
-  add("model.dim", extent("tok_embeddings.weight", 1));
-  add("model.vocab_size", extent("tok_embeddings.weight", 0));
-  add("model.ffn_dim", extent("layers.0.feed_forward.w1.weight", 0));
-  add("model.n_layers", layers);
-  add_switch("model.tied_embeddings", layers > 0 && !shapes.contains("output.weight"));
-  add_switch("model.qkv_bias", shapes.contains("layers.0.attention.wq.bias"));
-
-  if (ckpt::has_setting(rows, "model.n_heads")) {
-    const std::optional<Value> stored = read_row("model.n_heads", ckpt::setting(rows, "model.n_heads"));
-    const auto* const number = stored ? stored->as<std::int64_t>() : nullptr;
-    n_heads = number ? std::optional(*number) : std::nullopt;
-  }
-  const std::uint64_t q = extent("layers.0.attention.wq.weight", 0), kv = extent("layers.0.attention.wk.weight", 0);
-  if (n_heads && *n_heads > 0 && q >= static_cast<std::uint64_t>(*n_heads)) {
-    const std::uint64_t head_dim = q / static_cast<std::uint64_t>(*n_heads);
-    add("model.head_dim", head_dim);
-    add("model.n_kv_heads", kv / head_dim);
-  }
-  std::ranges::sort(known);
-  return known;
-}
-
 Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
   if (alone.config.model.flavor) return with_scaling_of(alone, rows, path);
   LoadedConfig loaded = alone;
-  for (const char* key : model_keys()) {
+  for (const std::string& key : model_keys()) {
     const auto row = std::ranges::find(rows, key, &ckpt::Settings::value_type::first);
     if (row == rows.end() || row->second == ckpt::kNotSet || given(loaded, key)) continue;
     const Status status = set_value(*find_key(key), parse_override_value(row->second), loaded.config);
@@ -166,11 +117,10 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
 }
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
-  RunPlan plan;
-  plan.dims = dims;
-  const Config ours = resolved_config(Config{}, plan);
+  Config ours;
+  set_dims(dims, ours.model);
   std::vector<Drift> differences;
-  for (const char* key : model_keys()) {
+  for (const std::string& key : model_keys()) {
     const bool there = ckpt::has_setting(rows, key) && ckpt::setting(rows, key) != ckpt::kNotSet;
     if (!there && !says_all(rows)) continue;
     const std::string stored = shown(key, there ? read_row(key, ckpt::setting(rows, key)) : std::nullopt);
@@ -189,7 +139,7 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
   std::vector<std::string> keys;
   if (alone.config.model.flavor) {
     const std::string scaling = loaded.config.model.rope_scaling.value_or(kPlainRope);
-    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + kFlavorRopeScaling +
+    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + rope_scaling_text({}) +
            "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
   }
   if (dims.ok()) {
@@ -211,10 +161,10 @@ std::string model_source(const LoadedConfig& loaded) {
 
 std::string model_source_line(const LoadedConfig& loaded) {
   std::vector<std::string> keys;
-  for (const char* key : model_keys()) {
+  for (const std::string& key : model_keys()) {
     const auto origin = loaded.origins.find(key);
     if (origin == loaded.origins.end() || origin->second.kind != Origin::Kind::kCheckpoint) continue;
-    keys.push_back(std::string(key).substr(6));
+    keys.push_back(key.substr(6));
   }
   return keys.empty() ? "" : joined(keys) + " from checkpoint " + model_source(loaded);
 }

@@ -1,23 +1,16 @@
 #pragma once
 // The model of a start that loads a checkpoint: what the configuration leaves open is the checkpoint's; what it says
 // must agree. Pure.
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "ckpt/io/weight_source.h"
+#include "ckpt/model/settings.h"
 #include "ckpt/model/train_state.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/loader.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/model/dims.h"
 
 namespace titan::recipe {
-
-/// The rows "model.*" of a checkpoint, and, where it has none, those that the shapes of its tensors show: dim,
-/// n_layers, ffn_dim, vocab_size, tying and biases, and with the number of query heads (of the rows, else `n_heads`)
-/// also head_dim and n_kv_heads.
-ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
-                           std::optional<std::int64_t> n_heads = {});
 
 /// `loaded` with the checkpoint's values of the model's dimensions, eps, RoPE, tying and biases under every key that
 /// neither file nor flags give. A flavour that was given gives all of them but RoPE's scaling, which a checkpoint that
