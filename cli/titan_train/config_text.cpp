@@ -6,7 +6,7 @@
 #include "recipe/keys/reference.h"
 #include "recipe/keys/writer.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 
 using ckpt::json_string;
 using recipe::Key;
@@ -89,4 +89,4 @@ std::string classes_json() {
   return out + "]}\n";
 }
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli

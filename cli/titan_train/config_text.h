@@ -4,7 +4,7 @@
 
 #include "recipe/keys/loader.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 
 /// The configuration as TOML, each value with its origin as a comment; unset keys are comments. Loads to the same
 /// configuration.
@@ -19,4 +19,4 @@ std::string classes_text();
 /// The same as one JSON document, schema "titan.classes/1": {"schema", "keys": [{"key", "class", "change"}]}.
 std::string classes_json();
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli
