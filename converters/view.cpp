@@ -38,17 +38,66 @@ Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan,
 
 namespace {
 
-class ViewSource final : public ckpt::ElementSource {
- public:
-  ViewSource(std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan)
-      : source_(std::move(source)), plan_(std::move(plan)), reader_(*source_, plan_) {}
-  Status read(const ckpt::TensorRef& ref, std::uint64_t first_element, std::span<std::byte> out) const override {
-    const auto at = std::ranges::find(plan_.tensors, ref, &TensorPlan::ref);
-    if (at == plan_.tensors.end()) return ckpt::not_found("a tensor that is not in " + source_->path());
-    return reader_.read(static_cast<std::size_t>(at - plan_.tensors.begin()), first_element, out);
+Manifest view_manifest(const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan) {
+  Manifest manifest = frame_manifest(source, plan, ckpt::kDefaultLeafElements);
+  manifest.writer = format.title();
+  // Components without digests, so that everybody sees what there is.
+  std::uint64_t bytes[2] = {0, 0};
+  bool there[2] = {false, false};
+  for (const TensorPlan& tensor : plan.tensors) {
+    const int component = tensor.ref.slot.empty() ? 0 : 1;
+    bytes[component] += source.tensors()[tensor.source].bytes();
+    there[component] = true;
   }
+  const auto add = [&](const char* name, bool is_there, std::uint64_t size) {
+    if (is_there) manifest.components.push_back({name, {}, size, size, 0});
+  };
+  add(ckpt::kModel, there[0], bytes[0]);
+  add(ckpt::kOptimizer, there[1], bytes[1]);
+  add(ckpt::kLrScheduler, plan.lr.has_value(), 0);
+  add(ckpt::kDataloader, plan.data.has_value(), 0);
+  add(ckpt::kTrainState, plan.train.has_value(), 0);
+  return manifest;
+}
+
+class View final : public ckpt::CheckpointContent {
+ public:
+  View(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan)
+      : CheckpointContent(source->path(), view_manifest(format, *source, plan)),
+        format_(format),
+        source_(std::move(source)),
+        plan_(std::move(plan)),
+        reader_(*source_, plan_) {}
+
+  bool foreign() const override { return true; }
+  Status read(const ckpt::TensorRef& ref, ckpt::LeafRange leaves, std::span<std::byte> out) override {
+    const auto at = std::ranges::find(plan_.tensors, ref, &TensorPlan::ref);
+    if (at == plan_.tensors.end() || out.empty()) return ckpt::ok_status();
+    const ckpt::LeafGrid grid = plan_.parameters[ref.index].grid(manifest.leaf_elements);
+    return reader_.read(static_cast<std::size_t>(at - plan_.tensors.begin()), grid.begin(leaves.first), out);
+  }
+  Result<ckpt::LrSchedule> lr_schedule() const override { return present(plan_.lr, ckpt::kLrScheduler); }
+  Result<ckpt::DataPosition> data_position() const override { return present(plan_.data, ckpt::kDataloader); }
+  Result<ckpt::TrainState> train_state() const override { return present(plan_.train, ckpt::kTrainState); }
+  std::vector<ckpt::ModelFilePlace> model_files() const override {
+    std::vector<ckpt::ModelFilePlace> files;
+    for (const Companion& file : plan_.companions)
+      files.push_back({"", file.path, std::string(format_.name()) + "/" + file.name, file.digest});
+    return files;
+  }
+  std::vector<std::string> model_file_notes() const override {
+    return plan_.companions.empty() ? std::vector<std::string>() : plan_.notes;
+  }
+  std::vector<std::string> left_out() const override { return plan_.left_out; }
 
  private:
+  template <typename T>
+  Result<T> present(const std::optional<T>& value, const char* component) const {
+    if (!value) return absent(component);
+    return *value;
+  }
+
+  const Format& format_;
   std::shared_ptr<const ForeignCheckpoint> source_;
   ImportPlan plan_;
   PlannedReader reader_;
@@ -77,35 +126,7 @@ Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std
 
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
                                  ImportPlan plan) {
-  ckpt::ForeignView view;
-  view.path = source->path();
-  view.manifest = frame_manifest(*source, plan, ckpt::kDefaultLeafElements);
-  view.manifest.writer = format.title();
-  view.lr = plan.lr;
-  view.data = plan.data;
-  view.train = plan.train;
-  view.left_out = plan.left_out;
-  for (const Companion& file : plan.companions)
-    view.model_files.push_back({"", file.path, std::string(format.name()) + "/" + file.name, file.digest});
-  if (!plan.companions.empty()) view.model_file_notes = plan.notes;
-  // Components without digests, so that everybody sees what there is.
-  std::uint64_t bytes[2] = {0, 0};
-  bool there[2] = {false, false};
-  for (const TensorPlan& tensor : plan.tensors) {
-    const int component = tensor.ref.slot.empty() ? 0 : 1;
-    bytes[component] += source->tensors()[tensor.source].bytes();
-    there[component] = true;
-  }
-  const auto add = [&](const char* name, bool is_there, std::uint64_t size) {
-    if (is_there) view.manifest.components.push_back({name, {}, size, size, 0});
-  };
-  add(ckpt::kModel, there[0], bytes[0]);
-  add(ckpt::kOptimizer, there[1], bytes[1]);
-  add(ckpt::kLrScheduler, plan.lr.has_value(), 0);
-  add(ckpt::kDataloader, plan.data.has_value(), 0);
-  add(ckpt::kTrainState, plan.train.has_value(), 0);
-  view.tensors = std::make_shared<ViewSource>(std::move(source), std::move(plan));
-  return CheckpointReader::view(std::move(view));
+  return CheckpointReader(std::make_unique<View>(format, std::move(source), std::move(plan)));
 }
 
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {

@@ -34,7 +34,7 @@ struct Target {
 
 class Group {
  public:
-  Group(LeafSource& source, const MovePlan& plan, const MoveHooks& hooks, MoveCounts& counts, std::size_t files)
+  Group(ShardReader& source, const MovePlan& plan, const MoveHooks& hooks, MoveCounts& counts, std::size_t files)
       : source_(source), plan_(plan), hooks_(hooks), counts_(counts), targets_(files) {}
 
   Status prepare(Fs& fs, const std::string& folder, std::span<const ReshardFile> files) {
@@ -93,12 +93,11 @@ class Group {
         const ReshardPiece& planned = files[visit.to].pieces[visit.piece];
         ShardPiece& shard = pieces_[visit.to][visit.piece];
         const bool decode = visit.move->codec == Codec::kZstd && shard.codec == Codec::kRaw;
-        std::uint64_t raw_offset = visit.move->offset;
+        const PieceLeaves leaves = source_.piece(planned.ref, visit.move->leaves.first);
         for (std::uint64_t i = 0; i < visit.move->leaves.count; ++i) {
           const LeafRow& row = table[visit.move->row + i];
           const std::uint64_t leaf = visit.move->leaves.first + i;
-          TITAN_RETURN_IF_ERROR(source_.check_row(row, planned.ref, leaf, file, visit.move->codec, raw_offset));
-          raw_offset += row.raw_bytes;
+          TITAN_RETURN_IF_ERROR(source_.check_row(row, leaves, leaf));
           if (shard.codec == Codec::kZstd)
             shard.stored[leaf - shard.leaves.first] = {row.stored_bytes, row.filter_mask};
           leaves_.push_back({row, leaf, file, visit.to, visit.piece, decode});
@@ -258,10 +257,11 @@ class Group {
   }
 
   Status damaged(const std::string& what, const Travelling& leaf) const {
-    return source_.damaged(what, targets_[leaf.to].plan->pieces[leaf.piece].ref, leaf.leaf, leaf.from, leaf.row);
+    const TensorRef& ref = targets_[leaf.to].plan->pieces[leaf.piece].ref;
+    return source_.damaged(what, leaf.row, source_.piece(ref, leaf.leaf), leaf.leaf);
   }
 
-  LeafSource& source_;
+  ShardReader& source_;
   const MovePlan& plan_;
   const MoveHooks& hooks_;
   MoveCounts& counts_;

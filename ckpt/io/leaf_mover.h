@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "ckpt/io/leaf_source.h"
+#include "ckpt/io/shard_reader.h"
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/plan/reshard_plan.h"
 
@@ -28,7 +28,7 @@ struct MoveCounts {
 /// Fills shards of one group of files together.
 class LeafMover {
  public:
-  LeafMover(Fs& fs, LeafSource& source, const MovePlan& plan, const MoveHooks& hooks)
+  LeafMover(Fs& fs, ShardReader& source, const MovePlan& plan, const MoveHooks& hooks)
       : fs_(fs), source_(source), plan_(plan), hooks_(hooks) {}
 
   /// Writes `files` (none of which has leaves to encode) below `folder` and returns what was written, in the same
@@ -38,7 +38,7 @@ class LeafMover {
 
  private:
   Fs& fs_;
-  LeafSource& source_;
+  ShardReader& source_;
   const MovePlan& plan_;
   const MoveHooks& hooks_;
 };

@@ -3,10 +3,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/model_files.h"
 #include "ckpt/model/data_position.h"
@@ -15,25 +17,29 @@
 
 namespace titan::ckpt {
 
-/// Reads elements of stored tensors that do not lie in our files.
-class ElementSource {
+/// What a CheckpointReader reads: files of ours, or a checkpoint of another format under our names.
+class CheckpointContent {
  public:
-  virtual ~ElementSource() = default;
-  /// Fills `out` with elements of `ref` from `first_element` on. Thread-safe.
-  virtual Status read(const TensorRef& ref, std::uint64_t first_element, std::span<std::byte> out) const = 0;
-};
+  CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
+  virtual ~CheckpointContent() = default;
+  virtual bool foreign() const = 0;
+  /// Fills `out` with `leaves` of `ref`, which are there; it has their size. Thread-safe.
+  virtual Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) = 0;
+  virtual Result<std::string> json_text(const char* component) const { return absent(component); }
+  virtual Result<LrSchedule> lr_schedule() const { return absent(kLrScheduler); }
+  virtual Result<DataPosition> data_position() const { return absent(kDataloader); }
+  virtual Result<TrainState> train_state() const { return absent(kTrainState); }
+  virtual std::vector<ModelFilePlace> model_files() const { return {}; }
+  virtual std::vector<std::string> model_file_notes() const { return {}; }
+  virtual std::vector<std::string> left_out() const { return {}; }
 
-/// A checkpoint of another format as one of ours: see CheckpointReader::view.
-struct ForeignView {
   std::string path;
-  Manifest manifest;  ///< no files and no pieces; its digests mean nothing
-  std::optional<LrSchedule> lr;
-  std::optional<DataPosition> data;
-  std::optional<TrainState> train;
-  std::shared_ptr<const ElementSource> tensors;
-  std::vector<std::string> left_out;          ///< names of what the checkpoint holds and the view cannot show
-  std::vector<ModelFilePlace> model_files;    ///< that came with the model
-  std::vector<std::string> model_file_notes;  ///< of those that cannot be taken along, why
+  Manifest manifest;  ///< a foreign one: no files and no pieces; its digests mean nothing
+
+ protected:
+  Status absent(const char* component) const {
+    return not_found("component '" + std::string(component) + "' is not in " + path);
+  }
 };
 
 /// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as
@@ -50,38 +56,36 @@ class CheckpointReader {
   /// from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
-  /// Makes a checkpoint of another format readable as if it were one of ours. Nothing is checked against digests.
-  static CheckpointReader view(ForeignView foreign);
-  ~CheckpointReader();
-  CheckpointReader(CheckpointReader&&) noexcept;
-  CheckpointReader& operator=(CheckpointReader&&) noexcept;
+  /// A checkpoint of another format comes so. Nothing of it is checked against digests.
+  explicit CheckpointReader(std::unique_ptr<CheckpointContent> content) : content_(std::move(content)) {}
 
-  const std::string& path() const;
-  const Manifest& manifest() const;
+  const std::string& path() const { return content_->path; }
+  const Manifest& manifest() const { return content_->manifest; }
   /// Gives the manifest away; nothing can be read afterwards.
-  Manifest take_manifest() &&;
-  bool foreign() const;                       ///< a view: id and digests are zeros
-  std::vector<std::string> left_out() const;  ///< ForeignView::left_out; empty for ours
+  Manifest take_manifest() && { return std::move(content_->manifest); }
+  /// A checkpoint of another format: id and digests are zeros.
+  bool foreign() const { return content_->foreign(); }
+  /// Names of what a foreign checkpoint holds and cannot be shown.
+  std::vector<std::string> left_out() const { return content_->left_out(); }
 
   /// The files that came with the model.
-  std::vector<ModelFilePlace> model_files() const;
-  std::vector<std::string> model_file_notes() const;  ///< ForeignView::model_file_notes
+  std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
+  /// Of those that cannot be taken along, why.
+  std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
   /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent
-  Result<std::string> json_text(const char* component) const;
+  Result<std::string> json_text(const char* component) const { return content_->json_text(component); }
   /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
-  Result<LrSchedule> lr_schedule() const;
-  Result<DataPosition> data_position() const;
-  Result<TrainState> train_state() const;
+  Result<LrSchedule> lr_schedule() const { return content_->lr_schedule(); }
+  Result<DataPosition> data_position() const { return content_->data_position(); }
+  Result<TrainState> train_state() const { return content_->train_state(); }
 
   /// Reads `leaves` of `ref` into `out` (exactly their raw bytes), each leaf checked against its digest.
   /// Thread-safe. \error kCorrupt naming file, tensor, leaf, offset; kNotFound when the tensor is absent.
   Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const;
 
  private:
-  struct Impl;
-  explicit CheckpointReader(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<CheckpointContent> content_;
 };
 
 /// Opens a checkpoint to be looked at: CheckpointReader::open, or something that knows more formats.

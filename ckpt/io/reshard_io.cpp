@@ -188,7 +188,7 @@ class Resharder {
   const std::string& folder_;
   const MoveHooks& hooks_;
   MoveCounts& counts_;
-  LeafSource leaves_;
+  ShardReader leaves_;
   Manifest made_;
   std::map<std::pair<std::uint32_t, std::string>, Hasher> hashers_;
 };

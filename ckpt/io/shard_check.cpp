@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/io/leaf_rows.h"
-
 namespace titan::ckpt {
 namespace {
 
@@ -67,9 +65,8 @@ Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& 
   check->cover(file.table_offset, file.table_offset + file.table_rows * kLeafRowBytes);
   for (const auto& [ref, piece] : pieces) {
     if (piece->codec == Codec::kZstd) continue;  // where its leaves lie the rows say
-    const LeafGrid grid = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements);
-    const std::uint64_t elements = grid.begin(piece->first_leaf + piece->leaf_count) - grid.begin(piece->first_leaf);
-    check->cover(piece->offset, piece->offset + elements * dtype_size(manifest.stored(ref)->dtype));
+    const std::uint64_t bytes = PieceLeaves(manifest, ref, *piece).bytes({piece->first_leaf, piece->leaf_count});
+    check->cover(piece->offset, piece->offset + bytes);
   }
   return check;
 }
@@ -93,19 +90,14 @@ void ShardCheck::cover(std::uint64_t begin, std::uint64_t end) {
 ShardCheck::Expected ShardCheck::expected(std::uint64_t row, const LeafRow& stored) {
   while (row >= pieces_[piece_].second->row + pieces_[piece_].second->leaf_count) ++piece_;
   const auto& [ref, piece] = pieces_[piece_];
-  const LeafGrid grid = manifest_.parameters[ref.index].meta.grid(manifest_.leaf_elements);
-  const std::uint64_t size = dtype_size(manifest_.stored(ref)->dtype), number = piece->first_leaf + (row - piece->row);
-  const std::uint64_t bytes = grid.length(number) * size;
-  Expected leaf{&ref,
-                number,
-                piece->offset + (grid.begin(number) - grid.begin(piece->first_leaf)) * size,
-                bytes,
-                row,
-                piece->codec == Codec::kZstd,
-                row == piece->row,
-                {bytes, grid.chunk_extent() * size, size}};
-  if (!leaf.compressed) return leaf;
-  leaf.lost = !row_fits(stored, leaf.form, file_.bytes) || (leaf.first && stored.offset != piece->offset);
+  const std::uint64_t number = piece->first_leaf + (row - piece->row);
+  Expected leaf{&ref, number, row, PieceLeaves(manifest_, ref, *piece).at(number)};
+  if (!leaf.compressed()) {
+    leaf.offset = *leaf.place.offset;
+    leaf.bytes = leaf.place.raw_bytes;
+    return leaf;
+  }
+  leaf.lost = !row_fits(stored, leaf.place, file_.bytes);
   leaf.offset = leaf.lost ? file_.table_offset + row * kLeafRowBytes : stored.offset;
   leaf.bytes = leaf.lost ? kLeafRowBytes : stored.stored_bytes;
   some_lost_ = some_lost_ || leaf.lost;
@@ -172,7 +164,7 @@ Status ShardCheck::check_rebuilding(CheckTools& tools) {
         actual[index] = found;
         const Expected& leaf = run.window->leaves[index];
         if (found == run.window->rows[index]) return;
-        places_known_ = places_known_ && !leaf.compressed;
+        places_known_ = places_known_ && !leaf.compressed();
         add_damaged(leaf, "its bytes or its row in the damaged leaf table are wrong");
       }));
     }
@@ -226,11 +218,11 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
 Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
                              const std::function<void(const LeafRow&)>& seen) {
   const auto read = [&]() -> Result<LeafRow> {
-    if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
+    if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
       const std::lock_guard lock(tools.large->mutex);
-      return tools.large->reader.measure(*handle_, row, leaf.form);
+      return tools.large->reader.measure(*handle_, row, leaf.place);
     }
-    if (leaf.compressed) return tools.reader.measure(*handle_, row, leaf.form);
+    if (leaf.compressed()) return tools.reader.measure(*handle_, row, leaf.place);
     Hasher hasher;
     TITAN_RETURN_IF_ERROR(hash_range(
         *handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.bytes(), [](std::uint64_t) {}, hasher));
@@ -251,13 +243,11 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
 // The row that a leaf must have, from the bytes that are there.
 LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes,
                             CheckTools& tools) const {
-  if (leaf.compressed && leaf.form.chunk_bytes > kOwnChunk) {
+  if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
     const std::lock_guard lock(tools.large->mutex);
-    return tools.large->reader.measure(bytes, row, leaf.form);
+    return tools.large->reader.measure(bytes, row, leaf.place);
   }
-  if (leaf.compressed) return tools.reader.measure(bytes, row, leaf.form);
-  const Digest digest = digest_of(bytes);
-  return {leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
+  return tools.reader.measure(bytes, row, leaf.place);
 }
 
 void ShardCheck::add_damaged(const Expected& leaf, const char* what) {

@@ -13,7 +13,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
-#include "ckpt/io/leaf_check.h"
+#include "ckpt/io/shard_reader.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
@@ -35,10 +35,10 @@ class CheckBuffer {
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
-/// Reads compressed leaves that are larger than most, for all threads: such a leaf and its frame may take 128 MiB.
+/// Decodes compressed leaves that are larger than most, for all threads: such a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
   std::mutex mutex;
-  CompressedLeafReader reader;
+  LeafReader reader;
 };
 
 /// Places that were found wrong, up to a bound; thread-safe.
@@ -61,7 +61,7 @@ class PlaceList {
 /// What a thread works with.
 struct CheckTools {
   CheckBuffer buffer;
-  CompressedLeafReader reader;
+  LeafReader reader;
   LargeLeafReader* large = nullptr;
   std::function<void(std::uint64_t bytes)> count;  ///< told of bytes read; thread-safe
 };
@@ -75,10 +75,11 @@ class ShardCheck {
   /// whose row cannot be is lost, and its place is that row.
   struct Expected {
     const TensorRef* ref = nullptr;
-    std::uint64_t leaf = 0, offset = 0, bytes = 0, row = 0;
-    bool compressed = false, first = false;  ///< first of its piece
-    CompressedLeaf form = {};
+    std::uint64_t leaf = 0, row = 0;
+    LeafPlace place;
+    std::uint64_t offset = 0, bytes = 0;
     bool lost = false;
+    bool compressed() const { return place.codec == Codec::kZstd; }
   };
   /// Some rows of the table, and their leaves.
   struct Window {

@@ -18,11 +18,4 @@ class TensorSource {
                                                   std::span<std::byte> scratch) = 0;
 };
 
-/// Takes leaves, each exactly once, in any order.
-class TensorSink {
- public:
-  virtual ~TensorSink() = default;
-  virtual Status put(const TensorRef& ref, std::uint64_t leaf, std::span<const std::byte> bytes) = 0;
-};
-
 }  // namespace titan::ckpt

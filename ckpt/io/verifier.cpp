@@ -13,7 +13,6 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/leaf_rows.h"
 #include "ckpt/io/shard_check.h"
 
 namespace titan::ckpt {

@@ -24,25 +24,32 @@ struct WeightInfo {
 
 class WeightSource {
  public:
-  virtual ~WeightSource() = default;
-  virtual const std::vector<WeightInfo>& tensors() const = 0;
+  /// All parameters of `reader` have weights. `id`: see id().
+  WeightSource(CheckpointReader reader, std::string id);
+
+  const std::vector<WeightInfo>& tensors() const { return tensors_; }
   /// Where the weights come from, for messages.
-  virtual const std::string& path() const = 0;
+  const std::string& path() const { return reader_.path(); }
   /// Identifies the weights: equal ids, equal bits. Hexadecimal digits.
-  virtual std::string id() const = 0;
+  const std::string& id() const { return id_; }
   /// Step at which they were saved; 0 where the format does not say.
-  virtual std::uint64_t step() const = 0;
+  std::uint64_t step() const { return reader_.manifest().step; }
   /// Of a checkpoint of this toolkit, null for other formats: who has it may read the weights through
   /// CheckpointReader::known.
-  virtual const Manifest* manifest() const { return nullptr; }
+  const Manifest* manifest() const { return reader_.foreign() ? nullptr : &reader_.manifest(); }
   /// The files that came with the model, and why others cannot be taken along.
-  virtual std::vector<ModelFilePlace> model_files() const { return {}; }
-  virtual std::vector<std::string> model_file_notes() const { return {}; }
+  std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
+  std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
   /// The rows "model.*" of the configuration that the checkpoint knows (key -> TOML text), sorted.
-  virtual Settings model_config() const = 0;
+  Settings model_config() const;
   /// Elements [first, first + count) of tensor `index`, row-major, into `out` (count x element size bytes).
   /// Thread-safe. \error kCorrupt (digests), kFailed
-  virtual Status read(std::size_t index, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const = 0;
+  Status read(std::size_t index, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
+
+ private:
+  CheckpointReader reader_;
+  std::vector<WeightInfo> tensors_;
+  std::string id_;
 };
 
 /// The component "model" of `reader`, ours or a view of a foreign checkpoint. A foreign one has no id: it is made of

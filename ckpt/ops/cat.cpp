@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ckpt/io/destination.h"
-#include "ckpt/io/reader.h"
+#include "ckpt/io/range_reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_guard.h"
 #include "ckpt/io/temporary.h"
@@ -53,60 +53,30 @@ Result<Selection> select(const CheckpointReader& reader, const std::string& path
       .with_hint(no_match_hint(rows, name, path));
 }
 
-/// Reads elements of one tensor; keeps the leaf that it read last.
-class ElementCursor {
- public:
-  ElementCursor(const CheckpointReader& reader, const TensorRow& row)
-      : reader_(reader),
-        row_(row),
-        size_(dtype_size(row.dtype)),
-        grid_{element_count(row.shape), reader.manifest().leaf_elements} {}
-
-  /// The elements from `index` on up to the end of their leaf, but at most `count`. Valid until the next call.
-  Result<std::span<const std::byte>> at(std::uint64_t index, std::uint64_t count) {
-    const std::uint64_t leaf = index / grid_.leaf_elements;
-    if (leaf != present_) {
-      present_ = UINT64_MAX;
-      buffer_.resize(grid_.length(leaf) * size_);
-      TITAN_RETURN_IF_ERROR(reader_.read(row_.ref, {leaf, 1}, buffer_));
-      present_ = leaf;
-    }
-    const std::uint64_t first = index - grid_.begin(leaf);
-    return std::span<const std::byte>(buffer_).subspan(first * size_,
-                                                       std::min(count, grid_.length(leaf) - first) * size_);
-  }
-  std::uint64_t element_size() const { return size_; }
-
- private:
-  const CheckpointReader& reader_;
-  const TensorRow& row_;
-  std::uint64_t size_;
-  LeafGrid grid_;
-  std::uint64_t present_ = UINT64_MAX;
-  std::vector<std::byte> buffer_;
-};
-
 /// Texts of the elements [begin, end) of the selection.
-Result<std::vector<std::string>> values(ElementCursor& cursor, const Selection& selection, std::uint64_t begin,
+Result<std::vector<std::string>> values(RangeReader& reader, const Selection& selection, std::uint64_t begin,
                                         std::uint64_t end) {
   std::vector<std::string> texts;
+  std::vector<std::byte> element(reader.element_size());
   for (std::uint64_t i = begin; i < end; ++i) {
-    TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.at(selection.slice.source_index(i), 1));
-    texts.push_back(element_text(selection.row.dtype, bytes.data()));
+    TITAN_RETURN_IF_ERROR(reader.read(selection.slice.source_index(i), element));
+    texts.push_back(element_text(selection.row.dtype, element.data()));
   }
   return texts;
 }
 
-/// Calls `take` with the bytes of the selection in order, in parts of one leaf at most.
+/// Calls `take` with the bytes of the selection in order, in parts of about 1 MiB or one leaf at most.
 template <typename Take>
-Status for_each_part(ElementCursor& cursor, const Slice& slice, Take take) {
+Status for_each_part(RangeReader& reader, const Slice& slice, Take take) {
   const std::uint64_t elements = slice.elements(), length = slice.run_length();
+  std::vector<std::byte> part(std::min(reader.stride(), length) * reader.element_size());
   for (std::uint64_t i = 0; i < elements; i += length) {
     const std::uint64_t first = slice.source_index(i);
-    for (std::uint64_t done = 0; done < length;) {
-      TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, cursor.at(first + done, length - done));
+    for (std::uint64_t done = 0; done < length; done += reader.stride()) {
+      const std::uint64_t count = std::min(reader.stride(), length - done);
+      const std::span<std::byte> bytes = std::span(part).first(count * reader.element_size());
+      TITAN_RETURN_IF_ERROR(reader.read(first + done, bytes));
       TITAN_RETURN_IF_ERROR(take(bytes));
-      done += bytes.size() / cursor.element_size();
     }
   }
   return ok_status();
@@ -119,7 +89,7 @@ void append_widened(std::span<const std::byte> bf16, std::vector<std::byte>& out
   for (std::size_t i = 0; i + 1 < bf16.size(); i += 2) std::memcpy(&out[at + 2 * i + 2], &bf16[i], 2);
 }
 
-Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Selection& selection, DType out_dtype,
+Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Selection& selection, DType out_dtype,
                                    const std::function<Status()>& pulse) {
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
@@ -131,7 +101,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
     pending.clear();
     return status;
   };
-  TITAN_RETURN_IF_ERROR(for_each_part(cursor, selection.slice, [&](std::span<const std::byte> bytes) {
+  TITAN_RETURN_IF_ERROR(for_each_part(reader, selection.slice, [&](std::span<const std::byte> bytes) {
     TITAN_RETURN_IF_ERROR(pulse());
     if (out_dtype != selection.row.dtype)
       append_widened(bytes, pending);
@@ -146,7 +116,7 @@ Result<std::uint64_t> write_values(File& file, ElementCursor& cursor, const Sele
 }
 
 /// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
-Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& cursor, const Selection& selection,
+Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& reader, const Selection& selection,
                                 DType out_dtype, const CancelToken& cancel) {
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
   TITAN_ASSIGN_OR_RETURN(RunGuard runs, RunGuard::take(fs, parent_path(out), false));
@@ -157,7 +127,7 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, ElementCursor& c
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));  // again: a checkpoint may have been put back there
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, cursor, selection, out_dtype, pulse));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, reader, selection, out_dtype, pulse));
   TITAN_RETURN_IF_ERROR(runs.still_ours());
   TITAN_RETURN_IF_ERROR(temporary->still_ours());
   TITAN_RETURN_IF_ERROR(fs.rename(temporary->fresh(), out));
@@ -191,20 +161,21 @@ Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options) {
   report.step = reader.manifest().step;
   report.id = reader.manifest().id;
 
-  ElementCursor cursor(reader, selection.row);
+  RangeReader elements(reader, selection.row.ref);
   report.elements = selection.slice.elements();
   const bool all = report.elements <= 2 * options.preview;
   const std::uint64_t head = all ? report.elements : options.preview;
-  TITAN_ASSIGN_OR_RETURN(report.first, values(cursor, selection, 0, head));
+  TITAN_ASSIGN_OR_RETURN(report.first, values(elements, selection, 0, head));
   if (!all) {
-    TITAN_ASSIGN_OR_RETURN(report.last, values(cursor, selection, report.elements - options.preview, report.elements));
+    TITAN_ASSIGN_OR_RETURN(report.last,
+                           values(elements, selection, report.elements - options.preview, report.elements));
   }
 
   const DType dtype = selection.row.dtype;
   report.out_dtype = dtype == DType::kBF16 ? DType::kF32 : dtype;
   if (!options.out.empty()) {
     TITAN_ASSIGN_OR_RETURN(report.out_bytes,
-                           write_npy(fs, options.out, cursor, selection, report.out_dtype, options.cancel));
+                           write_npy(fs, options.out, elements, selection, report.out_dtype, options.cancel));
     report.out = options.out;
   }
   return report;

@@ -133,10 +133,7 @@ class Planner {
             {ref, {source_.stored_name(ref), tensor->dtype, grid, {from, 0}, codec}, file.leaves, {}});
       begun = true;
       ReshardPiece& planned = file.pieces.back();
-      LeafMove move{piece.file, piece.row + (from - piece.first_leaf), piece.offset, {from, to - from}, piece.codec};
-      if (piece.codec == Codec::kRaw)
-        move.offset += (grid.begin(from) - grid.begin(piece.first_leaf)) * dtype_size(tensor->dtype);
-      planned.moves.push_back(move);
+      planned.moves.push_back({piece.file, piece.row + (from - piece.first_leaf), {from, to - from}, piece.codec});
       planned.shard.leaves.count += to - from;
       file.leaves += to - from;
       file.bytes += (grid.begin(to) - grid.begin(from)) * dtype_size(tensor->dtype);

@@ -23,9 +23,8 @@ struct ReshardTarget {
 
 /// Consecutive leaves of one source piece that stay together.
 struct LeafMove {
-  std::uint32_t file = 0;    ///< index into the source's files
-  std::uint64_t row = 0;     ///< of the first leaf in that file's table
-  std::uint64_t offset = 0;  ///< of the first leaf in that file; kZstd: of the piece, the rows say where leaves lie
+  std::uint32_t file = 0;  ///< index into the source's files
+  std::uint64_t row = 0;   ///< of the first leaf in that file's table
   LeafRange leaves;
   Codec codec = Codec::kRaw;  ///< of the source
   bool operator==(const LeafMove&) const = default;

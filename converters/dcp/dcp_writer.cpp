@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/io/range_reader.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
@@ -11,7 +12,6 @@
 #include "converters/dcp/flavor.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/range_reader.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
 
@@ -309,7 +309,7 @@ std::uint64_t DcpWriter::bytes() const {
 
 Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                                const Progress& progress, std::uint64_t& done) {
-  RangeReader reader(source_, item.ref);
+  ckpt::RangeReader reader(source_, item.ref);
   const std::uint64_t size = ckpt::dtype_size(item.to);
   std::vector<std::byte> raw;
   const TensorBytes stream = [&](const PutBytes& put) -> Status {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ckpt/format/json_writer.h"
+#include "ckpt/io/range_reader.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
@@ -14,7 +15,6 @@
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
 #include "converters/name_table.h"
-#include "converters/range_reader.h"
 #include "converters/rotary.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
@@ -309,7 +309,7 @@ Status HfWriter::write_file(Fs& fs, const std::string& path, const std::vector<I
 }
 
 Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress) {
-  RangeReader reader(source_, item.ref);
+  ckpt::RangeReader reader(source_, item.ref);
   const std::uint64_t size = reader.element_size(), out_size = ckpt::dtype_size(item.to);
   const ckpt::ParameterMeta& meta = manifest_.parameters[item.ref.index].meta;
   const std::uint64_t row = item.head_dim == 0 ? 0 : ckpt::element_count(std::span(meta.shape).subspan(1));

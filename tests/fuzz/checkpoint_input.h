@@ -11,8 +11,8 @@
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/leaf_check.h"
 #include "ckpt/io/publish.h"
+#include "ckpt/io/shard_reader.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::fuzz {
@@ -140,9 +140,9 @@ class Renewal {
     if (row.offset > entry.bytes || row.stored_bytes > entry.bytes - row.offset) return;
     row.raw = row.stored = ckpt::digest_of(bytes(entry.path, row.offset, row.stored_bytes));
     if (piece.codec == ckpt::Codec::kRaw) return;
-    const ckpt::CompressedLeaf leaf{raw, grid.chunk_extent() * size, size};
+    const ckpt::LeafPlace leaf{raw, grid.chunk_extent() * size, size, piece.codec, {}};
     if (leaf.chunk_bytes > (1 << 20) || !ckpt::row_fits(row, leaf, entry.bytes)) return;
-    row = ckpt::CompressedLeafReader().measure(bytes(entry.path, row.offset, row.stored_bytes), row, leaf);
+    row = ckpt::LeafReader().measure(bytes(entry.path, row.offset, row.stored_bytes), row, leaf);
   }
 
   void tensor(ckpt::StoredTensor& tensor) {

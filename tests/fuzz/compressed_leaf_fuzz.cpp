@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ckpt/format/leaf_codec.h"
-#include "ckpt/io/leaf_check.h"
+#include "ckpt/io/shard_reader.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/checkpoint_input.h"
 
@@ -19,9 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] & 16) row.raw_bytes = elements * element;  // or hardly any row would fit
   const auto stored = bytes.subspan(5 + kLeafRowBytes);
   titan::fuzz::BytesFile file(stored);
-  const CompressedLeaf leaf{elements * element, chunk * element, element};
+  const LeafPlace leaf{elements * element, chunk * element, element, Codec::kZstd, {}};
   if (!row_fits(row, leaf, stored.size())) return 0;
-  CompressedLeafReader reader;
+  LeafReader reader;
   const auto measured = reader.measure(file, row, leaf);
   require(measured.ok() && measured->offset == row.offset && measured->stored_bytes == row.stored_bytes);
   std::vector<std::byte> raw(leaf.raw_bytes), again(leaf.raw_bytes);

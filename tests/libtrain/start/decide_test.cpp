@@ -6,6 +6,7 @@
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
+#include "tests/support/fake_weights.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -145,23 +146,6 @@ TEST(DecideStart, AnotherRunsStepOfTheSameNumberIsNotTheRunsOwn) {
   EXPECT_THAT(refused.status().message, HasSubstr("did not begin from"));
 }
 
-/// Weights of a format that knows no id.
-class Nameless final : public ckpt::WeightSource {
- public:
-  const std::vector<ckpt::WeightInfo>& tensors() const override { return none_; }
-  const std::string& path() const override { return path_; }
-  std::string id() const override { return ""; }
-  std::uint64_t step() const override { return 0; }
-  ckpt::Settings model_config() const override { return {}; }
-  ckpt::Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override {
-    return ckpt::ok_status();
-  }
-
- private:
-  std::vector<ckpt::WeightInfo> none_;
-  std::string path_ = "weights";
-};
-
 TEST(DecideStart, WeightsWithoutAnIdAreNotThoseOfARunThatBeganFromNothing) {
   Folders f;
   f.save(kOwn, 50);
@@ -169,7 +153,7 @@ TEST(DecideStart, WeightsWithoutAnIdAreNotThoseOfARunThatBeganFromNothing) {
   request.checkpoint_dir = kOwn;
   request.init_from = "weights";
   request.open_weights = [](const std::string&) -> ckpt::Result<std::unique_ptr<ckpt::WeightSource>> {
-    return std::unique_ptr<ckpt::WeightSource>(std::make_unique<Nameless>());
+    return ckpt::testing::fake_weights({}, "");
   };
   const auto refused = decide_start(f.fs, request, {});
   EXPECT_EQ(refused.status().code, ckpt::Code::kIncompatible) << refused.status().to_string();

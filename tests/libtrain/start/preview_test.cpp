@@ -8,6 +8,7 @@
 #include "recipe/keys/writer.h"
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
+#include "tests/support/fake_weights.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train {
@@ -24,29 +25,15 @@ const std::vector<std::string> kSource = {
     "--model.ffn_dim=48", "--model.vocab_size=99", "--model.rope_theta=10000", "--model.rope_scaling=llama3:8:1:4:64"};
 
 /// Weights of a model with these flags; nothing can be read.
-class FakeWeights final : public ckpt::WeightSource {
- public:
-  explicit FakeWeights(const std::vector<std::string>& flags) {
-    recipe::RunPlan plan;
-    plan.dims = *recipe::model_dims(recipe::load_ok("", flags).config);
-    for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(plan.dims))
-      tensors_.push_back({parameter.name, ckpt::DType::kF32, parameter.shape});
-    rows_ = recipe::resolved_settings(recipe::resolved_config(recipe::Config{}, plan));
-  }
-  const std::vector<ckpt::WeightInfo>& tensors() const override { return tensors_; }
-  const std::string& path() const override { return path_; }
-  std::string id() const override { return "1d"; }
-  std::uint64_t step() const override { return 0; }
-  ckpt::Settings model_config() const override { return rows_; }
-  Status read(std::size_t, std::uint64_t, std::uint64_t, std::span<std::byte>) const override {
-    return ckpt::failed("nothing to read");
-  }
-
- private:
-  std::vector<ckpt::WeightInfo> tensors_;
-  ckpt::Settings rows_;
-  std::string path_ = "weights";
-};
+std::unique_ptr<ckpt::WeightSource> weights_with(const std::vector<std::string>& flags) {
+  recipe::RunPlan plan;
+  plan.dims = *recipe::model_dims(recipe::load_ok("", flags).config);
+  ckpt::Manifest manifest;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(plan.dims))
+    manifest.parameters.push_back({parameter, ckpt::StoredTensor{}, {}, 0});
+  manifest.config = recipe::resolved_settings(recipe::resolved_config(recipe::Config{}, plan));
+  return ckpt::testing::fake_weights(std::move(manifest), "1d");
+}
 
 struct Outcome {
   Status status;
@@ -55,7 +42,8 @@ struct Outcome {
 
 /// Starts from weights of kSource with these flags.
 Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>& allow = {}) {
-  const FakeWeights source(kSource);
+  const auto weights = weights_with(kSource);
+  const ckpt::WeightSource& source = *weights;
   flags.push_back("--checkpoint.initial_load_path=weights");
   const auto loaded = model_of_weights(recipe::load_ok("", flags), source);
   if (!loaded.ok()) return {loaded.status(), {}};

@@ -1,17 +1,15 @@
-#include "converters/range_reader.h"
+#include "ckpt/io/range_reader.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace titan::convert {
+namespace titan::ckpt {
 
-using ckpt::Status;
-
-RangeReader::RangeReader(const ckpt::CheckpointReader& checkpoint, ckpt::TensorRef ref)
+RangeReader::RangeReader(const CheckpointReader& checkpoint, TensorRef ref)
     : checkpoint_(checkpoint),
       ref_(std::move(ref)),
       grid_(checkpoint.manifest().parameters[ref_.index].meta.grid(checkpoint.manifest().leaf_elements)),
-      size_(ckpt::dtype_size(checkpoint.manifest().stored(ref_)->dtype)) {}
+      size_(dtype_size(checkpoint.manifest().stored(ref_)->dtype)) {}
 
 std::uint64_t RangeReader::stride() const {
   constexpr std::uint64_t kBytes = std::uint64_t{1} << 20;
@@ -41,7 +39,7 @@ Status RangeReader::read(std::uint64_t first, std::span<std::byte> out) {
     out = out.subspan((next - at) * size_);
     at = next;
   }
-  return ckpt::ok_status();
+  return ok_status();
 }
 
-}  // namespace titan::convert
+}  // namespace titan::ckpt

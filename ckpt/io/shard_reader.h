@@ -1,0 +1,130 @@
+#pragma once
+// The one door to stored leaves: opens the shards of a checkpoint, checks their leaf tables and rows, and reads leaves
+// as they are stored or decoded. A table is read a few rows at a time: what a manifest claims of its length costs no
+// memory.
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/format/leaf_codec.h"
+#include "ckpt/format/manifest.h"
+#include "ckpt/format/shard_file.h"
+
+namespace titan::ckpt {
+
+inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
+
+/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: reading its zeros could take days. \error
+/// kCorrupt
+Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
+/// The digest of the table of `entry` as it lies in `file`, read in parts. \error those of File::pread
+Result<Digest> table_digest(File& file, const FileEntry& entry);
+/// Reads rows [first, first + count) of the table, all of which are in it. \error those of File::pread
+Result<std::vector<LeafRow>> read_rows(File& file, const FileEntry& entry, std::uint64_t first, std::uint64_t count);
+
+/// What the manifest says about a leaf of a shard.
+struct LeafPlace {
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t element_size = 0;
+  Codec codec = Codec::kRaw;
+  /// In the file; nullopt: only its row says. So it is for compressed leaves behind the first of their piece.
+  std::optional<std::uint64_t> offset;
+};
+
+/// Whether `row` can be that leaf's in a file of `file_bytes`; nothing is read or allocated for one that cannot.
+bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
+
+/// A piece and the places of its leaves. The manifest outlives it.
+class PieceLeaves {
+ public:
+  PieceLeaves(const Manifest& manifest, const TensorRef& ref, const Piece& piece);
+  /// Of leaf `leaf` (an index in the tensor), which is in the piece.
+  LeafPlace at(std::uint64_t leaf) const;
+  /// Raw bytes of `leaves`.
+  std::uint64_t bytes(LeafRange leaves) const {
+    return (grid_.begin(leaves.end()) - grid_.begin(leaves.first)) * size_;
+  }
+  const TensorRef& ref() const { return ref_; }
+  const Piece& piece() const { return piece_; }
+
+ private:
+  const TensorRef& ref_;
+  const Piece& piece_;
+  LeafGrid grid_;
+  std::uint64_t size_;
+};
+
+/// Decodes leaves and takes their digests. One object per thread.
+class LeafReader {
+ public:
+  /// Reads and decodes the compressed leaf at `row`, which fits, into `raw`; checks the raw digest.
+  /// \error kCorrupt (no frame, another digest; the message names no place), kFailed (I/O)
+  Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
+  /// Returns the row that the bytes at `row`, which fits, would have: equal to `row` when they are whole. Bytes that
+  /// cannot be decoded have another raw digest than `row`, whatever it says. \error kFailed (I/O)
+  Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
+  /// The same for stored bytes that were read already.
+  LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
+
+ private:
+  LeafDecoder decoder_;
+  std::vector<std::byte> stored_;
+};
+
+/// The shards of a checkpoint. Thread-safe.
+class ShardReader {
+ public:
+  /// `manifest` outlives the reader.
+  ShardReader(Fs& fs, std::string folder, const Manifest& manifest)
+      : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
+
+  /// Opens shard `file`, or returns it where it is open. Files stay open up to a bound.
+  Result<std::shared_ptr<File>> open(std::uint32_t file);
+  /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
+  Result<std::vector<LeafRow>> table(std::uint32_t file);
+  /// The piece of `ref` that holds `leaf`, which is in the tensor.
+  PieceLeaves piece(const TensorRef& ref, std::uint64_t leaf) const;
+  /// Checks that `row` can be that of leaf `leaf`. \error kCorrupt naming the leaf
+  Status check_row(const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
+  /// "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes", as kCorrupt.
+  Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
+  /// Reads `leaves`, which are in `piece`, into `out` (exactly their raw bytes), each checked against its digest; small
+  /// tables are kept. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
+  Status read(const TensorRef& ref, const Piece& piece, LeafRange leaves, std::span<std::byte> out);
+
+ private:
+  using Rows = std::vector<LeafRow>;
+
+  std::string file_path(std::uint32_t file) const { return join_path(folder_, manifest_.files[file].path); }
+  Status check_table(File& handle, std::uint32_t file) const;
+  Result<std::shared_ptr<const Rows>> kept_table(std::uint32_t file, File& handle);
+  Result<Rows> rows(std::uint32_t file, File& handle, std::uint64_t first, std::uint64_t count);
+  Status read_part(const PieceLeaves& place, LeafRange leaves, std::span<std::byte> out);
+  Status read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
+                  std::span<std::byte> out) const;
+  Status read_compressed(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
+                         std::span<std::byte> out);
+  std::unique_ptr<LeafReader> borrow_reader();
+  void give_back(std::unique_ptr<LeafReader> reader);
+
+  Fs& fs_;
+  std::string folder_;
+  const Manifest& manifest_;
+
+  std::mutex mutex_;  // of what follows
+  std::map<std::uint32_t, std::shared_ptr<File>> open_files_;
+  std::list<std::uint32_t> open_order_;
+  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_;  // that matched their digest; empty: too long to keep
+  std::vector<std::unique_ptr<LeafReader>> idle_readers_;        // as many as threads ever read at once
+};
+
+}  // namespace titan::ckpt
