@@ -102,8 +102,8 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
 
 Status check_config_key(const std::string& key) {
   std::vector<std::string> known = recipe::model_keys();
-  for (std::string& other : dcp::torchtitan_keys()) known.push_back(std::move(other));
-  if (std::ranges::find(known, key) != known.end()) return ckpt::ok_status();
+  known.insert(known.end(), dcp::torchtitan_keys().begin(), dcp::torchtitan_keys().end());
+  if (std::ranges::find(known, recipe::canonical_name(key)) != known.end()) return ckpt::ok_status();
   const std::string near = ckpt::did_you_mean(key, known);
   return ckpt::invalid("`" + key + "` is not a key that a conversion reads")
       .with_hint(near.empty() ? "these are the model's, and those of a torchtitan configuration that shape a run"

@@ -34,7 +34,7 @@ INCLUDES = [
 # Third-party headers and the only places for them.
 PLACES = [
     (r"CLI/", ("cli/kit/command_line.cpp",)),
-    (r"toml\+\+/|toml\.hpp", ("recipe/keys/", "cli/titan_ckpt/lr_config.cpp", "cli/titan_ckpt/toml_rows.cpp")),
+    (r"toml\+\+/|toml\.hpp", ("recipe/keys/",)),
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_note.cpp", "cli/kit/json_out.cpp", "libtrain/metrics/")),

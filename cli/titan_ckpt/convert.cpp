@@ -10,7 +10,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
-#include "cli/titan_ckpt/toml_rows.h"
+#include "recipe/keys/rows.h"
 
 namespace titan::cli {
 
@@ -40,20 +40,19 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.untie = command.has("untie");
   options.lr_from_config = command.has("lr-from-config");
   if (const auto path = command.value("config")) {
-    TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+    TITAN_ASSIGN_OR_RETURN(options.config, recipe::read_rows(request.fs, *path));
   }
   if (const auto set = command.values.find("set"); set != command.values.end()) {
     if (!options.config)
       return ckpt::invalid("`--set` changes what `--config` says, which is not given")
           .with_hint("add --config torchtitan.toml");
     for (const std::string& text : set->second) {
-      TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, parse_row(text));
+      TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, recipe::parse_row(text));
       TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
       // A file may have the one name of this key, the flag the other: the flag counts.
-      if (row.first == "lr_scheduler.lr_min" || row.first == "lr_scheduler.min_lr_factor")
-        std::erase_if(*options.config, [](const auto& other) {
-          return other.first == "lr_scheduler.lr_min" || other.first == "lr_scheduler.min_lr_factor";
-        });
+      std::erase_if(*options.config, [&](const auto& other) {
+        return recipe::canonical_name(other.first) == recipe::canonical_name(row.first);
+      });
       options.config = ckpt::with_rows(std::move(*options.config), {row});
     }
   }

@@ -8,7 +8,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
-#include "cli/titan_ckpt/lr_config.h"
+#include "recipe/keys/rows.h"
 
 namespace titan::cli {
 namespace {
@@ -71,6 +71,17 @@ Status read_options(const Command& command, ckpt::LrSetOptions* options) {
     options->rewarm_from_zero = *from == "zero";
   }
   return ckpt::ok_status();
+}
+
+/// The LR settings of a configuration. Whether the rest of the file is one is not checked.
+ckpt::Result<ckpt::LrConfig> read_lr_config(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::Settings rows, recipe::read_rows(fs, path));
+  std::vector<std::string> keys = recipe::lr_keys();
+  keys.emplace_back("lr_scheduler.rewarm_from");
+  ckpt::Result<recipe::Config> config = recipe::config_of_rows(rows, keys);
+  if (!config.ok()) return ckpt::invalid(path + ": " + config.status().message);
+  return ckpt::LrConfig{path, recipe::lr_settings(*config), static_cast<std::uint64_t>(config->training.steps),
+                        config->lr_scheduler.rewarm_from == "zero"};
 }
 
 Answer run_show(const Request& request) {

@@ -1,19 +1,19 @@
 #include "cli/titan_train/config.h"
 
 #include "cli/kit/errors.h"
+#include "cli/titan_train/config_text.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/start/preview.h"
-#include "recipe/keys/loader.h"
-#include "recipe/keys/writer.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::cli {
 
 Answer run_config(const Request& request) {
   const Command& command = request.command;
-  if (command.has("classes")) return {.text = request.json ? recipe::key_classes_json() : recipe::key_classes()};
-  auto loaded = recipe::load_config(command.positionals[0], command.overrides);
+  if (command.has("classes")) return {.text = request.json ? classes_json() : classes_text()};
+  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) return {.error = loaded.status()};
   // Keys of the model that are left open are those of the checkpoint that a start would load.
   auto with_model = train::model_of_start(
@@ -39,8 +39,7 @@ Answer run_config(const Request& request) {
   // The document has no place for them.
   if (request.json)
     for (const std::string& warning : loaded->warnings) report_note(warning, request.color);
-  return {.text = request.json ? recipe::describe_config_json(*loaded) : recipe::describe_config(*loaded),
-          .notes = loaded->warnings};
+  return {.text = request.json ? config_json(*loaded) : config_text(*loaded), .notes = loaded->warnings};
 }
 
 }  // namespace titan::cli

@@ -10,7 +10,6 @@
 #include "cli/kit/flag_values.h"
 #include "cli/titan_train/weights.h"
 #include "converters/import.h"
-#include "libtrain/train/evaluation.h"
 #include "recipe/change/model_source.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"

@@ -3,7 +3,7 @@
 #include "cli/kit/errors.h"
 #include "cli/titan_train/program.h"
 #include "libtrain/start/go_on.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 
 namespace titan::cli {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
   const auto command = parse_titan_train(words);
   if (!command.ok() || command->positionals.empty()) return;
-  const auto loaded = recipe::load_config(command->positionals[0], command->overrides);
+  const auto loaded = recipe::load_run_config(command->positionals[0], command->overrides);
   if (!loaded.ok()) return;
   const auto stop_at = loaded->config.debug.stop_at_step;
   if (stop_at && static_cast<std::uint64_t>(*stop_at) <= step) words.push_back("--debug.stop_at_step=none");

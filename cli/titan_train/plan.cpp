@@ -12,7 +12,7 @@
 #include "libtrain/start/look_ahead.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/threads.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::cli {
@@ -135,7 +135,7 @@ Status in_short(Status status, const PlanReport& report) {
 Answer run_plan(const Request& request) {
   const Command& command = request.command;
   Status refused;
-  const auto loaded = recipe::load_config(command.positionals[0], command.overrides, &refused);
+  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides, &refused);
   if (!loaded.ok()) return {.error = loaded.status()};
   PlanReport report;
   if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};

@@ -9,6 +9,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan.h"
+#include "recipe/change/change_lines.h"
 
 namespace titan::cli {
 namespace {
@@ -70,14 +71,13 @@ Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::si
 
 /// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
 std::string choices(const PlanReport& report, const Palette& palette) {
-  const recipe::StoredRun& stored = *report.stored();
-  const std::vector<recipe::PolicyPreview>& previews = report.start->continuation.previews;
-  const std::vector<std::string> lines = recipe::preview_lines(previews, stored.lr, stored.state.step);
+  const std::vector<ckpt::LrPreview>& previews = report.start->continuation.previews;
+  const std::vector<std::string> lines = recipe::preview_lines(previews);
   std::string out;
   for (std::size_t i = 0; i < previews.size(); ++i) {
     out += "  " + escape(lines[i]) + "\n";
     if (!previews[i].refused.ok()) continue;
-    out += indented(curve_text(curve_of(previews[i].result.schedule.phases, report, kSmallRows), palette));
+    out += indented(curve_text(curve_of(previews[i].after.phases, report, kSmallRows), palette));
   }
   return out;
 }
@@ -88,14 +88,12 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
   const train::Forecast& f = report.forecast;
   std::string out = "\n" + palette.paint(Role::kName, "learning rate") + "\n";
   const recipe::StoredRun* stored = report.stored();
-  if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty())
+  if (stored && !report.start->continuation.policy && !report.start->continuation.previews.empty())
     return out + choices(report, palette);
   if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
   const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
-  if (changed)
-    for (const std::string& line :
-         recipe::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
-      if (line.starts_with(report.start->continuation.policy + " ")) out += "  " + escape(line) + "\n";
+  const ckpt::LrPreview* chosen = stored ? report.start->continuation.chosen() : nullptr;
+  if (changed && chosen) out += "  " + escape(recipe::preview_lines({*chosen})[0]) + "\n";
   out += indented(curve_text(curve_of(report.lr.phases, report, kRows), palette));
   return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);
 }

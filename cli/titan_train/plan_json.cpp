@@ -4,6 +4,7 @@
 #include "cli/kit/json_out.h"
 #include "cli/kit/values.h"
 #include "cli/titan_train/plan.h"
+#include "recipe/change/change_lines.h"
 
 namespace titan::cli {
 namespace {
@@ -75,14 +76,14 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
     json.text("config", change.drift.config);
     json.flag("allowed", change.allowed);
     json.text("what", change.what);
-    json.text("type", change.type);
+    json.text("type", recipe::allow_flags(change));
   });
-  json.text("policy", c.policy);
-  json.each("previews", c.previews, [&](const recipe::PolicyPreview& preview) {
+  json.text("policy", c.policy ? ckpt::policy_name(*c.policy) : "");
+  json.each("previews", c.previews, [&](const ckpt::LrPreview& preview) {
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
-      curve(json, "curve", preview.result.schedule.phases, steps);
-      json.texts("warnings", preview.result.warnings);
+      curve(json, "curve", preview.after.phases, steps);
+      json.texts("warnings", preview.warnings);
     } else {
       json.text("refused", preview.refused.message);
     }

@@ -9,6 +9,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "recipe/change/change_lines.h"
 
 namespace titan::cli {
 namespace {

@@ -24,7 +24,7 @@
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
 #include "libtrain/train/trainer.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::cli {
@@ -58,7 +58,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
     std::_Exit(ckpt::exit_code(status.code));
   };
   if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
-  auto loaded = recipe::load_config(command.positionals[0], command.overrides);
+  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
@@ -151,7 +151,7 @@ Answer run_run(const Request& request) {
   if (env) be_rank(command, *env, request.color);
 
   // What every rank would refuse is refused here, once.
-  const auto loaded = recipe::load_config(command.positionals[0], command.overrides);
+  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) return {.error = loaded.status()};
   const std::string resume = command.value("resume").value_or("auto");
   const auto preview = train::preview_start(

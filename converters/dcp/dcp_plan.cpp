@@ -261,7 +261,7 @@ class Planner {
       plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
       return {};
     }
-    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
                            check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     plan_.lr = run.lr;

@@ -1,7 +1,6 @@
 #include "converters/dcp/model.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
@@ -20,18 +19,6 @@ namespace {
 constexpr const char* kMasked[] = {
     "debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex",
     "405B_varlen"};
-
-/// Reads a number that the rows may have, with TOML's underscores and signs. \error kInvalid
-template <typename T>
-Status take_number(const Settings& rows, const char* key, T& value) {
-  const std::string text = ckpt::setting(rows, key);
-  if (text == ckpt::kNotSet) return ckpt::ok_status();
-  std::string digits = text;
-  std::erase_if(digits, [](char c) { return c == '_' || c == '+'; });
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc() && end == digits.data() + digits.size()) return ckpt::ok_status();
-  return ckpt::invalid(std::string(key) + " is " + text + ", expected a number");
-}
 
 Status no_heads(const std::string& what, const std::string& flavor) {
   const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
@@ -88,18 +75,18 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   }
   ModelDims model = shown;
   model.tied = false;  // torchtitan's llama3 never is
-  TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(rows));
-  const recipe::Flavor* flavor = recipe::find_flavor(config.flavor);
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(rows));
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config given,
+                         recipe::config_of_rows(rows, {"model.n_heads", "model.norm_eps", "model.rope_theta"}));
+  const std::string name = flavor_name(config);
+  const recipe::Flavor* flavor = recipe::find_flavor(name);
   const bool known = flavor != nullptr && fits(*flavor, model);
-  std::uint64_t heads = known ? static_cast<std::uint64_t>(flavor->n_heads) : 0;
-  TITAN_RETURN_IF_ERROR(take_number(rows, "model.n_heads", heads));
-  model.n_heads = recipe::to_dimension(heads);
-  if (model.n_heads == 0) return no_heads(what, config.flavor);
+  model.n_heads = given.model.n_heads.value_or(known ? flavor->n_heads : 0);
+  if (model.n_heads == 0) return no_heads(what, name);
   const bool scaling_given = std::ranges::any_of(
       rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
   if (!known) {
-    const bool theta_given = ckpt::setting(rows, "model.rope_theta") != ckpt::kNotSet;
-    TITAN_RETURN_IF_ERROR(check_rope_said(what, config.flavor, theta_given, scaling_given));
+    TITAN_RETURN_IF_ERROR(check_rope_said(what, name, given.model.rope_theta.has_value(), scaling_given));
   }
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
@@ -109,8 +96,8 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   model.head_dim = q / model.n_heads;
   model.n_kv_heads = kv / model.head_dim;
   model.rope_scaling.emplace();
-  TITAN_RETURN_IF_ERROR(take_number(rows, "model.norm_eps", model.norm_eps));
-  TITAN_RETURN_IF_ERROR(take_number(rows, "model.rope_theta", model.rope_theta));
+  model.norm_eps = given.model.norm_eps.value_or(model.norm_eps);
+  model.rope_theta = given.model.rope_theta.value_or(model.rope_theta);
 
   // Rows that the file has beyond these must agree with the tensors; RoPE's scaling is the file's where it says one.
   Settings merged = recipe::model_rows(model);

@@ -7,6 +7,8 @@
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/start/read_errors.h"
 #include "recipe/change/stored_number.h"
+#include "recipe/keys/key_table.h"
+#include "recipe/model/from_shapes.h"
 
 namespace titan::train {
 namespace {
@@ -217,7 +219,7 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
        recipe::model_differences(plan.dims, recipe::known_model(source.model_config(), source.tensors()))) {
     const std::string line =
         row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
-    const recipe::TransferRule rule = recipe::transfer_rule(row.key);
+    const recipe::TransferRule rule = recipe::find_key(row.key)->transfer;
     const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes;
     if (rule == recipe::TransferRule::kShapes && config.checkpoint.initial_load_map) {
       warnings->push_back("by " + *config.checkpoint.initial_load_map + ", " + line);

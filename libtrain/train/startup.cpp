@@ -23,6 +23,7 @@
 #include "libtrain/train/banner.h"
 #include "libtrain/train/same_settings.h"
 #include "libtrain/train/same_weights.h"
+#include "recipe/change/change_lines.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/writer.h"
 
@@ -236,7 +237,7 @@ void begin_attempt(RunState& run) {
   attempt.schedule = run.plan().schedule;
   attempt.version = run.options.version;
   attempt.environment = class_line(run.plan(), environment);
-  attempt.policy = run.start.continuation.policy;
+  attempt.policy = run.start.continuation.policy ? ckpt::policy_name(*run.start.continuation.policy) : "";
   attempt.changed = run.start.continuation.changed;
   if (!run.start.continuation.same_data.empty()) attempt.notes.push_back(run.start.continuation.same_data);
   if (run.start.source != nullptr) {
@@ -263,17 +264,14 @@ void announce(RunState& run) {
         !line.empty())
       log_warn(line);
   for (const std::string& line : recipe::change_lines(run.start.continuation.changes)) log_warn("changed: " + line);
-  if (!run.start.continuation.policy.empty())
-    for (const std::string& line :
-         recipe::preview_lines(run.start.continuation.previews, run.start.stored->lr, run.start.decision.step))
-      if (line.starts_with(run.start.continuation.policy))
-        log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
+  if (const ckpt::LrPreview* chosen = run.start.continuation.chosen())
+    log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
   for (const std::string& warning : run.start.continuation.warnings) log_warn(warning);
   if (!run.start.continuation.same_data.empty()) log_info(run.start.continuation.same_data);
   if (const std::string line = recipe::model_source_line(run.start.loaded); !line.empty()) log_info("model: " + line);
   if (run.start.source) {
-    const std::string line = recipe::no_longer_given(run.options.loaded, run.start.loaded,
-                                                     run.start.source->manifest().config, run.start.stored->state);
+    const std::string line =
+        recipe::no_longer_given(run.options.loaded, run.start.loaded, run.start.source->manifest().config, run.start.stored->state);
     if (!line.empty()) log_warn("model: " + line);
   }
   if (run.start.weight_source)

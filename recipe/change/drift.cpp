@@ -2,28 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
-#include "recipe/keys/toml_reader.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::recipe {
 namespace {
 
 using ckpt::kNotSet;
-
-/// Curve keys that act only through a derived value under another key.
-const std::set<std::string, std::less<>> kFolded = {
-    "model.flavor",                                   // the dimensions
-    "training.steps",                                 // lr_scheduler.total_steps
-    "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
-};
-
-/// Settings that other trainers do not have in this form: a checkpoint that was imported says nothing of them.
-const std::set<std::string, std::less<>> kOwnConcepts = {"debug.seed", "validation.holdout"};
 
 std::string integer(std::int64_t value) { return std::to_string(value); }
 
@@ -65,12 +53,13 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   return values;
 }
 
-/// The default of `key` as settings write it: what a checkpoint from before the key existed ran with.
-std::string default_text(const std::string& key) {
+/// Whether a checkpoint without a row `key` stands for `value`: it is from before the key existed and ran with its
+/// default, or from a trainer that has no such setting.
+bool stands_for(const std::string& key, const std::string& value) {
   const Key* found = find_key(key);
-  if (found == nullptr || found->slot == nullptr) return kNotSet;
-  const std::optional<Value> value = get_value(*found, Config{});
-  return value ? to_toml(*value) : kNotSet;
+  if (found == nullptr || found->slot == nullptr) return value == kNotSet;
+  const std::optional<Value> standard = get_value(*found, Config{});
+  return found->own_concept || value == (standard ? to_toml(*standard) : kNotSet);
 }
 
 }  // namespace
@@ -80,7 +69,7 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
   const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
   ckpt::Settings settings;
   for (const Key& key : key_table()) {
-    if (!key.slot || key.cls != KeyClass::kCurve || kFolded.contains(key.name)) continue;
+    if (!key.slot || key.cls != KeyClass::kCurve || !key.acts_through.empty()) continue;
     const std::optional<Value> value = get_value(key, config);
     const auto found = derived.find(key.name);
     settings.emplace_back(key.name, found != derived.end() ? found->second : value ? to_toml(*value) : kNotSet);
@@ -96,8 +85,7 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   std::vector<Drift> drift;
   for (const auto& [key, row] : rows) {
     const bool unknown = row.stored == kNotSet && !ckpt::has_setting(stored, key);
-    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key))))
-      continue;
+    if (row.stored == row.config || (unknown && stands_for(key, row.config))) continue;
     drift.push_back(row);
   }
   return drift;

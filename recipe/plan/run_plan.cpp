@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "ckpt/plan/partition.h"
-#include "recipe/keys/key_table.h"
+#include "recipe/keys/rows.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::recipe {
@@ -120,16 +120,6 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
   }
   for (double& share : plan.stage_share) share /= total;
   return ckpt::ok_status();
-}
-
-ckpt::LrSettings lr_settings(const Config& config) {
-  const Config::LrScheduler& lr = config.lr_scheduler;
-  return {config.optimizer.lr,
-          static_cast<std::uint64_t>(lr.warmup_steps),
-          static_cast<std::uint64_t>(lr.total_steps.value_or(config.training.steps)),
-          lr.decay_ratio,
-          lr.decay_type,
-          lr.min_lr_factor};
 }
 
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
