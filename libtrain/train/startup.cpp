@@ -270,8 +270,8 @@ void announce(RunState& run) {
   if (!run.start.continuation.same_data.empty()) log_info(run.start.continuation.same_data);
   if (const std::string line = recipe::model_source_line(run.start.loaded); !line.empty()) log_info("model: " + line);
   if (run.start.source) {
-    const std::string line =
-        recipe::no_longer_given(run.options.loaded, run.start.loaded, run.start.source->manifest().config, run.start.stored->state);
+    const std::string line = recipe::no_longer_given(run.options.loaded, run.start.loaded,
+                                                     run.start.source->manifest().config, run.start.stored->state);
     if (!line.empty()) log_warn("model: " + line);
   }
   if (run.start.weight_source)
