@@ -7,7 +7,7 @@
 #include "ckpt/io/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/model_config.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert {
 namespace {
@@ -101,9 +101,9 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
 }  // namespace
 
 Status check_config_key(const std::string& key) {
-  std::vector<std::string> known = model_keys();
-  for (std::string& other : dcp::torchtitan_keys()) known.push_back(std::move(other));
-  if (std::ranges::find(known, key) != known.end()) return ckpt::ok_status();
+  std::vector<std::string> known = recipe::model_keys();
+  known.insert(known.end(), dcp::torchtitan_keys().begin(), dcp::torchtitan_keys().end());
+  if (std::ranges::find(known, recipe::canonical_name(key)) != known.end()) return ckpt::ok_status();
   const std::string near = ckpt::did_you_mean(key, known);
   return ckpt::invalid("`" + key + "` is not a key that a conversion reads")
       .with_hint(near.empty() ? "these are the model's, and those of a torchtitan configuration that shape a run"

@@ -19,7 +19,7 @@
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/model/train_state.h"
-#include "converters/model_config.h"
+#include "converters/model_agreement.h"
 #include "converters/report.h"
 
 namespace titan::convert {
@@ -64,7 +64,7 @@ struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
   std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
                                     ///< (to look: those there are)
-  Settings config;                  ///< ascending; "model.*" at least where the format knows them (model_config.h)
+  Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/from_rows.h)
   std::uint64_t step = 0;
   std::uint32_t data_ranks = 1;                ///< that trained it, each with data of its own
   std::vector<std::uint64_t> optimizer_steps;  ///< Adam's t per parameter, when there are slots

@@ -97,9 +97,12 @@ class PosixFile final : public File {
   Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {
     while (!data.empty()) {
       ssize_t put = retry([&] { return ::pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset)); });
-      const std::string call = "pwrite of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset);
-      if (put < 0) return from_errno(errno, path_, call);
-      if (put == 0) return failed(path_ + ": " + call + ": nothing was written");
+      const int error = errno;
+      const auto call = [&] {
+        return "pwrite of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset);
+      };
+      if (put < 0) return from_errno(error, path_, call());
+      if (put == 0) return failed(path_ + ": " + call() + ": nothing was written");
       offset += static_cast<std::uint64_t>(put);
       data = data.subspan(static_cast<std::size_t>(put));
       begin_write_back(static_cast<std::uint64_t>(put));

@@ -41,6 +41,17 @@ class [[nodiscard]] Result {
 
 }  // namespace titan::ckpt
 
+namespace titan::ckpt {
+
+/// `result`, its error being about `checkpoint` (Status::path).
+template <typename T>
+Result<T> about(Result<T> result, const std::string& checkpoint) {
+  if (!result.ok()) return result.status().about(checkpoint);
+  return result;
+}
+
+}  // namespace titan::ckpt
+
 #define TITAN_CONCAT_INNER(a, b) a##b
 #define TITAN_CONCAT(a, b) TITAN_CONCAT_INNER(a, b)
 /// Returns from the enclosing function when `expr` (a Status) is not ok.

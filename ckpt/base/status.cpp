@@ -19,6 +19,12 @@ Status Status::wrapped(std::string outer) const {
   return copy;
 }
 
+Status Status::about(std::string checkpoint) const {
+  Status copy = *this;
+  if (!ok()) copy.path = std::move(checkpoint);
+  return copy;
+}
+
 bool Status::store_refused() const {
   constexpr int kMayPass[] = {ENOSPC, EDQUOT, EIO, ESTALE, ETIMEDOUT};
   return (code == Code::kFailed || code == Code::kMediaError) &&
@@ -32,32 +38,58 @@ std::string Status::to_string() const {
   return text;
 }
 
-Status invalid(std::string message) { return {Code::kInvalid, std::move(message), {}, {}, 0}; }
-Status unsupported(std::string message) { return {Code::kUnsupported, std::move(message), {}, {}, 0}; }
-Status failed(std::string message) { return {Code::kFailed, std::move(message), {}, {}, 0}; }
-Status media_error(std::string message) { return {Code::kMediaError, std::move(message), {}, {}, 0}; }
-Status not_found(std::string message) { return {Code::kNotFound, std::move(message), {}, {}, 0}; }
-Status locked(std::string message) { return {Code::kLocked, std::move(message), {}, {}, 0}; }
-Status corrupt(std::string message) { return {Code::kCorrupt, std::move(message), {}, {}, 0}; }
-Status incompatible(std::string message) { return {Code::kIncompatible, std::move(message), {}, {}, 0}; }
-Status interrupted(std::string message) { return {Code::kInterrupted, std::move(message), {}, {}, 0}; }
-Status terminated(std::string message) { return {Code::kTerminated, std::move(message), {}, {}, 0}; }
+namespace {
+Status status(Code code, std::string&& message) {
+  Status made;
+  made.code = code;
+  made.message = std::move(message);
+  return made;
+}
+}  // namespace
 
-int exit_code(Code code) {
-  switch (code) {
-    case Code::kOk: return 0;
-    case Code::kInvalid:
-    case Code::kUnsupported: return 2;
-    case Code::kFailed:
-    case Code::kMediaError: return 3;
-    case Code::kNotFound: return 10;
-    case Code::kLocked: return 11;
-    case Code::kCorrupt: return 12;
-    case Code::kIncompatible: return 13;
-    case Code::kInterrupted: return 130;
-    case Code::kTerminated: return 143;
+Status invalid(std::string message) { return status(Code::kInvalid, std::move(message)); }
+Status unsupported(std::string message) { return status(Code::kUnsupported, std::move(message)); }
+Status failed(std::string message) { return status(Code::kFailed, std::move(message)); }
+Status media_error(std::string message) { return status(Code::kMediaError, std::move(message)); }
+Status not_found(std::string message) { return status(Code::kNotFound, std::move(message)); }
+Status locked(std::string message) { return status(Code::kLocked, std::move(message)); }
+Status corrupt(std::string message) { return status(Code::kCorrupt, std::move(message)); }
+Status incompatible(std::string message) { return status(Code::kIncompatible, std::move(message)); }
+Status interrupted(std::string message) { return status(Code::kInterrupted, std::move(message)); }
+Status terminated(std::string message) { return status(Code::kTerminated, std::move(message)); }
+
+bool is_exit_code(int code) {
+  switch (static_cast<ExitCode>(code)) {
+    case kExitDone:
+    case kExitDifferent:
+    case kExitUsage:
+    case kExitFailed:
+    case kExitNotFound:
+    case kExitLocked:
+    case kExitCorrupt:
+    case kExitIncompatible:
+    case kExitSaved:
+    case kExitInterrupted:
+    case kExitTerminated: return true;
   }
-  return 3;
+  return false;
+}
+
+ExitCode exit_code(Code code) {
+  switch (code) {
+    case Code::kOk: return kExitDone;
+    case Code::kInvalid:
+    case Code::kUnsupported: return kExitUsage;
+    case Code::kFailed:
+    case Code::kMediaError: return kExitFailed;
+    case Code::kNotFound: return kExitNotFound;
+    case Code::kLocked: return kExitLocked;
+    case Code::kCorrupt: return kExitCorrupt;
+    case Code::kIncompatible: return kExitIncompatible;
+    case Code::kInterrupted: return kExitInterrupted;
+    case Code::kTerminated: return kExitTerminated;
+  }
+  return kExitFailed;
 }
 
 const char* code_name(Code code) {

@@ -29,7 +29,8 @@ struct [[nodiscard]] Status {
   std::string message;
   std::vector<std::string> causes;
   std::string hint;
-  int error = 0;  ///< errno of the system call that failed, where there was one
+  int error = 0;     ///< errno of the system call that failed, where there was one
+  std::string path;  ///< the folder of the checkpoint that it is about, where a call reads several; else empty
 
   bool ok() const { return code == Code::kOk; }
   bool operator==(const Status&) const = default;
@@ -38,6 +39,8 @@ struct [[nodiscard]] Status {
   Status with_hint(std::string text) const;
   /// Returns a copy whose message is `outer`, and whose first cause is the present message.
   Status wrapped(std::string outer) const;
+  /// Returns a copy that says which checkpoint it is about; as it is where it is ok.
+  Status about(std::string checkpoint) const;
   /// True where the store refused for a reason that may pass: no space, the quota, an I/O error, a server that was
   /// away.
   bool store_refused() const;
@@ -57,8 +60,30 @@ Status incompatible(std::string message);
 Status interrupted(std::string message);
 Status terminated(std::string message);
 
-/// Returns the published process exit code of `code` (the table of the command-line contract).
-int exit_code(Code code);
+/// The published exit codes of both programs (the table of the command-line contract).
+enum ExitCode : int {
+  kExitDone = 0,
+  kExitDifferent = 1,  ///< a difference or damage was looked for and found
+  kExitUsage = 2,
+  kExitFailed = 3,
+  kExitNotFound = 10,
+  kExitLocked = 11,
+  kExitCorrupt = 12,
+  kExitIncompatible = 13,
+  kExitSaved = 75,         ///< saved and stopped early: start the run again
+  kExitInterrupted = 130,  ///< stopped by SIGINT, without a save
+  kExitTerminated = 143,   ///< stopped by SIGTERM, without a save
+};
+/// True for the codes of ExitCode.
+bool is_exit_code(int code);
+/// True where nothing went wrong: done, or saved and stopped early.
+inline bool ended_well(int code) { return code == kExitDone || code == kExitSaved; }
+/// True where a stop ended the run before it was done, saved or not.
+inline bool stopped_early(int code) {
+  return code == kExitSaved || code == kExitInterrupted || code == kExitTerminated;
+}
+/// Returns the exit code of a failure of the kind `code`.
+ExitCode exit_code(Code code);
 /// Returns the machine-readable name of `code` ("corruption", "not_found", ...), used in JSON errors.
 const char* code_name(Code code);
 

@@ -29,7 +29,8 @@ class ManifestBuilder {
   void add_piece(const TensorRef& ref, Piece piece, std::uint32_t file);
   /// Adds the JSON component `component` whose member has `text`, or puts `text` in the place of what is there.
   void put_json(const char* component, std::string_view text);
-  /// Sums up the files and tensors of component "model" or "optimizer": adds its entry, or renews the one that is there.
+  /// Sums up the files and tensors of component "model" or "optimizer": adds its entry, or renews the one that is
+  /// there.
   void sum_up(const char* component);
   /// Sets the id, once all else is in place.
   void seal(const IdState& state);

@@ -156,7 +156,7 @@ Status ShardReader::damaged(const std::string& what, const LeafRow& row, const P
   return corrupt(what + ": leaf " + std::to_string(leaf) + " of tensor '" + manifest_.stored_name(leaves.ref()) +
                  "' in " + file_path(leaves.piece().file) + ", offset " +
                  std::to_string(raw ? *place.offset : row.offset) + ", " +
-                 std::to_string(raw ? place.raw_bytes : row.stored_bytes) + (raw ? " bytes" : " bytes stored"));
+                 std::to_string(raw ? place.raw_bytes : row.stored_bytes) + " bytes");
 }
 
 std::unique_ptr<LeafReader> ShardReader::borrow_reader() {
@@ -223,6 +223,7 @@ Status ShardReader::read_compressed(File& file, const PieceLeaves& place, const 
     out = out.subspan(bytes);
   }
   give_back(std::move(reader));
+  if (status.code == Code::kCorrupt) status.message += " stored";  // not the bytes that were asked for
   return status;
 }
 

@@ -30,7 +30,7 @@ class WeightSource {
   const std::vector<WeightInfo>& tensors() const { return tensors_; }
   /// Where the weights come from, for messages.
   const std::string& path() const { return reader_.path(); }
-  /// Identifies the weights: equal ids, equal bits. Hexadecimal digits.
+  /// In hex. Ours: equal ids, equal bits. Foreign: equal names, types, shapes and 4096 first elements of each tensor.
   const std::string& id() const { return id_; }
   /// Step at which they were saved; 0 where the format does not say.
   std::uint64_t step() const { return reader_.manifest().step; }

@@ -110,8 +110,10 @@ Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef&
   const LeafGrid grid = a.manifest().parameters[ref_a.index].meta.grid(a.manifest().leaf_elements);
   const std::uint64_t begin = grid.begin(leaves.first), end = grid.begin(leaves.end());
   thread_local std::vector<std::byte> buffer_a, buffer_b;
-  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left, read_elements(a, ref_a, begin, end, buffer_a));
-  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right, read_elements(b, ref_b, begin, end, buffer_b));
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> left,
+                         about(read_elements(a, ref_a, begin, end, buffer_a), a.path()));
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> right,
+                         about(read_elements(b, ref_b, begin, end, buffer_b), b.path()));
   TensorDistance distance;
   const DType dtype_a = a.manifest().stored(ref_a)->dtype, dtype_b = b.manifest().stored(ref_b)->dtype;
   if (dtype_a == dtype_b) {

@@ -6,6 +6,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
+#include "ckpt/io/run_folder.h"
 #include "ckpt/ops/leaf_runs.h"
 
 namespace titan::ckpt {
@@ -155,11 +156,17 @@ void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& repo
   }
 }
 
+/// An error says which side it is about.
+Result<InspectReport> inspect_side(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
+  const Result<std::string> folder = resolve_checkpoint(fs, spec);
+  return about(inspect_checkpoint(fs, spec, open), folder.ok() ? *folder : spec);
+}
+
 }  // namespace
 
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_checkpoint(fs, options.a, options.open));
-  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_checkpoint(fs, options.b, options.open));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_side(fs, options.a, options.open));
+  TITAN_ASSIGN_OR_RETURN(const InspectReport b, inspect_side(fs, options.b, options.open));
   DiffReport report;
   report.a = {a.path, a.manifest.id, a.manifest.step};
   report.b = {b.path, b.manifest.id, b.manifest.step};
@@ -179,8 +186,8 @@ Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
     return report;
   }
   diff_state(a, b, report);
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, options.open(fs, a.path));
-  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, options.open(fs, b.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_a, about(options.open(fs, a.path), a.path));
+  TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader_b, about(options.open(fs, b.path), b.path));
   TITAN_RETURN_IF_ERROR(diff_tensors(reader_a, reader_b, options, report));
   if (report.foreign && options.scope == DiffScope{}) report.state_equal = report.differences.empty();
   return report;

@@ -41,26 +41,6 @@ Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrS
   return reader;
 }
 
-LrPreview preview_lr(const LrSchedule& so_far, std::uint64_t step, const LrSettings& next, LrPolicy policy,
-                     bool rewarm_from_zero, std::uint64_t training_steps) {
-  LrPreview preview;
-  preview.policy = policy;
-  preview.step = step;
-  preview.applied = step == 0 ? 0 : lr_at(so_far.phases, step);
-  preview.next_before = lr_at(so_far.phases, step + 1);
-  preview.last = std::max({curve_end(so_far.phases), training_steps, step + 1});
-  Result<PolicyResult> result = apply_policy(so_far, step, next, policy, rewarm_from_zero);
-  if (!result.ok()) {
-    preview.refused = result.status();
-    return preview;
-  }
-  preview.after = std::move(result->schedule);
-  preview.warnings = std::move(result->warnings);
-  preview.next_after = lr_at(preview.after.phases, step + 1);
-  preview.last = std::max({preview.last, curve_end(preview.after.phases), next.total_steps});
-  return preview;
-}
-
 Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::optional<LrConfig>& config) {
   LrShowReport report;
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, open_with_schedule(fs, checkpoint, &report.schedule));
@@ -73,9 +53,8 @@ Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::o
   report.last = std::max(report.last, config->training_steps);
   report.changed = changed_rows(report.schedule.accepted, config->settings);
   if (report.changed.empty()) return report;
-  for (const LrPolicy policy : kLrPolicies)
-    report.previews.push_back(preview_lr(report.schedule, report.step, config->settings, policy,
-                                         config->rewarm_from_zero, config->training_steps));
+  report.previews = preview_policies(report.schedule, report.step, config->settings, config->rewarm_from_zero,
+                                     config->training_steps);
   return report;
 }
 

@@ -1,14 +1,13 @@
-#include "ckpt/ops/cat.h"
+#include "cli/titan_ckpt/cat.h"
 
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/stop.h"
+#include "cli/kit/stop.h"
 #include "converters/import.h"
 
 namespace titan::cli {
 
 Answer run_cat(const Request& request) {
   ckpt::CatOptions options;
-  options.cancel = ui::stop_on_signals();
+  options.cancel = stop_on_signals();
   options.checkpoint = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.tensor = request.command.positionals[1];
   options.open = [&](ckpt::Fs& fs, const std::string& path) {
@@ -19,7 +18,7 @@ Answer run_cat(const Request& request) {
     return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
   const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? ui::cat_json(*report) : ui::cat_text(*report, request.style)};
+  return {.text = request.json ? cat_json(*report) : cat_text(*report, request.style)};
 }
 
 }  // namespace titan::cli

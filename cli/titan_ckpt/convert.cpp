@@ -1,14 +1,16 @@
+#include "cli/titan_ckpt/convert.h"
+
 #include "converters/convert.h"
 
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
-#include "cli/titan_ckpt/toml_rows.h"
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/stop.h"
-#include "cli/ui/units.h"
-#include "cli/ui/version.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+#include "cli/kit/version.h"
+#include "recipe/keys/rows.h"
 
 namespace titan::cli {
 
@@ -23,11 +25,11 @@ ckpt::Status read_dtype(const std::string& text, std::optional<ckpt::DType>& dty
       return ckpt::ok_status();
     }
   }
-  return ckpt::invalid("`--dtype` is `" + text + "`, expected f32, bf16 or f16");
+  return wrong_value("dtype", text, "f32, bf16 or f16");
 }
 
 ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
-  const ui::Command& command = request.command;
+  const Command& command = request.command;
   convert::ConvertOptions options;
   options.source = convert::resolve_any(request.fs, command.positionals[0]);
   options.destination = command.positionals[1];
@@ -38,32 +40,30 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.untie = command.has("untie");
   options.lr_from_config = command.has("lr-from-config");
   if (const auto path = command.value("config")) {
-    TITAN_ASSIGN_OR_RETURN(options.config, read_toml_rows(request.fs, *path));
+    TITAN_ASSIGN_OR_RETURN(options.config, recipe::read_rows(request.fs, *path));
   }
   if (const auto set = command.values.find("set"); set != command.values.end()) {
     if (!options.config)
       return ckpt::invalid("`--set` changes what `--config` says, which is not given")
           .with_hint("add --config torchtitan.toml");
     for (const std::string& text : set->second) {
-      TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, parse_row(text));
+      TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, recipe::parse_row(text));
       TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
       // A file may have the one name of this key, the flag the other: the flag counts.
-      if (row.first == "lr_scheduler.lr_min" || row.first == "lr_scheduler.min_lr_factor")
-        std::erase_if(*options.config, [](const auto& other) {
-          return other.first == "lr_scheduler.lr_min" || other.first == "lr_scheduler.min_lr_factor";
-        });
+      std::erase_if(*options.config, [&](const auto& other) {
+        return recipe::canonical_name(other.first) == recipe::canonical_name(row.first);
+      });
       options.config = ckpt::with_rows(std::move(*options.config), {row});
     }
   }
-  if (const auto skip = command.values.find("skip"); skip != command.values.end()) options.skip = skip->second;
+  options.skip = command.all("skip");
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
   if (const auto size = command.value("max-shard-size")) {
-    options.max_shard_bytes = ui::parse_bytes(*size);
-    if (!options.max_shard_bytes)
-      return ckpt::invalid("`--max-shard-size` is `" + *size + "`, expected a size like 5GB, 512MiB or 1000000");
+    options.max_shard_bytes = parse_bytes(*size);
+    if (!options.max_shard_bytes) return wrong_value("max-shard-size", *size, "a size like 5GB, 512MiB or 1000000");
   }
-  options.created = ui::format_utc(request.style.now);
-  options.writer = ui::version_line("titan-ckpt");
+  options.created = format_utc(request.style.now);
+  options.writer = version_line("titan-ckpt");
   return options;
 }
 
@@ -72,8 +72,8 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
 Answer run_convert(const Request& request) {
   ckpt::Result<convert::ConvertOptions> options = read_options(request);
   if (!options.ok()) return {.error = options.status()};
-  const ckpt::CancelToken cancel = ui::stop_on_signals();
-  ui::Progress progress(!request.json);
+  const ckpt::CancelToken cancel = stop_on_signals();
+  Progress progress(!request.json);
   progress.begin("convert");
   options->progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done, total);
@@ -82,7 +82,7 @@ Answer run_convert(const Request& request) {
   const ckpt::Result<convert::ConversionReport> report = convert::convert_checkpoint(request.fs, *options);
   progress.erase();
   if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? ui::convert_json(*report) : ui::convert_text(*report, request.style)};
+  return {.text = request.json ? convert_json(*report) : convert_text(*report, request.style)};
 }
 
 }  // namespace titan::cli

@@ -1,11 +1,10 @@
-#include "ckpt/ops/diff.h"
+#include "cli/titan_ckpt/diff.h"
 
-#include <charconv>
 #include <cmath>
 
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/stop.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
 #include "converters/import.h"
 
 namespace titan::cli {
@@ -15,21 +14,19 @@ namespace {
 ckpt::Result<double> bound(const Request& request, const char* flag) {
   const std::optional<std::string> text = request.command.value(flag);
   if (!text) return 0.0;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || end != text->data() + text->size() || !std::isfinite(value) || value < 0)
-    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text +
-                         "`, expected a number that is not negative, as 1e-5");
-  return value;
+  const std::optional<double> value = read_number<double>(*text);
+  if (!value || !std::isfinite(*value) || *value < 0)
+    return wrong_value(flag, *text, "a number that is not negative, as 1e-5");
+  return *value;
 }
 
 }  // namespace
 
 Answer run_diff(const Request& request) {
-  ui::Progress progress(!request.json);
+  Progress progress(!request.json);
   progress.begin("diff");
   ckpt::DiffOptions options;
-  options.cancel = ui::stop_on_signals();
+  options.cancel = stop_on_signals();
   options.open = convert::open_any;
   options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
@@ -42,12 +39,12 @@ Answer run_diff(const Request& request) {
     TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->rtol, bound(request, "rtol"));
     TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->atol, bound(request, "atol"));
   }
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
+  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::DiffReport> report = ckpt::diff_checkpoints(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   const bool stats = request.command.has("stats");
-  return {.text = request.json ? ui::diff_json(*report, stats) : ui::diff_text(*report, stats, request.style),
+  return {.text = request.json ? diff_json(*report, stats) : diff_text(*report, stats, request.style),
           .exit_code = report->equal() ? 0 : 1};
 }
 

@@ -1,9 +1,8 @@
-#include "ckpt/ops/inspect.h"
+#include "cli/titan_ckpt/inspect.h"
 
-#include "ckpt/ops/stats.h"
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/stop.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
 #include "converters/import.h"
 
 namespace titan::cli {
@@ -13,7 +12,7 @@ Answer run_inspect(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(
       report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]),
                                        convert::open_any));
-  ui::InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
+  InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
   if (request.command.has("stats") && !view.tensors) view.tensors = "*";
   const std::vector<ckpt::TensorRow> all =
       view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
@@ -25,16 +24,16 @@ Answer run_inspect(const Request& request) {
                          .with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
   }
   if (request.command.has("stats")) {
-    ui::Progress progress(!request.json);
+    Progress progress(!request.json);
     progress.begin("inspect --stats");
     ckpt::StatsOptions options;
-    options.cancel = ui::stop_on_signals();
+    options.cancel = stop_on_signals();
     options.open = convert::open_any;
-    TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
+    TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
   }
-  return {.text = request.json ? ui::inspect_json(report, view) : ui::inspect_text(report, view, request.style)};
+  return {.text = request.json ? inspect_json(report, view) : inspect_text(report, view, request.style)};
 }
 
 }  // namespace titan::cli

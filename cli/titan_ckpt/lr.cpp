@@ -1,17 +1,14 @@
-#include "ckpt/ops/lr_set.h"
-#include "ckpt/ops/lr_show.h"
+#include "cli/titan_ckpt/lr.h"
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 
 #include "ckpt/format/layout.h"
-#include "cli/titan_ckpt/lr_config.h"
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/report_lr.h"
-#include "cli/ui/stop.h"
-#include "cli/ui/units.h"
-#include "cli/ui/version.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+#include "cli/kit/version.h"
+#include "recipe/keys/rows.h"
 
 namespace titan::cli {
 namespace {
@@ -19,64 +16,56 @@ namespace {
 using ckpt::Status;
 
 template <typename T>
-Status read_number(const ui::Command& command, const char* flag, std::optional<T>* value) {
+Status take_number(const Command& command, const char* flag, std::optional<T>* value) {
   const std::optional<std::string> text = command.value(flag);
   if (!text) return ckpt::ok_status();
-  T number{};
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc{} || end != text->data() + text->size())
-    return ckpt::invalid("`--" + std::string(flag) + "` is `" + *text + "`, expected a number" +
-                         (std::is_integral_v<T> ? " without a fraction" : ""));
-  *value = number;
-  return ckpt::ok_status();
+  *value = read_number<T>(*text);
+  return *value ? ckpt::ok_status()
+                : wrong_value(flag, *text, std::is_integral_v<T> ? "a number without a fraction" : "a number");
 }
 
 /// A flag of one half of the verb does nothing in the other.
-Status check_flags(const ui::Command& command) {
-  for (const ui::Verb& verb : titan_ckpt_program().verbs) {
-    for (const ui::Flag& flag : verb.flags)
-      if (verb.name == command.verb && !flag.after.empty() && flag.after != command.positionals[0] &&
-          command.has(flag.name))
-        return ckpt::invalid("`lr " + command.positionals[0] + "` does not take `--" + flag.name + "`")
-            .with_hint("`titan-ckpt lr --help` shows the arguments of both");
-  }
+Status check_flags(const Request& request) {
+  const std::string& half = request.command.positionals[0];
+  for (const Flag& flag : request.verb.flags)
+    if (!flag.after.empty() && flag.after != half && request.command.has(flag.name))
+      return ckpt::invalid("`lr " + half + "` does not take `--" + flag.name + "`")
+          .with_hint("`titan-ckpt lr --help` shows the arguments of both");
   return ckpt::ok_status();
 }
 
-Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
-  TITAN_RETURN_IF_ERROR(check_flags(command));
+Status read_options(const Command& command, ckpt::LrSetOptions* options) {
   options->src = command.positionals[1];
   options->dst = command.positionals[2];
   options->force = command.has("force");
   options->verify = command.has("verify");
-  options->writer = ui::version_line("titan-ckpt") + " lr set";
-  options->created = ui::format_utc(std::time(nullptr));
-  options->cancel = ui::stop_on_signals();
+  options->writer = version_line("titan-ckpt") + " lr set";
+  options->created = format_utc(std::time(nullptr));
+  options->cancel = stop_on_signals();
   for (const char* needed : {"steps", "policy"})
     if (!command.has(needed))
       return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`")
           .with_hint("`titan-ckpt lr --help` shows its arguments");
   TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
   std::optional<std::uint64_t> steps;
-  TITAN_RETURN_IF_ERROR(read_number(command, "steps", &steps));
+  TITAN_RETURN_IF_ERROR(take_number(command, "steps", &steps));
   constexpr std::uint64_t kMostSteps = 100'000'000;  // what --json lists; no run comes near it
   if (*steps > kMostSteps)
     return ckpt::invalid("--steps " + std::to_string(*steps) + ": expected at most " + std::to_string(kMostSteps));
   options->steps = *steps;
-  TITAN_RETURN_IF_ERROR(read_number(command, "peak", &options->peak));
-  TITAN_RETURN_IF_ERROR(read_number(command, "warmup", &options->warmup));
-  TITAN_RETURN_IF_ERROR(read_number(command, "min-factor", &options->min_factor));
+  TITAN_RETURN_IF_ERROR(take_number(command, "peak", &options->peak));
+  TITAN_RETURN_IF_ERROR(take_number(command, "warmup", &options->warmup));
+  TITAN_RETURN_IF_ERROR(take_number(command, "min-factor", &options->min_factor));
   options->decay_type = command.value("decay-type");
   if (command.value("decay-ratio") == "none") {
     options->decay_ratio.emplace();
   } else {
     std::optional<double> ratio;
-    TITAN_RETURN_IF_ERROR(read_number(command, "decay-ratio", &ratio));
+    TITAN_RETURN_IF_ERROR(take_number(command, "decay-ratio", &ratio));
     if (ratio) options->decay_ratio = ratio;
   }
   if (const auto from = command.value("rewarm-from")) {
-    if (*from != "zero" && *from != "present")
-      return ckpt::invalid("`--rewarm-from` is `" + *from + "`, expected zero or present");
+    if (*from != "zero" && *from != "present") return wrong_value("rewarm-from", *from, "zero or present");
     if (options->policy != ckpt::LrPolicy::kRewarm)
       return ckpt::invalid("`--rewarm-from` goes with the policy rewarm only");
     options->rewarm_from_zero = *from == "zero";
@@ -84,9 +73,20 @@ Status read_options(const ui::Command& command, ckpt::LrSetOptions* options) {
   return ckpt::ok_status();
 }
 
+/// The LR settings of a configuration. Whether the rest of the file is one is not checked.
+ckpt::Result<ckpt::LrConfig> read_lr_config(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::Settings rows, recipe::read_rows(fs, path));
+  std::vector<std::string> keys = recipe::lr_keys();
+  keys.emplace_back("lr_scheduler.rewarm_from");
+  ckpt::Result<recipe::Config> config = recipe::config_of_rows(rows, keys);
+  if (!config.ok()) return ckpt::invalid(path + ": " + config.status().message);
+  return ckpt::LrConfig{path, recipe::lr_settings(*config), static_cast<std::uint64_t>(config->training.steps),
+                        config->lr_scheduler.rewarm_from == "zero"};
+}
+
 Answer run_show(const Request& request) {
-  const ui::Command& command = request.command;
-  if (const Status status = check_flags(command); !status.ok()) return {.error = status};
+  const Command& command = request.command;
+  if (const Status status = check_flags(request); !status.ok()) return {.error = status};
   if (command.positionals.size() > 2)
     return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
   std::optional<ckpt::LrConfig> config;
@@ -99,27 +99,28 @@ Answer run_show(const Request& request) {
   if (!report.ok()) return {.error = report.status()};
   Answer answer;
   if (request.json)
-    answer.text = ui::lr_show_json(*report, &answer.error);
+    answer.text = lr_show_json(*report, &answer.error);
   else
-    answer.text = ui::lr_show_text(*report, request.style, ui::terminal_width());
+    answer.text = lr_show_text(*report, request.style, terminal_width());
   return answer;
 }
 
 Answer run_set(const Request& request) {
   if (request.command.positionals.size() < 3)
     return {.error = ckpt::invalid("`lr set` needs DST").with_hint("`titan-ckpt lr --help` shows its arguments")};
+  if (const Status status = check_flags(request); !status.ok()) return {.error = status};
   ckpt::LrSetOptions options;
   if (const Status status = read_options(request.command, &options); !status.ok()) return {.error = status};
   ckpt::Result<ckpt::LrSetReport> report = ckpt::plan_lr_set(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   Answer answer;
-  if (!request.json) answer.text = ui::lr_preview_text(*report, request.style, ui::terminal_width());
+  if (!request.json) answer.text = lr_preview_text(*report, request.style, terminal_width());
   if (!request.command.has("dry-run")) answer.error = ckpt::write_lr_set(request.fs, options, *report);
   if (!answer.error.ok()) return answer;
   if (request.json)
-    answer.text = ui::lr_set_json(*report, &answer.error);
+    answer.text = lr_set_json(*report, &answer.error);
   else
-    answer.text += ui::lr_written_text(*report, request.style);
+    answer.text += lr_written_text(*report, request.style);
   answer.notes = report->warnings;
   if (report->hidden)
     answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " +

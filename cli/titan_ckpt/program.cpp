@@ -1,12 +1,19 @@
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/completion.h"
+#include "cli/titan_ckpt/program.h"
+
+#include "cli/kit/completion.h"
+#include "cli/titan_ckpt/cat.h"
+#include "cli/titan_ckpt/convert.h"
+#include "cli/titan_ckpt/diff.h"
+#include "cli/titan_ckpt/explain_error.h"
+#include "cli/titan_ckpt/inspect.h"
+#include "cli/titan_ckpt/lr.h"
+#include "cli/titan_ckpt/ls.h"
+#include "cli/titan_ckpt/prune.h"
+#include "cli/titan_ckpt/reshard.h"
+#include "cli/titan_ckpt/strip.h"
+#include "cli/titan_ckpt/verify.h"
 
 namespace titan::cli {
-
-using ui::Built;
-using ui::Flag;
-using ui::Program;
-using ui::Verb;
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
@@ -22,30 +29,41 @@ Program titan_ckpt_program() {
       "titan-ckpt",
       "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
       {
-          {"ls", {"RUN"}, "steps of a run; the one that a resume takes, and why not the others", {}},
+          {"ls",
+           {{"RUN", Names::kRun, Takes::kForeign}},
+           "steps of a run; the one that a resume takes, and why not the others",
+           {},
+           run_ls},
           {"inspect",
-           {"CKPT"},
+           {{"CKPT", Names::kSource, Takes::kForeign}},
            "components, mesh, stages, LR schedule, data position, tensors",
            {{"tensors", "GLOB", "list the tensors whose names match"},
             {"stats", "", "read them: minimum, maximum, mean, deviation, norm, zeros, non-finite values"},
             {"config", "", "show the resolved configuration"},
-            threads}},
-          {"verify", {"CKPT|RUN"}, "check every digest; name file, tensor, leaf and offset of any damage", {threads}},
+            threads},
+           run_inspect},
+          {"verify",
+           {{"CKPT|RUN", Names::kSource, Takes::kForeign}},
+           "check every digest; name file, tensor, leaf and offset of any damage",
+           {threads},
+           run_verify},
           {"diff",
-           {"A", "B"},
+           {{"A", Names::kSource, Takes::kForeign}, {"B", Names::kSource, Takes::kForeign}},
            "what differs in the state; layout, configuration and history are notes",
            {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
             {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
             {"atol", "A", "see --rtol; each is 0 when only the other is given"},
             {"stats", "", "mean and root mean square of the differences, too"},
             {"config", "", "let the notes count as differences"},
-            threads}},
+            threads},
+           run_diff},
           {"cat",
-           {"CKPT", "TENSOR"},
+           {{"CKPT", Names::kSource, Takes::kForeign}, {"TENSOR"}},
            "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding",
-           {{"output", "FILE.npy", "write it as a NumPy file", 'o'}}},
+           {{"output", "FILE.npy", "write it as a NumPy file", 'o'}},
+           run_cat},
           {"reshard",
-           {"SRC", "DST"},
+           {{"SRC", Names::kSource}, {"DST", Names::kDestination}},
            "the same checkpoint for another mesh, other stages or another compression",
            {{"dp", "D", "data-parallel degree"},
             {"pp", "P", "pipeline degree; stages are cut by cost"},
@@ -53,17 +71,19 @@ Program titan_ckpt_program() {
             {"compression", "none|zstd", "recode every leaf; else each keeps its form"},
             {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
             {"force", "", "replace DST if it is a checkpoint"},
-            {"memory", "BYTES", "bound of buffers and tables (256MiB)"}}},
+            {"memory", "BYTES", "bound of buffers and tables (256MiB)"}},
+           run_reshard},
           {"strip",
-           {"SRC", "DST"},
+           {{"SRC", Names::kSource}, {"DST", Names::kDestination}},
            "drop the optimizer state; what stays is hard-linked where the file system can",
            {{"keep", "model", "keep the parameters alone, without schedule, data position and history"},
             {"dtype", "bf16|f32", "convert the parameters, rounding to nearest, ties to even"},
             verify_first,
             force,
-            dry_run}},
+            dry_run},
+           run_strip},
           {"lr",
-           {"show|set", "CKPT"},
+           {{"show|set"}, {"CKPT", Names::kSource}, {"DST", Names::kDestination, Takes::kOurs, false}},
            "show CKPT: the curve, the resume point marked; set SRC DST: a checkpoint with another schedule, previewed "
            "first",
            {only_after("show", {"config", "CONFIG", "what each policy would make of this configuration"}),
@@ -76,42 +96,44 @@ Program titan_ckpt_program() {
             only_after("set", {"min-factor", "M", "new lr_scheduler.min_lr_factor"}),
             only_after("set", {"rewarm-from", "zero|present", "where the policy rewarm starts"}),
             only_after("set", verify_first), only_after("set", force), only_after("set", dry_run)},
-           Built::kYes,
-           false,
-           {"DST"}},
+           run_lr},
           {"convert",
-           {"SRC", "DST"},
+           {{"SRC", Names::kSource, Takes::kForeign}, {"DST", Names::kDestination, Takes::kForeign}},
            "from and to other formats",
            {{"from", "titan|hf|dcp", "format of SRC; detected when left out"},
             {"to", "titan|hf|dcp", "format of DST; titan when left out and SRC is foreign"},
             {"dry-run", "", "show what would be done and write nothing"},
-            {"skip", "GLOB", "leave out the tensors of SRC whose names match", 0, Built::kYes, ui::Repeat::kMany},
+            {"skip", "GLOB", "leave out the tensors of SRC whose names match", 0, Built::kYes, Repeat::kMany},
             {"dtype", "f32|bf16|f16", "cast (not with --to titan)"},
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
             {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0,
-             Built::kYes, ui::Repeat::kMany},
+             Built::kYes, Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the learning rate's curve from --config"},
-            {"force", "", "replace DST where it is a checkpoint of the format to be written, and nothing else"}}},
+            {"force", "", "replace DST where it is a checkpoint of the format to be written, and nothing else"}},
+           run_convert},
           {"prune",
-           {"RUN"},
+           {{"RUN", Names::kRun}},
            "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
            {{"keep-last", "N", "keep the newest N full steps"},
             {"keep-every", "N", "keep steps that N divides"},
-            {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, ui::Repeat::kMany},
+            {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, Repeat::kMany},
             {"damaged", "",
              "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
-            {"dry-run", "", "say what would go and what stays, and delete nothing"}}},
-          ui::completion_verb(),
-          {"advise", {"RUN"}, "save interval, cost, disk needed", {}, Built::kNotYet},
-          {"plot", {"RUN|CKPT..."}, "loss, LR and gradient norm over steps", {}, Built::kNotYet},
+            {"dry-run", "", "say what would go and what stays, and delete nothing"}},
+           run_prune},
+          completion_verb(),
+          {"advise", {{"RUN", Names::kRun}}, "save interval, cost, disk needed", {}},
+          {"plot", {{"RUN|CKPT...", Names::kSource}}, "loss, LR and gradient norm over steps", {}},
       },
       {
           {"json", "", "one JSON document on stdout; errors as JSON on stderr"},
           {"color", "auto|always|never", "auto: NO_COLOR, CLICOLOR_FORCE and the terminal decide"},
           {"bytes", "", "sizes as exact numbers of bytes"},
       },
+      nullptr,
+      explain_error,
   };
 }
 

@@ -1,11 +1,10 @@
-#include "ckpt/ops/prune.h"
+#include "cli/titan_ckpt/prune.h"
 
 #include <algorithm>
-#include <charconv>
 
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/stop.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
 
 namespace titan::cli {
 
@@ -15,23 +14,20 @@ using ckpt::Result;
 using ckpt::Status;
 
 Result<std::uint64_t> number(const std::string& flag, const std::string& text, std::uint64_t least) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least)
-    return ckpt::invalid("`--" + flag + "` is `" + text + "`, expected a whole number of " + std::to_string(least) +
-                         " or more");
-  return value;
+  const std::optional<std::uint64_t> value = read_number<std::uint64_t>(text);
+  if (!value || *value < least)
+    return wrong_value(flag, text, "a whole number of " + std::to_string(least) + " or more");
+  return *value;
 }
 
-Status read_rules(const ui::Command& command, ckpt::PruneRules& rules) {
+Status read_rules(const Command& command, ckpt::PruneRules& rules) {
   if (const auto text = command.value("keep-last")) {
     TITAN_ASSIGN_OR_RETURN(rules.keep_last, number("keep-last", *text, 1));
   }
   if (const auto text = command.value("keep-every")) {
     TITAN_ASSIGN_OR_RETURN(rules.keep_every, number("keep-every", *text, 1));
   }
-  if (!command.has("keep")) return ckpt::ok_status();
-  for (const std::string& list : command.values.at("keep")) {
+  for (const std::string& list : command.all("keep")) {
     for (std::size_t begin = 0; begin <= list.size();) {
       const std::size_t end = std::min(list.find(',', begin), list.size());
       TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, number("keep", list.substr(begin, end - begin), 0));
@@ -58,13 +54,13 @@ Answer run_prune(const Request& request) {
   options.damaged = request.command.has("damaged");
   options.dry_run = request.command.has("dry-run");
   if (Status status = read_rules(request.command, options.rules); !status.ok()) return {.error = std::move(status)};
-  options.cancel = ui::stop_on_signals();
-  ui::Progress progress(!request.json);
+  options.cancel = stop_on_signals();
+  Progress progress(!request.json);
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const Result<ckpt::PruneReport> report = ckpt::prune_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  Answer answer{.text = request.json ? ui::prune_json(*report) : ui::prune_text(*report, request.style),
+  Answer answer{.text = request.json ? prune_json(*report) : prune_text(*report, request.style),
                 .error = outcome(*report)};
   if (options.rules.empty() && !options.damaged)
     answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");

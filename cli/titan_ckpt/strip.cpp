@@ -1,38 +1,36 @@
-#include "ckpt/ops/strip.h"
+#include "cli/titan_ckpt/strip.h"
 
 #include <ctime>
 
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/report_strip.h"
-#include "cli/ui/stop.h"
-#include "cli/ui/units.h"
-#include "cli/ui/version.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+#include "cli/kit/version.h"
 
 namespace titan::cli {
 
 Answer run_strip(const Request& request) {
-  const ui::Command& command = request.command;
+  const Command& command = request.command;
   ckpt::StripOptions options;
   options.src = command.positionals[0];
   options.dst = command.positionals[1];
   options.force = command.has("force");
   options.verify = command.has("verify");
-  options.writer = ui::version_line("titan-ckpt") + " strip";
-  options.created = ui::format_utc(std::time(nullptr));
+  options.writer = version_line("titan-ckpt") + " strip";
+  options.created = format_utc(std::time(nullptr));
   if (const auto keep = command.value("keep")) {
     if (*keep != ckpt::kModel)
-      return {.error = ckpt::invalid("`--keep` is `" + *keep + "`, expected model")
-                           .with_hint("without --keep everything but the optimizer stays")};
+      return {.error =
+                  wrong_value("keep", *keep, "model").with_hint("without --keep everything but the optimizer stays")};
     options.keep = ckpt::StripKeep::kModel;
   }
   if (const auto dtype = command.value("dtype")) {
-    if (*dtype != "bf16" && *dtype != "f32")
-      return {.error = ckpt::invalid("`--dtype` is `" + *dtype + "`, expected bf16 or f32")};
+    if (*dtype != "bf16" && *dtype != "f32") return {.error = wrong_value("dtype", *dtype, "bf16 or f32")};
     options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
   }
-  options.cancel = ui::stop_on_signals();
-  ui::Progress progress(!request.json);
+  options.cancel = stop_on_signals();
+  Progress progress(!request.json);
   progress.begin("strip");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   ckpt::Result<ckpt::StripReport> report = ckpt::plan_strip(request.fs, options);
@@ -42,8 +40,7 @@ Answer run_strip(const Request& request) {
       return {.error = status};
   }
   progress.erase();
-  return {.text = request.json ? ui::strip_json(*report) : ui::strip_text(*report, request.style),
-          .notes = report->warnings};
+  return {.text = request.json ? strip_json(*report) : strip_text(*report, request.style), .notes = report->warnings};
 }
 
 }  // namespace titan::cli

@@ -1,23 +1,23 @@
-#include "ckpt/ops/verify.h"
+#include "cli/titan_ckpt/verify.h"
 
-#include "cli/titan_ckpt/verbs.h"
-#include "cli/ui/progress.h"
-#include "cli/ui/stop.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
 #include "converters/import.h"
 
 namespace titan::cli {
 
 Answer run_verify(const Request& request) {
-  ui::Progress progress(!request.json);
+  Progress progress(!request.json);
   ckpt::VerifyOptions options;
-  options.cancel = ui::stop_on_signals();
+  options.cancel = stop_on_signals();
   options.target = convert::resolve_any(request.fs, request.command.positionals[0]);
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request));
+  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::VerifySummary> summary = convert::verify_any(request.fs, options);
   if (!summary.ok()) return {.error = summary.status()};
-  return {.text = request.json ? ui::verify_json(*summary) : ui::verify_text(*summary, request.style),
+  return {.text = request.json ? verify_json(*summary) : verify_text(*summary, request.style),
           .error = summary->unreadable(),
           .exit_code = summary->damage > 0 ? 1 : 0};
 }

@@ -1,18 +1,18 @@
 #include "cli/titan_train/go_on.h"
 
-#include "cli/titan_train/args.h"
-#include "cli/ui/errors.h"
+#include "cli/kit/errors.h"
+#include "cli/titan_train/program.h"
 #include "libtrain/start/go_on.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 namespace {
 
 /// What the configuration file alone still says that would be wrong.
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
-  const auto arguments = parse_arguments({words.begin() + 1, words.end()});
-  if (!arguments.ok() || arguments->command.positionals.empty()) return;
-  const auto loaded = recipe::load_config(arguments->command.positionals[0], arguments->overrides);
+  const auto command = parse_titan_train(words);
+  if (!command.ok() || command->positionals.empty()) return;
+  const auto loaded = recipe::load_run_config(command->positionals[0], command->overrides);
   if (!loaded.ok()) return;
   const auto stop_at = loaded->config.debug.stop_at_step;
   if (stop_at && static_cast<std::uint64_t>(*stop_at) <= step) words.push_back("--debug.stop_at_step=none");
@@ -22,14 +22,14 @@ void undo_file(std::vector<std::string>& words, std::uint64_t step) {
 }  // namespace
 
 void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
-                      Starter starter, ui::ColorChoice color) {
+                      Starter starter, ColorChoice color) {
   const auto step = train::step_to_go_on(ckpt::posix_fs(), config);
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);
   const bool same = next == words, ours = starter == Starter::kUs;
   // A launcher's own command line is not known here.
   const std::string line = ours ? train::shell_line(next) : same ? "" : "the same job with " + train::shell_line(next);
-  ui::report_note(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
+  report_note(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
 }
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli

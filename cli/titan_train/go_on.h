@@ -3,15 +3,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/ui/terminal.h"
+#include "cli/kit/terminal.h"
 #include "recipe/keys/config.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 
 enum class Starter { kUs, kLauncher };  ///< who has started the ranks: this program, or torchrun and the like
 
 /// Prints it where there is something to go on with. `words`: the command line as typed.
 void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
-                      Starter starter, ui::ColorChoice color);
+                      Starter starter, ColorChoice color);
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli

@@ -4,19 +4,17 @@
 
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "cli/titan_train/plan_report.h"
-#include "cli/ui/curve.h"
-#include "cli/ui/table.h"
-#include "cli/ui/text.h"
-#include "cli/ui/units.h"
+#include "cli/kit/curve.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/titan_train/plan.h"
+#include "recipe/change/change_lines.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 namespace {
 
 using ckpt::LrPhase;
-using ui::Align;
-using ui::Palette;
-using ui::Role;
 
 constexpr std::size_t kRows = 10, kSmallRows = 6;
 
@@ -44,19 +42,18 @@ std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* 
       mark(lr[i].first, std::string(ckpt::phase_kind_name(lr[i].kind)) + " from here");
   }
   mark(last, "last step");
-  ui::Table table(
-      {{"step", Align::kRight}, {"learning rate", Align::kRight}, {before ? "before" : "", Align::kRight}, {}});
+  Table table({{"step", Align::kRight}, {"learning rate", Align::kRight}, {before ? "before" : "", Align::kRight}, {}});
   for (const auto& [step, what] : steps)
     table.row({std::to_string(step),
-               ui::format_rounded(ckpt::lr_at(lr, step), 6),
-               before ? ui::format_rounded(ckpt::lr_at(*before, step), 6) : "",
+               format_rounded(ckpt::lr_at(lr, step), 6),
+               before ? format_rounded(ckpt::lr_at(*before, step), 6) : "",
                {what, Role::kDim}});
   return table.render(palette, "  ");
 }
 
-ui::Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::size_t rows) {
+Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::size_t rows) {
   const train::Forecast& f = report.forecast;
-  ui::Curve curve;
+  Curve curve;
   curve.last = std::max(f.last_step, f.first_step);
   curve.height = rows;
   curve.width = 74;
@@ -74,14 +71,13 @@ ui::Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std
 
 /// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
 std::string choices(const PlanReport& report, const Palette& palette) {
-  const recipe::StoredRun& stored = *report.stored();
-  const std::vector<recipe::PolicyPreview>& previews = report.start->continuation.previews;
-  const std::vector<std::string> lines = recipe::preview_lines(previews, stored.lr, stored.state.step);
+  const std::vector<ckpt::LrPreview>& previews = report.start->continuation.previews;
+  const std::vector<std::string> lines = recipe::preview_lines(previews);
   std::string out;
   for (std::size_t i = 0; i < previews.size(); ++i) {
-    out += "  " + ui::escape(lines[i]) + "\n";
+    out += "  " + escape(lines[i]) + "\n";
     if (!previews[i].refused.ok()) continue;
-    out += indented(ui::curve_text(curve_of(previews[i].result.schedule.phases, report, kSmallRows), palette));
+    out += indented(curve_text(curve_of(previews[i].after.phases, report, kSmallRows), palette));
   }
   return out;
 }
@@ -92,16 +88,14 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
   const train::Forecast& f = report.forecast;
   std::string out = "\n" + palette.paint(Role::kName, "learning rate") + "\n";
   const recipe::StoredRun* stored = report.stored();
-  if (stored && report.start->continuation.policy.empty() && !report.start->continuation.previews.empty())
+  if (stored && !report.start->continuation.policy && !report.start->continuation.previews.empty())
     return out + choices(report, palette);
   if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
   const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
-  if (changed)
-    for (const std::string& line :
-         recipe::preview_lines(report.start->continuation.previews, stored->lr, stored->state.step))
-      if (line.starts_with(report.start->continuation.policy + " ")) out += "  " + ui::escape(line) + "\n";
-  out += indented(ui::curve_text(curve_of(report.lr.phases, report, kRows), palette));
+  const ckpt::LrPreview* chosen = stored ? report.start->continuation.chosen() : nullptr;
+  if (changed && chosen) out += "  " + escape(recipe::preview_lines({*chosen})[0]) + "\n";
+  out += indented(curve_text(curve_of(report.lr.phases, report, kRows), palette));
   return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);
 }
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli

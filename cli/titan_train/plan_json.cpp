@@ -1,15 +1,15 @@
 // `plan` as one JSON document, schema "titan.plan/1".
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
-#include "cli/titan_train/plan_report.h"
-#include "cli/ui/json_out.h"
-#include "cli/ui/reports.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/values.h"
+#include "cli/titan_train/plan.h"
+#include "recipe/change/change_lines.h"
 
-namespace titan::train_cli {
+namespace titan::cli {
 namespace {
 
 using train::Forecast;
-using ui::JsonOut;
 
 void model(JsonOut& json, const Forecast& f, const std::string& from) {
   const recipe::ModelDims& d = f.plan.dims;
@@ -52,12 +52,6 @@ const char* mode_name(train::StartMode mode) {
   return "";
 }
 
-void lines(JsonOut& json, std::string_view key, const std::vector<std::string>& list) {
-  json.begin_array(key);
-  for (const std::string& line : list) json.text(line);
-  json.end_array();
-}
-
 void start(JsonOut& json, const PlanReport& report) {
   if (!report.start) return json.null("start");
   const train::StartDecision& decision = report.start->decision;
@@ -66,8 +60,8 @@ void start(JsonOut& json, const PlanReport& report) {
   json.count("step", decision.step);
   if (!decision.path.empty()) json.path("path", decision.path);
   json.text("reason", decision.reason);
-  lines(json, "not_taken", decision.skipped);
-  lines(json, "weights", report.start->weights);
+  json.texts("not_taken", decision.skipped);
+  json.texts("weights", report.start->weights);
   json.end_object();
 }
 
@@ -76,40 +70,30 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
   if (!stored) return json.null("continuation");
   const recipe::Continuation& c = report.start->continuation;
   json.begin_object("continuation");
-  json.begin_array("changes");
-  for (const recipe::Change& change : c.changes) {
-    json.begin_object();
+  json.each("changes", c.changes, [&](const recipe::Change& change) {
     json.text("key", change.drift.key);
     json.text("checkpoint", change.drift.stored);
     json.text("config", change.drift.config);
     json.flag("allowed", change.allowed);
     json.text("what", change.what);
-    json.text("type", change.type);
-    json.end_object();
-  }
-  json.end_array();
-  json.text("policy", c.policy);
-  json.begin_array("previews");
-  for (const recipe::PolicyPreview& preview : c.previews) {
-    json.begin_object();
+    json.text("type", recipe::allow_flags(change));
+  });
+  json.text("policy", c.policy ? ckpt::policy_name(*c.policy) : "");
+  json.each("previews", c.previews, [&](const ckpt::LrPreview& preview) {
     json.text("policy", ckpt::policy_name(preview.policy));
     if (preview.refused.ok()) {
-      curve(json, "curve", preview.result.schedule.phases, steps);
-      lines(json, "warnings", preview.result.warnings);
+      curve(json, "curve", preview.after.phases, steps);
+      json.texts("warnings", preview.warnings);
     } else {
       json.text("refused", preview.refused.message);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
   curve(json, "curve_before", stored->lr.phases, stored->lr.phases.empty() ? std::vector<std::uint64_t>{} : steps);
   json.end_object();
 }
 
 void stages(JsonOut& json, const Forecast& f) {
-  json.begin_array("stages");
-  for (const train::StageForecast& s : f.stages) {
-    json.begin_object();
+  json.each("stages", f.stages, [&](const train::StageForecast& s) {
     json.flag("embedding", s.parts.embedding);
     json.integer("first_layer", s.parts.first_layer);
     json.integer("end_layer", s.parts.end_layer);
@@ -124,9 +108,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("activations_estimate", s.memory.activations);
     json.count("total_estimate", s.memory.total());
     json.end_object();
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.begin_object("pipeline");
   json.text("schedule", f.plan.schedule);
   json.real("bubble_equal_stages", f.bubble.equal);
@@ -198,7 +180,7 @@ void refusal(JsonOut& json, const ckpt::Status& status) {
   json.integer("code", ckpt::exit_code(status.code));
   json.text("kind", ckpt::code_name(status.code));
   json.text("message", status.message);
-  lines(json, "causes", status.causes);
+  json.texts("causes", status.causes);
   json.text("hint", status.hint);
   json.end_object();
 }
@@ -209,9 +191,7 @@ std::string plan_json(const PlanReport& report) {
   const Forecast& f = report.forecast;
   const std::vector<std::uint64_t> steps =
       report.lr.phases.empty() ? std::vector<std::uint64_t>{} : curve_steps(f.first_step, f.last_step);
-  JsonOut json;
-  json.begin_object();
-  json.text("schema", "titan.plan/1");
+  JsonOut json("titan.plan/1");
   json.path("config_file", report.config_file);
   json.path("run_folder", report.run_folder);
   start(json, report);
@@ -219,7 +199,7 @@ std::string plan_json(const PlanReport& report) {
   json.count("first_step", f.first_step);
   json.count("last_step", f.last_step);
   model(json, f, report.start ? recipe::model_source(report.start->loaded) : "");
-  ui::mesh_json(json, "mesh", f.plan.mesh);
+  mesh_json(json, "mesh", f.plan.mesh);
   stages(json, f);
   batches(json, f);
   data(json, report);
@@ -227,10 +207,9 @@ std::string plan_json(const PlanReport& report) {
   continuation(json, report, steps);
   saves(json, f);
   time(json, report);
-  lines(json, "warnings", f.warnings);
+  json.texts("warnings", f.warnings);
   refusal(json, report.refused);
-  json.end_object();
-  return json.line();
+  return json.document();
 }
 
-}  // namespace titan::train_cli
+}  // namespace titan::cli

@@ -9,20 +9,11 @@
 namespace titan::convert::dcp {
 namespace {
 
-// The key under which `rows` say the setting `key`; empty when they do not. Two settings have two names.
-std::string said_as(const ckpt::Settings& rows, const std::string& key) {
-  std::vector<std::string> names{key};
-  if (key == "lr_scheduler.total_steps") names.emplace_back("training.steps");
-  if (key == "lr_scheduler.min_lr_factor") names.emplace_back("lr_scheduler.lr_min");
-  for (const std::string& name : names)
-    if (ckpt::setting(rows, name) != ckpt::kNotSet) return name;
-  return "";
-}
-
 // A file with none of these keys is not about the curve; one with any of them leaves the others at torchtitan's
 // defaults.
 bool says_curve(const ckpt::Settings& rows) {
-  return std::ranges::any_of(ckpt::lr_rows({}), [&](const auto& row) { return !said_as(rows, row.first).empty(); });
+  return std::ranges::any_of(ckpt::lr_rows({}),
+                             [&](const auto& row) { return !recipe::said_as(rows, row.first).empty(); });
 }
 
 // The phases that a run meets: what would begin after its last step shapes nothing.
@@ -48,16 +39,15 @@ std::string difference(const std::string& key, const std::string& mine, const st
 
 ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve,
                              const ckpt::Settings& given, bool with_curve) {
-  TITAN_ASSIGN_OR_RETURN(TorchtitanConfig mine, read_torchtitan(own));
-  TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig theirs, read_torchtitan(given));
-  mine.lr = curve;
-  const ckpt::Settings here = curve_rows(mine, 1), there = curve_rows(theirs, 1);
-  const bool other_curve = with_curve && says_curve(given) && !same_curve(curve, theirs.lr);
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config mine, read_torchtitan(own));
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config theirs, read_torchtitan(given));
+  const ckpt::Settings here = ckpt::with_rows(curve_rows(mine, 1), ckpt::lr_rows(curve)), there = curve_rows(theirs, 1);
+  const bool other_curve = with_curve && says_curve(given) && !same_curve(curve, recipe::lr_settings(theirs));
   std::string differing;
   for (const auto& [key, text] : here) {
     const bool of_curve = ckpt::is_lr_key(key);
     if (of_curve ? !other_curve : !key.starts_with("optimizer.") || ckpt::setting(own, key) == ckpt::kNotSet) continue;
-    const std::string name = said_as(given, key), other = ckpt::setting(there, key);
+    const std::string name = recipe::said_as(given, key), other = ckpt::setting(there, key);
     if ((name.empty() && !of_curve) || other == text) continue;
     differing += (differing.empty() ? "" : "; ") + difference(key, text, name, other);
   }

@@ -7,11 +7,14 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/model.h"
 #include "converters/dcp/names.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/name_table.h"
 #include "converters/skip.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -137,10 +140,10 @@ class Planner {
   }
 
   Status check_model() {
-    std::map<std::string, std::vector<std::uint64_t>> shapes;
+    recipe::Shapes shapes;
     for (const ckpt::ParameterMeta& parameter : plan_.parameters) shapes[parameter.name] = parameter.shape;
-    TITAN_ASSIGN_OR_RETURN(const ModelConfig model, model_of(source_.path(), shapes, *options_.config));
-    const std::vector<ckpt::ParameterMeta> expected = model_parameters(model);
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(source_.path(), shapes, *options_.config));
+    const std::vector<ckpt::ParameterMeta> expected = recipe::model_parameters(model);
     for (const ckpt::ParameterMeta& parameter : expected) {
       const auto found = shapes.find(parameter.name);
       if (found == shapes.end())
@@ -153,7 +156,7 @@ class Planner {
     for (const auto& [name, shape] : shapes)
       if (model_order(name).of_model())
         left_over_.push_back(name);  // a layer too many, say; other names are there already
-    plan_.config = model_settings(model);
+    plan_.config = recipe::model_rows(model);
     return {};
   }
 
@@ -258,7 +261,7 @@ class Planner {
       plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
       return {};
     }
-    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
                            check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     plan_.lr = run.lr;

@@ -13,6 +13,7 @@
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/skip.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::uint64_t kMostSteps = 100'000'000;
 struct RunState {
   double base_lr = 0, next_lr = 0;
   std::uint64_t step = 0, tokens = 0;
-  TorchtitanConfig config;
+  recipe::Config::Optimizer optimizer;
 };
 
 struct TensorItem {
@@ -197,12 +198,13 @@ Status DcpWriter::decide_run() {
           .with_hint("give it with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
     rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
   }
-  TITAN_ASSIGN_OR_RETURN(run.config, read_torchtitan(rows_));
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config own, read_torchtitan(rows_));
+  run.optimizer = own.optimizer;
   ckpt::LrSettings settings = lr->accepted;
   if (options_.lr_from_config) {
     if (!options_.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
-    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig given, read_torchtitan(*options_.config));
-    settings = given.lr;
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config given, read_torchtitan(*options_.config));
+    settings = recipe::lr_settings(given);
     notes_.push_back("the learning rate's curve is that of the configuration, from step " +
                      std::to_string(manifest_.step + 1) + " on");
   } else {
@@ -231,7 +233,7 @@ Status DcpWriter::decide_run() {
 
 // A DCP directory says nothing of the model, with or without a run: torchtitan has it from its flavour.
 Status DcpWriter::note_flavor() {
-  const Result<ModelConfig> model = model_from_settings(source_.path(), rows_);
+  const Result<ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
   if (!model.ok()) {
     notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
     return {};
@@ -247,8 +249,8 @@ Status DcpWriter::note_flavor() {
 Result<std::uint64_t> DcpWriter::data_ranks() const {
   std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);
   if (options_.config) {
-    TITAN_ASSIGN_OR_RETURN(const TorchtitanConfig config, read_torchtitan(*options_.config));
-    if (config.data_ranks > 0) world = config.data_ranks;
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
+    if (const std::uint64_t ranks = dcp::data_ranks(config); ranks > 0) world = ranks;
   }
   return world;
 }
@@ -257,9 +259,9 @@ void DcpWriter::add_run(const std::vector<std::string>& names) {
   // The superset of what torch up to 2.11 looks for.
   const std::vector<std::pair<const char*, Value>> group = {
       {"lr", Value::of(run_->next_lr)},
-      {"betas", Value::tuple({Value::of(run_->config.beta1), Value::of(run_->config.beta2)})},
-      {"eps", Value::of(run_->config.eps)},
-      {"weight_decay", Value::of(run_->config.weight_decay)},
+      {"betas", Value::tuple({Value::of(run_->optimizer.beta1), Value::of(run_->optimizer.beta2)})},
+      {"eps", Value::of(run_->optimizer.eps)},
+      {"weight_decay", Value::of(run_->optimizer.weight_decay)},
       {"amsgrad", Value::boolean(false)},
       {"maximize", Value::boolean(false)},
       {"foreach", Value::boolean(false)},

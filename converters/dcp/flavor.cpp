@@ -5,30 +5,30 @@
 #include <cstdlib>
 
 #include "ckpt/base/toml_text.h"
+#include "recipe/model/flavor.h"
 
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::uint64_t kMultipleOf = 256;  // TransformerModelArgs' default
+constexpr std::int64_t kMultipleOf = 256;  // TransformerModelArgs' default
 
-// \source torchtitan v0.2.2 models/llama3/model/model.py, FeedForward and TransformerBlock
-std::string feed_forward(const ModelConfig& model) {
-  const auto base = static_cast<double>(8 * model.dim / 3);
-  if ((static_cast<std::uint64_t>(base) + kMultipleOf - 1) / kMultipleOf * kMultipleOf == model.ffn_dim)
+std::string feed_forward(const recipe::ModelDims& model) {
+  if (recipe::ffn_width(model.dim, kMultipleOf, 1) == model.ffn_dim)
     return "multiple_of=" + std::to_string(kMultipleOf);
+  const auto base = static_cast<double>(8 * model.dim / 3);
   // The fewest digits with which int(multiplier * base) is the width.
   char text[64] = "";
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, (static_cast<double>(model.ffn_dim) + 0.5) / base);
-    if (static_cast<std::uint64_t>(std::strtod(text, nullptr) * base) == model.ffn_dim) break;
+    if (static_cast<std::int64_t>(std::strtod(text, nullptr) * base) == model.ffn_dim) break;
   }
   return "multiple_of=1, ffn_dim_multiplier=" + ckpt::toml_float(std::strtod(text, nullptr));
 }
 
-std::string rope_scaling(const ModelConfig& model) {
+std::string rope_scaling(const recipe::ModelDims& model) {
   const auto& rope = model.rope_scaling;
   if (!rope) return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=1)";
-  if (*rope == RopeScaling{}) return "";
+  if (*rope == recipe::RopeScaling{}) return "";
   return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) +
          ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
          ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) +
@@ -37,7 +37,7 @@ std::string rope_scaling(const ModelConfig& model) {
 
 }  // namespace
 
-ckpt::Status check_flavor(const std::string& what, const ModelConfig& model) {
+ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model) {
   if (model.head_dim == model.dim / model.n_heads) return {};
   return ckpt::unsupported(what + ": model.head_dim is " + std::to_string(model.head_dim) +
                            ", but torchtitan's llama3 always has dim / n_heads, here " + std::to_string(model.dim) +
@@ -45,7 +45,7 @@ ckpt::Status check_flavor(const std::string& what, const ModelConfig& model) {
       .with_hint("--to hf writes such a model");
 }
 
-std::string flavor_text(const ModelConfig& model) {
+std::string flavor_text(const recipe::ModelDims& model) {
   return "TransformerModelArgs(dim=" + std::to_string(model.dim) + ", n_layers=" + std::to_string(model.n_layers) +
          ", n_heads=" + std::to_string(model.n_heads) + ", n_kv_heads=" + std::to_string(model.n_kv_heads) +
          ", vocab_size=" + std::to_string(model.vocab_size) + ", norm_eps=" + ckpt::toml_float(model.norm_eps) +

@@ -3,14 +3,14 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "converters/model_config.h"
+#include "recipe/model/dims.h"
 
 namespace titan::convert::dcp {
 
 /// Can torchtitan's llama3 be this model? `what` names its holder. \error kUnsupported: its head_dim is always dim /
 /// n_heads
-ckpt::Status check_flavor(const std::string& what, const ModelConfig& model);
+ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model);
 /// The arguments of TransformerModelArgs that make `model`, for people.
-std::string flavor_text(const ModelConfig& model);
+std::string flavor_text(const recipe::ModelDims& model);
 
 }  // namespace titan::convert::dcp

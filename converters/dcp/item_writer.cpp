@@ -116,7 +116,10 @@ class ZipStream {
 
   static void append_row(std::string& out, const Row& row) {
     std::string extra;
-    if (row.bytes >= kBig) put_le(extra, row.bytes, 8), put_le(extra, row.bytes, 8);
+    if (row.bytes >= kBig) {
+      put_le(extra, row.bytes, 8);  // uncompressed
+      put_le(extra, row.bytes, 8);  // compressed: the same, for items are stored
+    }
     if (row.header >= kBig) put_le(extra, row.header, 8);
     if (!extra.empty()) {
       std::string head;

@@ -131,7 +131,10 @@ void PickleWriter::value(const Value& v) {
       empty_list();
       if (v.parts.size() > 1) mark();
       for (const Value& part : v.parts) value(part);
-      if (!v.parts.empty()) v.parts.size() > 1 ? appends() : append();
+      if (v.parts.size() > 1)
+        appends();
+      else if (v.parts.size() == 1)
+        append();
       return;
     case Value::Kind::kDict:
       empty_dict();

@@ -24,15 +24,15 @@ class PickleWriter {
   void text(std::string_view value);
   void global(std::string_view module, std::string_view name);
   void mark() { out_.push_back('('); }
-  void empty_dict() { out_.push_back('}'), memoize(); }
-  void empty_list() { out_.push_back(']'), memoize(); }
+  void empty_dict() { memoized("}"); }
+  void empty_list() { memoized("]"); }
   void set_items() { out_.push_back('u'); }  ///< of the dict below the mark
   void append() { out_.push_back('a'); }
   void appends() { out_.push_back('e'); }  ///< to the list below the mark
   void tuple(std::size_t parts);           ///< the last values; more than 3 need a mark before them
-  void reduce() { out_.push_back('R'), memoize(); }
+  void reduce() { memoized("R"); }
   void persistent() { out_.push_back('Q'); }
-  void new_object() { out_.append(")\x81"), memoize(); }
+  void new_object() { memoized(")\x81"); }
   void build() { out_.push_back('b'); }
   void value(const Value& value);                           ///< everything but bytes
   void integers(const std::vector<std::uint64_t>& values);  ///< as a tuple
@@ -42,6 +42,11 @@ class PickleWriter {
 
  private:
   void memoize();
+  /// Of a value that what follows may refer to.
+  void memoized(const char* opcodes) {
+    out_.append(opcodes);
+    memoize();
+  }
   bool recall(const std::string& key);
 
   int protocol_;

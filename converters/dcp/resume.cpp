@@ -27,11 +27,12 @@ bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(
 
 class Checker {
  public:
-  Checker(const DcpReader& source, const TorchtitanConfig& config) : source_(source), config_(config) {}
+  Checker(const DcpReader& source, const recipe::Config& config)
+      : source_(source), config_(config), lr_(recipe::lr_settings(config)) {}
 
   Result<ResumedRun> run(const std::vector<ckpt::ParameterMeta>& parameters, const std::vector<std::uint64_t>& steps) {
-    if (config_.optimizer != "AdamW")
-      return ckpt::incompatible("optimizer.name is \"" + config_.optimizer +
+    if (config_.optimizer.name != "AdamW")
+      return ckpt::incompatible("optimizer.name is \"" + config_.optimizer.name +
                                 "\" in the configuration; only AdamW can go on");
     ResumedRun out;
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, count("train_state.step"));
@@ -44,9 +45,9 @@ class Checker {
       if (steps[p] != step)
         return differ("optimizer.state." + parameters[p].name + ".step", std::to_string(steps[p]), "train_state.step",
                       std::to_string(step));
-    out.lr = ckpt::schedule_from(config_.lr);
-    next_ = next_lr(config_.lr, step);
-    TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", config_.lr.peak, "optimizer.lr of the configuration"));
+    out.lr = ckpt::schedule_from(lr_);
+    next_ = next_lr(lr_, step);
+    TITAN_RETURN_IF_ERROR(check_list("lr_scheduler.base_lrs", lr_.peak, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
     TITAN_RETURN_IF_ERROR(check_list("lr_scheduler._last_lr", next_, next_name));
     TITAN_RETURN_IF_ERROR(check_fields());
@@ -55,7 +56,7 @@ class Checker {
     if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens))
       return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
     out.train.step = step;
-    out.train.seed = config_.seed.value_or(0);
+    out.train.seed = static_cast<std::uint64_t>(config_.debug.seed.value_or(0));
     return out;
   }
 
@@ -84,7 +85,7 @@ class Checker {
             .with_hint(kTensorsAlone);
       return world;
     }
-    if (config_.data_ranks > 0) return config_.data_ranks;
+    if (const std::uint64_t ranks = data_ranks(config_); ranks > 0) return ranks;
     return ckpt::incompatible(source_.path() +
                               " has no dataloader.world_size, and the configuration does not say how many data ranks "
                               "train_state.ntokens_seen is divided by")
@@ -119,20 +120,21 @@ class Checker {
       double expected;
       std::string other;
     };
-    const Row rows[] = {{"lr", next_, next_name},
-                        {"initial_lr", config_.lr.peak, "optimizer.lr of the configuration"},
-                        {"eps", config_.eps, "optimizer.eps of the configuration"},
-                        {"weight_decay", config_.weight_decay, "optimizer.weight_decay of the configuration"}};
+    const Row rows[] = {
+        {"lr", next_, next_name},
+        {"initial_lr", lr_.peak, "optimizer.lr of the configuration"},
+        {"eps", config_.optimizer.eps, "optimizer.eps of the configuration"},
+        {"weight_decay", config_.optimizer.weight_decay, "optimizer.weight_decay of the configuration"}};
     for (const Row& row : rows) {
       TITAN_ASSIGN_OR_RETURN(const Value value, need(prefix + row.field));
       TITAN_RETURN_IF_ERROR(check_number(prefix + row.field, value, row.expected, row.other));
     }
     TITAN_ASSIGN_OR_RETURN(const Value betas, need(prefix + "betas"));
     if (betas.parts.size() != 2) return ckpt::corrupt(source_.path() + ": " + prefix + "betas is " + betas.to_string());
-    TITAN_RETURN_IF_ERROR(
-        check_number(prefix + "betas", betas.parts[0], config_.beta1, "optimizer.beta1 of the configuration"));
-    TITAN_RETURN_IF_ERROR(
-        check_number(prefix + "betas", betas.parts[1], config_.beta2, "optimizer.beta2 of the configuration"));
+    TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[0], config_.optimizer.beta1,
+                                       "optimizer.beta1 of the configuration"));
+    TITAN_RETURN_IF_ERROR(check_number(prefix + "betas", betas.parts[1], config_.optimizer.beta2,
+                                       "optimizer.beta2 of the configuration"));
     for (const auto& [field, expected] : kFlags) TITAN_RETURN_IF_ERROR(check_flag(prefix + field, expected));
     return {};
   }
@@ -162,14 +164,15 @@ class Checker {
   }
 
   const DcpReader& source_;
-  const TorchtitanConfig& config_;
+  const recipe::Config& config_;
+  const ckpt::LrSettings lr_;
   double next_ = 0;
 };
 
 }  // namespace
 
 Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters,
-                                const std::vector<std::uint64_t>& optimizer_steps, const TorchtitanConfig& config) {
+                                const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config) {
   return Checker(source, config).run(parameters, optimizer_steps);
 }
 

@@ -23,7 +23,6 @@ struct ResumedRun {
 /// and settings equal, and multiplies the tokens of one rank by the ranks.
 /// \error kIncompatible naming both values; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters,
-                                      const std::vector<std::uint64_t>& optimizer_steps,
-                                      const TorchtitanConfig& config);
+                                      const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);
 
 }  // namespace titan::convert::dcp

@@ -11,13 +11,15 @@ using ckpt::corrupt;
 using ckpt::Result;
 using ckpt::Status;
 using ckpt::unsupported;
+using recipe::ModelDims;
+using recipe::RopeScaling;
 
 namespace {
 
 struct Family {
   const char* architecture;
   const char* model_type;
-  std::uint64_t default_kv_heads;  ///< transformers' default; 0: as many as query heads
+  std::int64_t default_kv_heads;  ///< transformers' default; 0: as many as query heads
   bool qkv_bias;
 };
 constexpr Family kFamilies[] = {
@@ -59,8 +61,8 @@ class Fields {
   Fields(const std::string& what, const JsonValue& object) : what_(what), object_(object) {}
 
   const JsonValue* find(std::string_view key) const { return object_.find(key); }
-  std::uint64_t whole(std::string_view key, std::optional<std::uint64_t> absent = {}) {
-    return get(key, absent, &JsonValue::as_u64, "an integer");
+  std::int64_t whole(std::string_view key, std::optional<std::int64_t> absent = {}) {
+    return recipe::to_dimension(get(key, std::optional<std::uint64_t>(absent), &JsonValue::as_u64, "an integer"));
   }
   double real(std::string_view key, std::optional<double> absent = {}) {
     return get(key, absent, &JsonValue::as_double, "a number");
@@ -71,8 +73,9 @@ class Fields {
   std::string text(std::string_view key, const std::string& absent) {
     const JsonValue* value = find(key);
     if (value == nullptr) return absent;
-    if (value->text() == nullptr) return fail(corrupt(what_ + ": '" + std::string(key) + "' is not a text")), absent;
-    return *value->text();
+    if (value->text() != nullptr) return *value->text();
+    fail(corrupt(what_ + ": '" + std::string(key) + "' is not a text"));
+    return absent;
   }
   /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
   bool says_null(std::string_view key) const {
@@ -171,8 +174,10 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
   const JsonValue* object = fields.find(key);
   if (object == nullptr) return std::nullopt;
   Rope read;
-  if (!object->is_object())
-    return fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object")), read;
+  if (!object->is_object()) {
+    fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object"));
+    return read;
+  }
   Fields rope(fields.what() + ": " + key, *object);
   if (rope.find("rope_theta") != nullptr) read.theta = rope.real("rope_theta");
   const std::string old_type = rope.text("type", "default"), type = rope.text("rope_type", old_type);
@@ -197,7 +202,7 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
 
 // transformers 5 has one object with theta, transformers 4 has theta beside `rope_scaling`, which may be null. Where a
 // file has both, the two versions read different ones: they must say the same.
-void read_rope(Fields& fields, ModelConfig& model) {
+void read_rope(Fields& fields, ModelDims& model) {
   const auto ambiguous = [&](const std::string& what) {
     fields.fail(
         unsupported(fields.what() + ": " + what + ", and versions of transformers differ in which one they take")
@@ -223,7 +228,7 @@ void read_rope(Fields& fields, ModelConfig& model) {
   model.rope_scaling = five ? five->scaling : four ? four->scaling : std::nullopt;
 }
 
-JsonValue rope_object(const ModelConfig& model, bool with_theta) {
+JsonValue rope_object(const ModelDims& model, bool with_theta) {
   JsonValue rope = JsonValue::object();
   if (model.rope_scaling) {
     rope.set("factor", JsonValue::real(model.rope_scaling->factor));
@@ -239,7 +244,7 @@ JsonValue rope_object(const ModelConfig& model, bool with_theta) {
 
 // transformers 5 reads the first, transformers 4 the other two, and each passes over the other's in silence. What is
 // there stays as it is.
-void add_both_ropes(JsonValue& config, const ModelConfig& model) {
+void add_both_ropes(JsonValue& config, const ModelDims& model) {
   const auto lacks = [&config](const char* key) { return config.find(key) == nullptr; };
   if (lacks("rope_parameters")) config.set("rope_parameters", rope_object(model, true));
   if (lacks("rope_scaling")) config.set("rope_scaling", model.rope_scaling ? rope_object(model, false) : JsonValue());
@@ -265,19 +270,19 @@ void keep_token_facts(JsonValue& config, const JsonValue& base) {
 
 }  // namespace
 
-bool describes(const JsonValue& base, const ModelConfig& model) {
+bool describes(const JsonValue& base, const ModelDims& model) {
   if (!base.is_object()) return false;
-  const Result<ModelConfig> described = read_hf_config("config.json", base);
+  const Result<ModelDims> described = read_hf_config("config.json", base);
   return described.ok() && *described == model;
 }
 
-Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config) {
+Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& config) {
   if (!config.is_object()) return corrupt(what + " is not an object");
   Fields fields(what, config);
   const Family* family = find_family(fields);
   if (family == nullptr) return fields.status();
   refuse_lacks(fields, *family);
-  ModelConfig model;
+  ModelDims model;
   model.dim = fields.whole("hidden_size");
   model.n_layers = fields.whole("num_hidden_layers");
   model.n_heads = fields.whole("num_attention_heads");
@@ -294,12 +299,12 @@ Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& con
   model.head_dim = fields.whole("head_dim", model.n_heads == 0 ? 0 : model.dim / model.n_heads);
   read_rope(fields, model);
   if (!fields.status().ok()) return fields.status();
-  if (const Status checked = check_model(model); !checked.ok())
+  if (const Status checked = recipe::check_dims(model); !checked.ok())
     return checked.wrapped(what + " describes a model that Titan cannot have");
   return model;
 }
 
-JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults) {
+JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const HfDefaults& defaults) {
   if (describes(base, model)) {
     JsonValue config = base;
     const char* key =

@@ -4,13 +4,13 @@
 
 #include "ckpt/base/result.h"
 #include "converters/hf/json_value.h"
-#include "converters/model_config.h"
+#include "recipe/model/dims.h"
 
 namespace titan::convert {
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
 /// setting that we cannot express, kCorrupt (a needed key is missing or has another type)
-ckpt::Result<ModelConfig> read_hf_config(const std::string& what, const JsonValue& config);
+ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config);
 
 /// What a configuration says beyond the model.
 struct HfDefaults {
@@ -20,11 +20,11 @@ struct HfDefaults {
 };
 
 /// Whether `base` is the configuration of this very model.
-bool describes(const JsonValue& base, const ModelConfig& model);
+bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
 /// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it
 /// describes this model it is taken as it is, but for the dtype, and for a context shorter than what was trained. Where
 /// it describes another model with the same vocabulary, its special tokens and its context are kept.
-JsonValue write_hf_config(const ModelConfig& model, const JsonValue& base, const HfDefaults& defaults);
+JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults);
 
 }  // namespace titan::convert

@@ -8,9 +8,10 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
-#include "converters/model_config.h"
 #include "converters/name_table.h"
 #include "converters/skip.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert {
 
@@ -21,20 +22,20 @@ namespace {
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::string& source,
-                               const ImportOptions& options) {
+Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::string& source,
+                             const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
   const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
     TITAN_ASSIGN_OR_RETURN(const JsonValue config,
                            parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
-    TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_hf_config(path, config));
+    TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_hf_config(path, config));
     if (options.config)
-      TITAN_RETURN_IF_ERROR(agreed_rows(path, model_settings(model), *options.config, options.comparison).status());
+      TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(model), *options.config, options.comparison).status());
     return model;
   }
   if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
-  if (options.config) return model_from_settings("the configuration", *options.config);
+  if (options.config) return recipe::dims_from_rows("the configuration", *options.config);
   return ckpt::incompatible(folder + " has no " + kHfConfig +
                             ": the numbers of heads, RoPE and eps are not in the tensors")
       .with_hint(
@@ -44,19 +45,19 @@ Result<ModelConfig> read_model(Fs& fs, const std::string& folder, const std::str
 
 class Planner {
  public:
-  Planner(const ForeignCheckpoint& source, const ModelConfig& model, const ImportOptions& options)
+  Planner(const ForeignCheckpoint& source, const ModelDims& model, const ImportOptions& options)
       : source_(source), tensors_(source.tensors()), model_(model), skip_(options.skip) {}
 
   Result<ImportPlan> run() {
     for (std::size_t i = 0; i < tensors_.size(); ++i) sort_in(i);
-    plan_.parameters = model_parameters(model_);
+    plan_.parameters = recipe::model_parameters(model_);
     for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) TITAN_RETURN_IF_ERROR(take(p));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
     for (const auto& [name, entry] : ours_) left_over_.push_back(tensors_[entry.source].name);
     TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", left_over_, "leave them out with --skip GLOB"));
     TITAN_RETURN_IF_ERROR(complain("missing", missing_, "the model cannot be had without them"));
-    plan_.config = model_settings(model_);
+    plan_.config = recipe::model_rows(model_);
     return std::move(plan_);
   }
 
@@ -156,7 +157,7 @@ class Planner {
 
   const ForeignCheckpoint& source_;
   const std::vector<ForeignTensor>& tensors_;
-  const ModelConfig& model_;
+  const ModelDims& model_;
   SkipRules skip_;
   ImportPlan plan_;
   std::map<std::string, Entry> ours_;
@@ -203,7 +204,7 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const ModelConfig model, read_model(fs, folder, source.path(), options));
+  TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_model(fs, folder, source.path(), options));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;

@@ -18,6 +18,8 @@
 #include "converters/rotary.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert {
 
@@ -81,7 +83,7 @@ class HfWriter final : public ForeignWriter {
   const Manifest& manifest_;
   ExportOptions options_;
   SkipRules skip_;
-  ModelConfig model_;
+  ModelDims model_;
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
@@ -98,7 +100,7 @@ Status HfWriter::plan(Fs& fs) {
     return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
                              ", expected float32, bfloat16 or float16");
   TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows());
-  TITAN_ASSIGN_OR_RETURN(model_, model_from_settings(source_.path(), settings));
+  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), settings));
   TITAN_RETURN_IF_ERROR(check_parameters());
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
@@ -131,7 +133,7 @@ Result<Settings> HfWriter::model_rows() const {
 // The tensors must be those that the configuration makes.
 Status HfWriter::check_parameters() {
   const ckpt::ParameterIndex by_name(manifest_);
-  for (const ckpt::ParameterMeta& expected : model_parameters(model_)) {
+  for (const ckpt::ParameterMeta& expected : recipe::model_parameters(model_)) {
     const auto index = by_name.find(expected.name);
     if (!index && !skip_.takes(expected.name))
       return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name +
@@ -213,7 +215,7 @@ void HfWriter::cut_files() {
 }
 
 void HfWriter::make_config(JsonValue base) {
-  ModelConfig model = model_;
+  ModelDims model = model_;
   model.tied = model_.tied && !options_.untie;
   HfDefaults defaults;
   defaults.dtype = torch_name(files_[0][0].to);

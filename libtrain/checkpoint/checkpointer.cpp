@@ -107,8 +107,8 @@ Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& re
 
 }  // namespace
 
-Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements)
-    : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)), leaf_elements_(leaf_elements) {}
+Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir)
+    : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)) {}
 
 // Removes what a failed save left. Where the disk is full it says what holds space; asked before that is freed.
 Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, const std::string& tmp) {
@@ -218,9 +218,9 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                     {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
   }
   std::vector<ShardedAdamW::State> none;
-  if (manifest.leaf_elements != leaf_elements_)
+  if (manifest.leaf_elements != plan.leaf_elements)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
-                              " elements, this build's " + std::to_string(leaf_elements_));
+                              " elements, this build's " + std::to_string(plan.leaf_elements));
   for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
     const std::uint32_t index = index_of.at(state.piece.parameter);
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));

@@ -27,7 +27,7 @@ struct SaveReport {
 class Checkpointer {
  public:
   /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
-  Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir, std::uint64_t leaf_elements);
+  Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir);
 
   /// Writes `snapshot` from the given tensors and publishes it; collective. On failure nothing is published and at most
   /// one collectable leftover remains. `on_begin` runs on rank 0 once the temporary exists.
@@ -50,7 +50,6 @@ class Checkpointer {
   ckpt::Fs& fs_;
   World& world_;
   std::string dir_;
-  std::uint64_t leaf_elements_;
   std::set<std::uint64_t> damaged_;
   std::function<ckpt::Status()> still_ours_;
 };

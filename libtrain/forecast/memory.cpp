@@ -16,12 +16,12 @@ std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value
 
 /// Elements of the data-parallel rank that owns most of the stage.
 std::uint64_t largest_share(const recipe::RunPlan& plan, std::uint32_t stage) {
-  const ckpt::Ownership ownership(plan.parameters, ckpt::kDefaultLeafElements, plan.mesh);
+  const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
   std::uint64_t most = 0;
   for (std::uint32_t rank = stage * plan.mesh.dp; rank < (stage + 1) * plan.mesh.dp; ++rank) {
     std::uint64_t owned = 0;
     for (const ckpt::OwnedPiece& piece : ownership.of(rank)) {
-      const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(ckpt::kDefaultLeafElements);
+      const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(plan.leaf_elements);
       owned += grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
     }
     most = std::max(most, owned);

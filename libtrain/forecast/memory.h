@@ -4,7 +4,7 @@
 // slack and the libraries themselves come on top.
 #include <cstdint>
 
-#include "libtrain/pipeline/tree.h"
+#include "libtrain/reduce/tree.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {

@@ -22,7 +22,6 @@ namespace titan::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kFailed = 3, kKilled = 130, kTerminated = 143;
 
 struct Rank {
   pid_t pid = -1;
@@ -100,10 +99,8 @@ bool is_stopped(pid_t pid) {
   return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
 }
 
-bool is_published(int code) {
-  constexpr int kCodes[] = {0, 1, 2, 3, 10, 11, 12, 13, 75, kKilled, kTerminated};
-  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
-}
+/// Of waitpid.
+bool is_well(int status) { return WIFEXITED(status) && ckpt::ended_well(WEXITSTATUS(status)); }
 
 /// What ranks have to say to the launcher (rank_process.h); closed in no rank, so that a rank writes whatever has
 /// become of the others.
@@ -149,7 +146,7 @@ class Job {
   }
 
   int run() {
-    if (!start()) return kFailed;
+    if (!start()) return ckpt::kExitFailed;
     while (running() > 0) {
       const int signal = next_signal();
       if (signal != 0 && signal != SIGCHLD) stop(signal);
@@ -229,7 +226,7 @@ class Job {
     }
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher) _exit(kFailed);
+    if (getppid() != launcher) _exit(ckpt::kExitFailed);
     if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
     if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
     fcntl(reports_.writing_end(), F_SETFD, 0);
@@ -277,7 +274,7 @@ class Job {
       int status = 0;
       waitpid(rank.pid, &status, 0);
       rank.status = status;
-      const bool well = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 75);
+      const bool well = is_well(status);
       if (!well && !rank.ended_by_us && interrupts_ < 2) note_failure(static_cast<int>(i), status);
       if (well && !deadline_ && !first_failed_) deadline_ = Clock::now() + options_.success_grace;
     }
@@ -318,14 +315,11 @@ class Job {
 
   /// After a second Ctrl-C. A rank 0 that left by itself has said what was lost.
   int verdict_of_abort() {
-    const auto is_well = [](const Rank& rank) {
-      return WIFEXITED(*rank.status) && (WEXITSTATUS(*rank.status) == 0 || WEXITSTATUS(*rank.status) == 75);
-    };
-    if (std::ranges::all_of(ranks_, is_well)) return verdict();
+    if (std::ranges::all_of(ranks_, [](const Rank& rank) { return is_well(*rank.status); })) return verdict();
     const int status = *ranks_[0].status;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != kKilled)
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != ckpt::kExitInterrupted)
       report("stopped by a second Ctrl-C: the steps since the newest save are lost", "");
-    return kKilled;
+    return ckpt::kExitInterrupted;
   }
 
   int verdict() {
@@ -333,26 +327,26 @@ class Job {
     for (const Rank& rank : ranks_) {
       const int code = WIFEXITED(*rank.status) ? WEXITSTATUS(*rank.status) : -1;
       same = same && code >= 0 && *rank.status == *ranks_[0].status;
-      well = well && (code == 0 || code == 75);
+      well = well && is_well(*rank.status);
     }
     const int first = first_failed_.value_or(0);
     const int code = WIFEXITED(*ranks_[first].status) ? WEXITSTATUS(*ranks_[first].status) : -1;
-    if (well) return same ? code : 75;
+    if (well) return same ? code : int{ckpt::kExitSaved};
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
       report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
-      return forwarded_ == SIGINT ? kKilled : kTerminated;
+      return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
     // A rank that has said why it ends is the cause; that others miss it then is not worth a second error.
     const RankReports reports = reports_.reports();
     if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
-      const bool stopped = code == kKilled || code == kTerminated;
+      const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;
       if (!reports.said && !stopped) report("every rank exited with code " + std::to_string(code), log_hint(0));
       return code;
     }
-    if (killed_ || stopped_ || code <= 0) return kFailed;
+    if (killed_ || stopped_ || code <= 0) return ckpt::kExitFailed;
     if (!reports.said) report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
-    return is_published(code) ? code : kFailed;
+    return ckpt::is_exit_code(code) ? code : int{ckpt::kExitFailed};
   }
 
   void report(const std::string& message, const std::string& hint) {

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "ckpt/base/status.h"
 #include "libtrain/metrics/signal_line.h"
 
 namespace titan::train {
@@ -82,7 +83,7 @@ extern "C" void note_stop(int signal) {
   const int error = errno;
   if (signal == SIGINT && interrupts.fetch_add(1) > 0) {
     if (speaks) last_words();
-    _exit(130);
+    _exit(ckpt::kExitInterrupted);
   }
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal);

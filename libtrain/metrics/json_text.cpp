@@ -1,12 +1,12 @@
-// Values as JSON text: what metrics.jsonl is made of.
+#include "libtrain/metrics/json_text.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 
-#include "libtrain/metrics/metrics.h"
-
 namespace titan::train {
+
 std::string json_number(double value) {
   if (std::isnan(value)) return "\"nan\"";
   if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";

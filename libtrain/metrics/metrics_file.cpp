@@ -1,7 +1,9 @@
+#include "libtrain/metrics/metrics_file.h"
+
 #include <algorithm>
 
 #include "ckpt/format/json_writer.h"
-#include "libtrain/metrics/metrics.h"
+#include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/metrics_scan.h"
 
 namespace titan::train {

@@ -1,10 +1,9 @@
-// torchtitan's console lines. \source torchtitan v0.2.2, components/metrics.py (fields, widths), tools/utils.py
-// (colours)
+#include "libtrain/metrics/step_line.h"
+
 #include <cmath>
 #include <cstdio>
 
-#include "libtrain/metrics/metrics.h"
-
+// \source torchtitan v0.2.2, components/metrics.py (fields, widths), tools/utils.py (colours)
 namespace titan::train {
 namespace {
 

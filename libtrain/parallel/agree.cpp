@@ -15,7 +15,8 @@ std::string pack(const Status& status) {
   out.number(static_cast<std::uint64_t>(status.code))
       .text(status.message)
       .text(status.hint)
-      .number(static_cast<std::uint64_t>(status.error));
+      .number(static_cast<std::uint64_t>(status.error))
+      .text(status.path);
   for (const std::string& cause : status.causes) out.text(cause);
   return out.take();
 }
@@ -27,6 +28,7 @@ Status unpack(std::string_view bytes) {
   status.message = in.text();
   status.hint = in.text();
   status.error = static_cast<int>(in.number());
+  status.path = in.text();
   while (!in.at_end()) status.causes.push_back(in.text());
   return status;
 }

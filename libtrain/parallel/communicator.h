@@ -24,9 +24,12 @@ namespace titan::train {
 
 /// A peer died or stayed silent past the deadline; the message names it where that is known.
 struct CommError : std::runtime_error {
-  explicit CommError(const std::string& message) : CommError(ckpt::failed(message)) {}
-  explicit CommError(ckpt::Status s) : std::runtime_error(s.message), status(std::move(s)) {}
+  explicit CommError(const std::string& message, std::vector<int> ranks = {})
+      : CommError(ckpt::failed(message), std::move(ranks)) {}
+  explicit CommError(ckpt::Status s, std::vector<int> ranks = {})
+      : std::runtime_error(s.message), status(std::move(s)), lost(std::move(ranks)) {}
   ckpt::Status status;
+  std::vector<int> lost;  ///< the ranks that are gone, silent or about to leave, where they are known
 };
 
 /// A transfer under way; wait() blocks until it is done. Keep it (and the tensor) alive until then.

@@ -84,20 +84,24 @@ struct GlooCommunicator::Group {
   [[noreturn]] void fail(const char* operation, const std::string& reason, milliseconds deadline) {
     failed = true;
     if (!options.heartbeat) throw CommError(where(operation) + ": " + reason);
-    throw CommError(options.heartbeat->diagnose(where(operation), is_timeout(reason), deadline));
+    lose(options.heartbeat->diagnose(where(operation), is_timeout(reason), deadline));
+  }
+
+  [[noreturn]] void lose(LostRanks loss) {
+    failed = true;
+    throw CommError(loss.text, std::move(loss.ranks));
   }
 
   [[noreturn]] void fail_to_start(const std::string& reason, const std::string& addresses) {
     failed = true;
-    std::string text = where("start") + ": " + first_line(reason);
-    if (options.heartbeat) {
-      // Where no rank is known to be lost, what Gloo met is all that is known.
-      const std::string verdict = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
-      text = verdict.starts_with("rank") ? verdict : verdict + ": " + first_line(reason);
-    }
-    throw CommError(ckpt::failed(text).with_hint(
-        "this rank told its peers to connect to " + addresses +
-        ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"));
+    LostRanks loss{where("start"), {}};
+    if (options.heartbeat) loss = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
+    // Where no rank is known to be lost, what Gloo met is all that is known.
+    if (loss.ranks.empty()) loss.text += ": " + first_line(reason);
+    throw CommError(ckpt::failed(loss.text).with_hint(
+                        "this rank told its peers to connect to " + addresses +
+                        ": where another interface leads to them, name it in GLOO_SOCKET_IFNAME on every host"),
+                    std::move(loss.ranks));
   }
 
   /// Runs a collective to its end, watching the heartbeats meanwhile.
@@ -108,10 +112,8 @@ struct GlooCommunicator::Group {
       const c10::intrusive_ptr<c10d::Work> work = start(group);
       const auto give_up = std::chrono::steady_clock::now() + options.timeout + kSlice;
       while (!finished(*work)) {
-        if (const auto overdue = silent_ranks(); !overdue.empty()) {
-          failed = true;
-          throw CommError(options.heartbeat->explain(where(operation), overdue));
-        }
+        if (const auto overdue = silent_ranks(); !overdue.empty())
+          lose(options.heartbeat->explain(where(operation), overdue));
         if (std::chrono::steady_clock::now() > give_up) fail(operation, "timed out", options.timeout);
       }
     } catch (const CommError&) {
@@ -156,10 +158,8 @@ struct GlooCommunicator::Group {
       (*wait)();  // no thread is to be had: a silent peer is then noticed at the deadline
     }
     while (done.wait_for(kSlice) != std::future_status::ready) {
-      if (const auto overdue = silent_ranks(); !overdue.empty()) {
-        failed = true;
-        throw CommError(options.heartbeat->explain(where(operation), overdue));
-      }
+      if (const auto overdue = silent_ranks(); !overdue.empty())
+        lose(options.heartbeat->explain(where(operation), overdue));
     }
     try {
       done.get();

@@ -135,7 +135,7 @@ std::vector<int> Heartbeat::leaving() const {
   return state_->leaving_ranks();
 }
 
-std::string Heartbeat::explain(const std::string& operation, const std::vector<SilentRank>& ranks) {
+LostRanks Heartbeat::explain(const std::string& operation, const std::vector<SilentRank>& ranks) {
   std::vector<int> numbers;
   milliseconds longest{0};
   for (const SilentRank& silent : ranks) {
@@ -149,10 +149,10 @@ std::string Heartbeat::explain(const std::string& operation, const std::vector<S
   text += ranks[0].gone ? "gone: connection closed and no heartbeat for " : "silent: no heartbeat for ";
   text += seconds_text(longest);
   if (!ranks[0].gone) text += " (comm.train_timeout_seconds = " + number_text(options.train_timeout) + ")";
-  return text + ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
+  return {text + ", noticed by rank " + std::to_string(options.rank) + " in " + operation, std::move(numbers)};
 }
 
-std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, milliseconds deadline) {
+LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, milliseconds deadline) {
   std::unique_lock lock(state_->mutex);
   const HeartbeatOptions& options = state_->options;
   state_->leaving = true;
@@ -170,12 +170,20 @@ std::string Heartbeat::diagnose(const std::string& operation, bool timed_out, mi
   for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;
   if (!silent.empty()) return explain(operation, silent);
   const std::string where = ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
-  if (!leaving.empty()) return name_ranks(leaving) + " met an error and left" + where;
+  if (!leaving.empty()) return {name_ranks(leaving) + " met an error and left" + where, leaving};
   if (timed_out) {
-    return operation + " did not finish within " + seconds_text(deadline) + " on rank " + std::to_string(options.rank) +
-           ", although every rank has a heartbeat: a peer is busy elsewhere or waits in another operation";
+    return {operation + " did not finish within " + seconds_text(deadline) + " on rank " +
+                std::to_string(options.rank) +
+                ", although every rank has a heartbeat: a peer is busy elsewhere or waits in another operation",
+            {}};
   }
-  return "a peer closed its connection" + where;
+  return {"a peer closed its connection" + where, {}};
+}
+
+int first_survivor(const std::vector<int>& lost) {
+  int rank = 0;
+  while (std::ranges::find(lost, rank) != lost.end()) ++rank;
+  return rank;
 }
 
 std::string name_ranks(const std::vector<int>& ranks) {

@@ -15,6 +15,14 @@ struct SilentRank {
   bool gone = false;  ///< its connection is closed: it is dead, not stopped
 };
 
+/// Why an operation failed: in one line, and the ranks that are to blame where they are known.
+struct LostRanks {
+  std::string text;
+  std::vector<int> ranks;
+};
+/// The lowest rank that is not among `lost`: it speaks for the survivors where they share a terminal.
+int first_survivor(const std::vector<int>& lost);
+
 struct HeartbeatOptions {
   int rank = 0, world = 1;
   bool store_on_rank_0 = true;             ///< then a store that does not answer means that rank 0 does not
@@ -46,9 +54,9 @@ class Heartbeat {
   /// Explains why an operation failed, in one line that names the silent or dead ranks where there are any; takes up to
   /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not blame it.
   /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
-  std::string diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
+  LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
   /// The line for ranks that overdue() returned.
-  std::string explain(const std::string& operation, const std::vector<SilentRank>& ranks);
+  LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);
 
  private:
   struct State;

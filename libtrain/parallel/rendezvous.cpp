@@ -139,7 +139,8 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
       if (Clock::now() >= deadline) {
         throw CommError(name_ranks(missing) + " did not arrive at " + master_text(options.env) + " within " +
-                        seconds_text(options.init_timeout) + " (comm.init_timeout_seconds); " + there);
+                            seconds_text(options.init_timeout) + " (comm.init_timeout_seconds); " + there,
+                        missing);
       }
     }
     try {
@@ -322,14 +323,15 @@ void look_for_lost_ranks(const LaunchEnv& env, const Meeting& meeting) {
   if (!heartbeat) return;
   if (const std::vector<int> leaving = heartbeat->leaving(); !leaving.empty()) {
     const std::string word = exchange_words(env, "");
-    throw CommError(word.empty() ? name_ranks(leaving) + " met an error and left before all had met"
-                                 : left_the_start(word));
+    throw word.empty() ? CommError(name_ranks(leaving) + " met an error and left before all had met", leaving)
+                       : CommError(left_the_start(word));
   }
   if (const auto silent = heartbeat->silent_for(kGone); !silent.empty()) {
     std::vector<int> ranks;
     for (const SilentRank& rank : silent) ranks.push_back(rank.rank);
     throw CommError(name_ranks(ranks) + " gave no sign of life for " + seconds_text(silent[0].since) +
-                    " after all had arrived, noticed by " + rank_name(env));
+                        " after all had arrived, noticed by " + rank_name(env),
+                    ranks);
   }
 }
 

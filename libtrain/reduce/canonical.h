@@ -9,7 +9,7 @@
 #include "ckpt/plan/ownership.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
-#include "libtrain/pipeline/tree.h"
+#include "libtrain/reduce/tree.h"
 
 namespace titan::train {
 

@@ -93,7 +93,8 @@ SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const rec
   ckpt::Snapshot snapshot;
   snapshot.parameters = plan.parameters;
   snapshot.mesh = plan.mesh;
-  snapshot.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
+  snapshot.leaf_elements = plan.leaf_elements;
+  snapshot.codec = plan.codec;
   SpaceNeed need;
   need.steps_there = count_kept_steps(fs, config);
   need.saves = forecast_saves(config, parameters, start_step, need.steps_there);

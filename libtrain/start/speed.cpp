@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/json_reader.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 
 namespace titan::train {
 namespace {
@@ -54,7 +54,7 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
                        int threads) {
   const std::string mesh = std::to_string(metrics.dp()) + "x" + std::to_string(metrics.pp());
   if (metrics.dp() != plan.mesh.dp || metrics.pp() != plan.mesh.pp) return "ran on " + mesh;
-  const auto loaded = recipe::load_config(ckpt::join_path(run_dir, "config.toml"), {});
+  const auto loaded = recipe::load_run_config(ckpt::join_path(run_dir, "config.toml"), {});
   if (!loaded.ok()) return "left a config.toml that cannot be read";
   const auto earlier = recipe::make_run_plan(loaded->config, plan.mesh.world());
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";

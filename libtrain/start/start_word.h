@@ -13,6 +13,7 @@ namespace titan::train {
 struct StartWord {
   StartDecision decision;                   ///< `reason`, `skipped` and `notes` stay with rank 0
   std::map<std::string, std::string> json;  ///< the JSON components of a resumed checkpoint, component -> text
+  std::uint64_t seed = 0;                   ///< of a new run
 };
 
 std::string encode_start(const StartWord& word);

@@ -24,19 +24,28 @@ int threads_per_rank(const recipe::Config& config, std::optional<int> stored, in
   return threads_per_rank(config, stored, local_ranks, {allowed_cores()});
 }
 
-int choose_threads(ckpt::Fs& fs, const recipe::Config& config, const std::string& resume, int local_ranks) {
+namespace {
+
+Result<StartDecision> find_checkpoint(ckpt::Fs& fs, const StartInputs& inputs) {
+  const recipe::Config& config = inputs.loaded.config;
+  TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(config, inputs.allow));
+  TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(inputs, permission));
+  request.look = ckpt::Look::kManifest;
+  return decide_alone(fs, config, request, {}, nullptr);
+}
+
+}  // namespace
+
+int choose_threads(ckpt::Fs& fs, const StartInputs& inputs, int local_ranks) {
   std::optional<int> stored;
-  auto request = config.job.threads_per_rank > 0 ? ckpt::Result<StartRequest>(ckpt::not_found("not asked for"))
-                                                 : start_request(config, resume);
-  if (request.ok()) {
-    request->look = ckpt::Look::kManifest;
-    const auto start = decide_alone(fs, config, *request, {}, nullptr);
+  if (inputs.loaded.config.job.threads_per_rank <= 0) {
+    const auto start = find_checkpoint(fs, inputs);
     if (start.ok() && start->mode == StartMode::kResume) {
       const auto state = ckpt::CheckpointReader::known(fs, start->path, *start->manifest).train_state();
       if (state.ok()) stored = stored_threads(state->environment);
     }
   }
-  return threads_per_rank(config, stored, local_ranks, core_share(local_ranks));
+  return threads_per_rank(inputs.loaded.config, stored, local_ranks, core_share(local_ranks));
 }
 
 }  // namespace titan::train

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "libtrain/launch/cores.h"
-#include "libtrain/start/decide.h"
+#include "libtrain/start/prepare.h"
 
 namespace titan::train {
 
@@ -17,8 +17,8 @@ int threads_per_rank(const recipe::Config& config, std::optional<int> stored, in
 /// The same with the cores that this process may use, which starts the ranks and shares them with all of them.
 int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks);
 
-/// The same, `stored` being what the checkpoint that a resume would take says. Its member files are not looked at:
-/// every rank may ask.
-int choose_threads(ckpt::Fs& fs, const recipe::Config& config, const std::string& resume, int local_ranks);
+/// The same, `stored` being what the checkpoint that a start with these inputs would resume says. Its member files are
+/// not looked at: every rank may ask.
+int choose_threads(ckpt::Fs& fs, const StartInputs& inputs, int local_ranks);
 
 }  // namespace titan::train

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "ckpt/base/toml_text.h"
-#include "libtrain/pipeline/tree.h"
+#include "libtrain/reduce/tree.h"
 #include "recipe/keys/value.h"
 
 namespace titan::train {

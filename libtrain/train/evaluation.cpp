@@ -7,7 +7,7 @@
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/start/init_map.h"
-#include "recipe/model/stored_dims.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 

@@ -6,7 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/model/train_state.h"
-#include "libtrain/metrics/metrics.h"
+#include "libtrain/metrics/metrics_file.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {

@@ -10,12 +10,11 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
 #include "libtrain/checkpoint/checkpointer.h"
-#include "libtrain/data/dataset.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/pipeline/executor.h"
-#include "libtrain/start/preview.h"
+#include "libtrain/start/prepare.h"
 #include "libtrain/train/run_files.h"
 #include "libtrain/train/status_error.h"
 #include "libtrain/train/trainer.h"
@@ -25,9 +24,18 @@ namespace titan::train {
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
-        loaded(o.loaded),
+        inputs{o.loaded, o.resume, o.allow, static_cast<std::uint32_t>(o.env.world), o.open_weights},
         fs(ckpt::posix_fs()),
-        checkpoint_dir(ckpt::join_path(config.job.dump_folder, config.checkpoint.folder)) {}
+        checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)) {
+    forget_start();
+  }
+
+  /// Back to before a start was decided.
+  void forget_start() {
+    start = {};
+    start.loaded = options.loaded;
+    state = {};
+  }
 
   bool root() const { return world.rank == 0; }
   /// Runs `body` on rank 0; every rank throws when it failed there.
@@ -35,15 +43,18 @@ struct RunState {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
+  /// With the model of the checkpoint that is loaded, once a start is settled.
+  const recipe::Config& config() const { return start.loaded.config; }
+  const recipe::RunPlan& plan() const { return start.plan; }
+
   const TrainOptions& options;
-  recipe::LoadedConfig loaded;  ///< with the model of the checkpoint that is loaded, where keys of it were left open
-  const recipe::Config& config = loaded.config;
+  StartInputs inputs;
+  Start start;
   ckpt::Fs& fs;
   ckpt::MediaWatch watch{fs};  ///< reads what is resumed
   std::string checkpoint_dir;
-  std::string no_log_file;  ///< why this rank has none, where it has none
-  recipe::RunPlan plan;
-  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters in `plan`, worked out once
+  std::string no_log_file;                        ///< why this rank has none, where it has none
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
   recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;             ///< rank 0 only
@@ -51,22 +62,14 @@ struct RunState {
   std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
   bool met_damage = false;                     ///< this rank has, in what it loaded last
   std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
-  StartDecision start;
   recipe::Permission permission;
-  recipe::Continuation continuation;               ///< of a resume: what was changed
-  std::unique_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run
-  std::unique_ptr<ckpt::WeightSource> weights;     ///< of a transfer
-  WeightMatch match;                               ///< of a transfer
   /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
-  std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Stage> stage;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Checkpointer> checkpointer;
-  recipe::StoredRun stored;  ///< what `source` says of the run so far
-  ckpt::LrSchedule lr;
-  ckpt::DataPosition data;
+  ckpt::DataPosition data;       ///< where the next step begins
   std::uint64_t next_epoch = 1;  ///< the log has named those before it
   ckpt::TrainState state;
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update

@@ -10,10 +10,11 @@
 #include "ckpt/plan/same_files.h"
 #include "libtrain/checkpoint/transfer.h"
 #include "libtrain/launch/cores.h"
+#include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
-#include "libtrain/metrics/metrics.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
@@ -21,6 +22,8 @@
 #include "libtrain/start/start_word.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/same_settings.h"
+#include "libtrain/train/same_weights.h"
+#include "recipe/change/change_lines.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/writer.h"
 
@@ -38,28 +41,26 @@ ckpt::Settings runtime_environment(int threads) {
 }
 
 void connect_ranks(RunState& run) {
-  // the model is not known yet
-  run.plan.mesh = take(recipe::make_run_mesh(run.config, static_cast<std::uint32_t>(run.options.env.world)));
   ConnectOptions connect_options;
   connect_options.env = run.options.env;
-  connect_options.mesh = run.plan.mesh;
+  connect_options.mesh = take(recipe::make_run_mesh(run.config(), run.inputs.world));  // the model is not known yet
   const auto ms = [](double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); };
-  connect_options.init_timeout = ms(run.config.comm.init_timeout_seconds);
-  connect_options.train_timeout = ms(run.config.comm.train_timeout_seconds);
-  connect_options.io_timeout = ms(run.config.checkpoint.io_timeout_seconds);
+  connect_options.init_timeout = ms(run.config().comm.init_timeout_seconds);
+  connect_options.train_timeout = ms(run.config().comm.train_timeout_seconds);
+  connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
   connect_options.say = log_warn;
   run.world = connect(connect_options);
 }
 
 void open_run_folder(RunState& run) {
   run.on_root([&]() -> Status {
-    auto files = RunFiles::open(run.fs, run.config, run.checkpoint_dir);
+    auto files = RunFiles::open(run.fs, run.config(), run.checkpoint_dir);
     if (!files.ok()) return files.status();
     run.files = std::move(*files);
     return ckpt::ok_status();
   });
   // Without checkpoints nothing but rank 0's own files is written.
-  if (!run.config.checkpoint.enable) return;
+  if (!run.config().checkpoint.enable) return;
   check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "",
                             ckpt::lock_wait()));
 }
@@ -70,60 +71,43 @@ Status take_model_files(RunState& run) {
   if (!run.root()) return ckpt::ok_status();
   std::vector<std::string> notes;
   std::vector<ckpt::ModelFilePlace> places;
-  if (run.source) {
-    places = run.source->model_files();
-  } else if (run.weights) {
-    places = run.weights->model_files();
-    notes = run.weights->model_file_notes();
+  if (run.start.source) {
+    places = run.start.source->model_files();
+  } else if (run.start.weight_source) {
+    places = run.start.weight_source->model_files();
+    notes = run.start.weight_source->model_file_notes();
   }
-  ckpt::Fs& fs = run.source ? run.watch : run.fs;
+  ckpt::Fs& fs = run.start.source ? run.watch : run.fs;
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
   for (const std::string& note : notes) log_warn(note);
   if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
   return ckpt::ok_status();
 }
 
-Status open_start(RunState& run, StartWord& word) {
-  const std::string& path = run.start.path;
-  if (run.start.mode == StartMode::kTransfer) {
-    if (run.start.manifest) {
-      TITAN_ASSIGN_OR_RETURN(
-          run.weights, ckpt::weights_of(ckpt::CheckpointReader::known(run.fs, path, std::move(*run.start.manifest))));
-    } else {
-      TITAN_ASSIGN_OR_RETURN(
-          run.weights, run.options.open_weights ? run.options.open_weights(path) : ckpt::open_weights(run.fs, path));
-    }
-    TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_weights(run.options.loaded, *run.weights));
-  } else if (run.start.mode == StartMode::kResume) {
-    run.source = std::make_unique<ckpt::CheckpointReader>(
-        ckpt::CheckpointReader::known(run.watch, path, std::move(*run.start.manifest), std::move(word.json)));
-    TITAN_ASSIGN_OR_RETURN(run.loaded, model_of_run(run.options.loaded, *run.source));
-    TITAN_ASSIGN_OR_RETURN(run.stored, read_stored(*run.source));
-    run.stored.elsewhere = !run.start.origin.empty();
-    run.state = run.stored.state;
-    run.start.step = run.state.step;
-  }
-  run.start.manifest.reset();
-  return run.start.mode == StartMode::kFresh ? recipe::check_model_asked(run.options.loaded, run.checkpoint_dir)
-                                             : ckpt::ok_status();
+// Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
+std::uint64_t draw_seed(const recipe::Config& config) {
+  std::random_device device;
+  if (config.debug.seed) return static_cast<std::uint64_t>(*config.debug.seed);
+  return ((std::uint64_t{device()} << 32) ^ device()) >> 1;
 }
 
-// Rank 0 decides, and looks at files; the others take its word, the manifest included.
+// Rank 0 decides under the run's lock, and looks at files; the others take its word, the manifest included. The
+// launcher's look was without the lock, so that its decision is not taken over; the threads that it chose are.
 void choose_start(RunState& run) {
-  run.loaded = run.options.loaded;
+  run.forget_start();
   run.on_root([&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(StartRequest request,
-                           start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.inputs, run.permission));
     request.unreadable = run.unreadable;
-    TITAN_ASSIGN_OR_RETURN(run.start, decide_start(run.watch, request, run.damaged));
-    for (const std::string& line : run.start.skipped) log_warn("not resumed: " + line);
-    for (const std::string& note : run.start.notes) log_warn(note);
+    TITAN_ASSIGN_OR_RETURN(run.start.decision, decide_start(run.watch, request, run.damaged));
+    for (const std::string& line : run.start.decision.skipped) log_warn("not resumed: " + line);
+    for (const std::string& note : run.start.decision.notes) log_warn(note);
     return ckpt::ok_status();
   });
-  StartWord word{run.start, {}};
+  const StartDecision& decision = run.start.decision;
+  StartWord word{decision, {}, draw_seed(run.config())};
   Status status;
-  if (run.root() && run.start.mode == StartMode::kResume) {
-    auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, run.start.path, *run.start.manifest));
+  if (run.root() && decision.mode == StartMode::kResume) {
+    auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));
     status = texts.status();
     if (texts.ok()) word.json = std::move(*texts);
   }
@@ -133,110 +117,87 @@ void choose_start(RunState& run) {
     status = decoded.status();
     if (decoded.ok()) {
       word = std::move(*decoded);
-      run.start = std::move(word.decision);
+      run.start.decision = std::move(word.decision);
     }
   }
-  if (!run.start.path.empty()) log_info("loading " + run.start.path);
-  if (status.ok()) status = open_start(run, word);
+  if (!decision.path.empty()) log_info("loading " + decision.path);
+  ckpt::Fs& fs = decision.mode == StartMode::kResume ? run.watch : run.fs;
+  if (status.ok()) status = open_start(fs, run.inputs, run.start, std::move(word.json));
   if (status.ok()) status = take_model_files(run);
   check(agree(*run.world.io, status));
 
-  // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
-  std::random_device device;
-  std::uint64_t seed = ((std::uint64_t{device()} << 32) ^ device()) >> 1;
-  if (run.config.debug.seed) seed = static_cast<std::uint64_t>(*run.config.debug.seed);
-  if (run.start.mode == StartMode::kResume) seed = run.stored.state.seed;
-  if (!run.start.origin.empty()) run.state.origin = run.start.origin;
-  run.state.seed = std::stoull(run.world.io->broadcast(std::to_string(seed), 0));
+  if (run.start.stored) run.state = run.start.stored->state;
+  if (!run.start.stored) run.start.seed = word.seed;
+  if (!decision.origin.empty()) run.state.origin = decision.origin;
+  run.state.seed = *run.start.seed;
 }
 
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
 // reader meets a second one confirms, as after a load.
 void prove_last_step(RunState& run) {
-  const Status first = agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.path) : ckpt::ok_status());
+  const Status first =
+      agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path) : ckpt::ok_status());
   if (first.code == ckpt::Code::kCorrupt) {
     Status second;
-    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.path);
+    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.decision.path);
     if (second.code == ckpt::Code::kCorrupt)
       second = ckpt::ok_status();
     else if (run.world.rank == 1 % run.world.size && second.ok())
-      second = ckpt::failed("damage in " + run.start.path + " was met once, and not when it was read again")
+      second = ckpt::failed("damage in " + run.start.decision.path + " was met once, and not when it was read again")
                    .with_hint("start again; if it comes back, look at the memory of rank 0's host");
     check(agree(*run.world.io, second));
   }
   check(first);
 }
 
-void prepare_state(RunState& run) {
-  const bool resumed = run.source != nullptr;
-  // What one rank alone refuses, since its configuration is another, all must hear of.
-  check(agree(*run.world.io, resumed ? check_steps(run.config, run.start.step) : ckpt::ok_status()));
-  auto plan =
-      recipe::make_run_plan(run.config, run.plan.mesh.world(), resumed ? stored_global_batch(run.state.accepted) : 0);
-  check(agree(*run.world.io, plan.status()));
-  run.plan = std::move(*plan);
-  auto opened = Dataset::open(run.config, run.state.seed, static_cast<std::uint64_t>(run.plan.dims.vocab_size));
-  const Status doubt = opened.ok() ? (*opened)->doubt() : opened.status();
-  check(agree(*run.world.io, resumed ? opened.status() : doubt));
-  if (resumed && run.root() && !doubt.ok()) log_warn(doubt.message);
-  run.dataset = std::move(*opened);
-
-  // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
-  const std::uint64_t seed =
-      run.config.debug.seed ? static_cast<std::uint64_t>(*run.config.debug.seed) : run.state.seed;
-  if (resumed) {
-    run.continuation =
-        recipe::continue_run(run.stored, run.config, run.plan, run.dataset->origin(), seed, run.permission);
-    check(agree(*run.world.io, run.continuation.verdict));
-    run.lr = run.continuation.lr;
-    run.data = run.continuation.data;
-    run.state.accepted = run.continuation.accepted;
-    run.dataset->continue_from(run.data);
+// The rest of the start, on every rank by itself. What one rank alone refuses, since its configuration or its copies
+// are others, all hear of.
+void settle(RunState& run) {
+  Start& start = run.start;
+  Status status = prepare_start(run.inputs, run.permission, start);
+  check(agree(*run.world.io, status.ok() ? start.verdict : status));
+  if (run.root())
+    for (const std::string& warning : start.warnings) log_warn(warning);
+  run.data = start.data;
+  run.state.accepted = start.accepted;
+  if (start.stored) {
+    start.dataset->continue_from(run.data);
     // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
-    run.next_epoch = run.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(run.stored.data) + 1;
-  } else {
-    run.lr = ckpt::schedule_from(run.plan.lr);
-    run.data = run.dataset->origin();
-    run.state.accepted = recipe::first_settings(run.config, run.plan, run.data, seed, run.permission);
+    run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }
-  run.resolved = recipe::resolved_config(run.config, run.plan, run.state.seed, run.options.threads);
+  run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved)));
-  if (run.weights) {
-    std::vector<std::string> warnings;
-    auto match = match_transfer(*run.weights, run.config, run.plan, run.permission, &warnings);
-    check(agree(*run.world.io, match.status()));
-    run.match = std::move(*match);
-    if (run.root())
-      for (const std::string& warning : warnings) log_warn(warning);
-  }
 }
 
 void load_or_init(RunState& run) {
-  const std::int64_t max_seq = std::max(run.plan.batch.seq_len, run.dataset->validation_seq_len());
-  run.stage = std::make_unique<Stage>(run.plan, static_cast<std::uint32_t>(run.world.stage), max_seq);
-  run.owners = std::make_shared<const ckpt::Ownership>(run.plan.parameters, ckpt::kDefaultLeafElements, run.plan.mesh);
-  AdamWOptions adamw{run.config.optimizer.beta1, run.config.optimizer.beta2, run.config.optimizer.eps,
-                     run.config.optimizer.weight_decay};
-  run.optimizer = std::make_unique<ShardedAdamW>(run.plan, *run.owners, run.world, *run.stage, adamw);
-  run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir, ckpt::kDefaultLeafElements);
+  const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
+  run.stage = std::make_unique<Stage>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
+  run.owners =
+      std::make_shared<const ckpt::Ownership>(run.plan().parameters, run.plan().leaf_elements, run.plan().mesh);
+  AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
+                     run.config().optimizer.weight_decay};
+  run.optimizer = std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stage, adamw);
+  run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
-  if (run.source == nullptr) {
+  if (run.start.source == nullptr) {
     run.stage->init_weights(run.state.seed);
-    if (run.weights) check(agree(*run.world.io, load_weights(*run.weights, run.match, *run.stage)));
+    if (run.start.weight_source)
+      check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stage)));
+    check(agree_on_weights(*run.world.io, run.plan(), *run.stage));
     run.stage->refresh();
     return;
   }
-  ShardedAdamW* moments = run.continuation.fresh_optimizer ? nullptr : run.optimizer.get();
-  const Status loaded = run.checkpointer->load(*run.source, run.plan, *run.stage, moments);
+  ShardedAdamW* moments = run.start.continuation.fresh_optimizer ? nullptr : run.optimizer.get();
+  const Status loaded = run.checkpointer->load(*run.start.source, run.plan(), *run.stage, moments);
   run.met_damage = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));
-  run.optimizer_step = moments ? run.stored.optimizer_step : 0;
+  run.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
 }
 
 // A disk that cannot take the saves to come is better known now than at the save that fails.
 void check_store(RunState& run) {
   run.on_root([&]() -> Status {
-    const SpaceVerdict space = look_at_space(run.fs, run.config, run.plan, run.start.step);
+    const SpaceVerdict space = look_at_space(run.fs, run.config(), run.plan(), run.start.decision.step);
     if (!space.warning.empty()) log_warn(space.warning);
     return space.refused;
   });
@@ -254,13 +215,14 @@ void keep_house(RunState& run) {
   run.checkpointer->guard_commits(still_ours);
   run.retention = std::make_unique<ckpt::Retention>(
       run.fs,
-      ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config.checkpoint.keep_latest_k),
+      ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config().checkpoint.keep_latest_k),
                              still_ours, [](const std::string& name) { log_info("retention removed " + name); },
                              [](const std::string& problem) { log_warn("retention: " + problem); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
-  const bool own = run.source != nullptr && run.start.origin.empty();
-  if (own && !run.continuation.fresh_optimizer) run.retention->judge(run.start.step, ckpt::Verdict::kProved);
+  const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
+  if (own && !run.start.continuation.fresh_optimizer)
+    run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved);
 }
 
 void begin_attempt(RunState& run) {
@@ -268,22 +230,22 @@ void begin_attempt(RunState& run) {
   ckpt::Attempt attempt;
   attempt.number = run.state.attempts.empty() ? 1 : run.state.attempts.back().number + 1;
   attempt.started = utc_now();
-  attempt.first_step = run.start.step + 1;
-  attempt.last_step = run.start.step;
-  attempt.dp = run.plan.mesh.dp;
-  attempt.pp = run.plan.mesh.pp;
-  attempt.schedule = run.plan.schedule;
+  attempt.first_step = run.start.decision.step + 1;
+  attempt.last_step = run.start.decision.step;
+  attempt.dp = run.plan().mesh.dp;
+  attempt.pp = run.plan().mesh.pp;
+  attempt.schedule = run.plan().schedule;
   attempt.version = run.options.version;
-  attempt.environment = class_line(run.plan, environment);
-  attempt.policy = run.continuation.policy;
-  attempt.changed = run.continuation.changed;
-  if (!run.continuation.same_data.empty()) attempt.notes.push_back(run.continuation.same_data);
-  if (run.source != nullptr) {
+  attempt.environment = class_line(run.plan(), environment);
+  attempt.policy = run.start.continuation.policy ? ckpt::policy_name(*run.start.continuation.policy) : "";
+  attempt.changed = run.start.continuation.changed;
+  if (!run.start.continuation.same_data.empty()) attempt.notes.push_back(run.start.continuation.same_data);
+  if (run.start.source != nullptr) {
     const std::string difference = recipe::environment_difference(run.state.environment, environment);
     if (!difference.empty()) {
       attempt.notes.push_back("not bitwise: " + difference);
       if (run.root()) log_warn("not bitwise: " + difference);
-    } else if (run.root() && run.continuation.changes.empty() && run.continuation.changed.empty()) {
+    } else if (run.root() && run.start.continuation.changes.empty() && run.start.continuation.changed.empty()) {
       log_info("same machine class and settings: continues bit for bit");
     }
   }
@@ -294,46 +256,46 @@ void begin_attempt(RunState& run) {
 
 void announce(RunState& run) {
   if (!run.root()) return;
-  for (const std::string& warning : run.plan.warnings) log_warn(warning);
-  for (const std::string& warning : run.dataset->warnings()) log_warn(warning);
+  for (const std::string& warning : run.plan().warnings) log_warn(warning);
+  for (const std::string& warning : run.start.dataset->warnings()) log_warn(warning);
   const LaunchEnv& env = run.options.env;
   if (env.source != "titan")  // our launcher has said it
     if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world));
         !line.empty())
       log_warn(line);
-  for (const std::string& line : recipe::change_lines(run.continuation.changes)) log_warn("changed: " + line);
-  if (!run.continuation.policy.empty())
-    for (const std::string& line : recipe::preview_lines(run.continuation.previews, run.stored.lr, run.start.step))
-      if (line.starts_with(run.continuation.policy))
-        log_warn("LR policy " + line.substr(0, line.find("; warning: ")));  // warnings follow below
-  for (const std::string& warning : run.continuation.warnings) log_warn(warning);
-  if (!run.continuation.same_data.empty()) log_info(run.continuation.same_data);
-  if (const std::string line = recipe::model_source_line(run.loaded); !line.empty()) log_info("model: " + line);
-  if (run.source) {
-    const std::string line =
-        recipe::no_longer_given(run.options.loaded, run.loaded, run.source->manifest().config, run.stored.state);
+  for (const std::string& line : recipe::change_lines(run.start.continuation.changes)) log_warn("changed: " + line);
+  if (const ckpt::LrPreview* chosen = run.start.continuation.chosen())
+    log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
+  for (const std::string& warning : run.start.continuation.warnings) log_warn(warning);
+  if (!run.start.continuation.same_data.empty()) log_info(run.start.continuation.same_data);
+  if (const std::string line = recipe::model_source_line(run.start.loaded); !line.empty()) log_info("model: " + line);
+  if (run.start.source) {
+    const std::string line = recipe::no_longer_given(run.options.loaded, run.start.loaded,
+                                                     run.start.source->manifest().config, run.start.stored->state);
     if (!line.empty()) log_warn("model: " + line);
   }
-  if (run.weights)
-    for (const std::string& line : match_lines(run.match, run.weights->tensors(), run.plan.parameters)) log_info(line);
+  if (run.start.weight_source)
+    for (const std::string& line :
+         match_lines(run.start.match, run.start.weight_source->tensors(), run.plan().parameters))
+      log_info(line);
   if (run.model_files) log_info(model_files_line(*run.model_files));
   BannerFacts facts;
-  if (run.source)
-    facts.start =
-        "resume at step " + std::to_string(run.start.step) + " from " + run.start.path + ": " + run.start.reason;
-  if (run.weights) facts.start = run.start.reason;
-  facts.run_dir = run.config.job.dump_folder;
-  facts.first_step = run.start.step + 1;
-  facts.last_step = static_cast<std::uint64_t>(run.config.training.steps);
+  if (run.start.source)
+    facts.start = "resume at step " + std::to_string(run.start.decision.step) + " from " + run.start.decision.path +
+                  ": " + run.start.decision.reason;
+  if (run.start.weight_source) facts.start = run.start.decision.reason;
+  facts.run_dir = run.config().job.dump_folder;
+  facts.first_step = run.start.decision.step + 1;
+  facts.last_step = static_cast<std::uint64_t>(run.config().training.steps);
   facts.environment = run.state.environment;
   facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) +
                (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
                std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
-               std::to_string(run.dataset->validation_samples()) + " held back; at sample " +
+               std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
                std::to_string(run.data.samples);
   facts.seed = run.state.seed;
-  for (const std::string& line : banner_lines(run.plan, facts)) log_info(line);
-  if (run.config.job.print_config) {
+  for (const std::string& line : banner_lines(run.plan(), facts)) log_info(line);
+  if (run.config().job.print_config) {
     log_info("configuration:");
     std::istringstream lines(recipe::config_toml(run.resolved));
     for (std::string line; std::getline(lines, line);) log_info(line);
@@ -349,21 +311,18 @@ void pass_over(RunState& run, const Status& error) {
   if (met == places.end()) throw StatusError(error);
   const int second = static_cast<int>((met - places.begin() + 1) % run.world.size);
   const auto decide = [&]() -> ckpt::Result<std::uint64_t> {
-    TITAN_ASSIGN_OR_RETURN(const StartRequest request,
-                           start_request(run.config, run.options.resume, run.permission, run.options.open_weights));
+    TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.inputs, run.permission));
     TITAN_ASSIGN_OR_RETURN(const ckpt::UnreadablePlace place, ckpt::decode_place(*met));
-    return step_to_pass_over(run.config, request, error, place,
+    return step_to_pass_over(run.config(), request, error, place,
                              [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
   };
   const ckpt::Result<std::uint64_t> step = run.world.rank == second ? decide() : ckpt::Result<std::uint64_t>(0);
   check(agree(*run.world.io, step.status()));
-  const std::uint64_t passed = std::stoull(run.world.io->broadcast(std::to_string(step.ok() ? *step : 0), second));
+  const std::uint64_t passed =
+      MessageReader(run.world.io->broadcast(MessageWriter().number(step.ok() ? *step : 0).take(), second)).number();
   if (!run.unreadable.insert(passed).second) throw StatusError(error);
   if (run.root()) log_warn(passed_over_line(passed, error));
   run.watch.forget();
-  run.source.reset();
-  run.state = {};
-  run.continuation = {};
 }
 
 // Collective, after every rank has heard of `error`: another rank reads from the store what the one that met the damage
@@ -376,11 +335,11 @@ void confirm_damage(RunState& run, const Status& error) {
   const int second = (*first + 1) % run.world.size;
   Status verdict;
   if (run.world.rank == second) {
-    const bool moments = !run.continuation.fresh_optimizer;
-    verdict = ckpt::read_part(run.fs, run.start.path, run.source->manifest(),
-                              {run.plan.parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
+    const bool moments = !run.start.continuation.fresh_optimizer;
+    verdict = ckpt::read_part(run.fs, run.start.decision.path, run.start.source->manifest(),
+                              {run.plan().parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
     if (verdict.ok()) {
-      verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.path +
+      verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.decision.path +
                              " that a second reader does not find in the store")
                     .with_hint("start again; if it comes back, look at the memory and the network of that rank's host");
       verdict.causes.push_back(error.message);
@@ -394,21 +353,20 @@ void confirm_damage(RunState& run, const Status& error) {
 }  // namespace
 
 StartOutcome start_run(RunState& run) {
-  run.permission = take(recipe::read_permission(run.config, run.options.allow));
+  run.permission = take(recipe::read_permission(run.config(), run.options.allow));
   connect_ranks(run);
   open_run_folder(run);
   while (true) {
-    run.start = {};
     try {
       choose_start(run);
-      if (run.source != nullptr && run.start.step == static_cast<std::uint64_t>(run.config.training.steps)) {
+      if (run.start.complete) {
         prove_last_step(run);
         return StartOutcome::kComplete;
       }
-      prepare_state(run);
+      settle(run);
       check_store(run);
       load_or_init(run);
-      if (is_at_stop(run.config, run.start))
+      if (is_at_stop(run.config(), run.start.decision))
         return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
       break;
     } catch (const StatusError& error) {
@@ -416,29 +374,27 @@ StartOutcome start_run(RunState& run) {
         pass_over(run, error.status);
         continue;
       }
-      if (error.status.code != ckpt::Code::kCorrupt || !run.start.may_fall_back) throw;
+      if (error.status.code != ckpt::Code::kCorrupt || !run.start.decision.may_fall_back) throw;
       confirm_damage(run, error.status);
       if (run.root())
-        log_warn("step " + std::to_string(run.start.step) +
+        log_warn("step " + std::to_string(run.start.decision.step) +
                  " is damaged, trying the next older: " + log_text(error.status));
-      run.damaged.insert(run.start.step);
-      run.source.reset();
-      run.state = {};
-      run.continuation = {};
+      run.damaged.insert(run.start.decision.step);
     }
   }
   keep_house(run);
   begin_attempt(run);
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
   run.on_root([&] {
-    return run.files->start(run.resolved, run.start.step, run.state.attempts.back(), run.source ? run.start.path : "");
+    return run.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
+                            run.start.source ? run.start.decision.path : "");
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.
-  run.source.reset();
-  run.weights.reset();
-  run.executor = std::make_unique<Executor>(run.world, run.plan, *run.stage);
+  run.start.source.reset();
+  run.start.weight_source.reset();
+  run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
   return StartOutcome::kReady;
 }
 

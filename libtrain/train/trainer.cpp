@@ -9,9 +9,13 @@
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/launch/signals.h"
+#include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
-#include "libtrain/metrics/metrics.h"
+#include "libtrain/metrics/metrics_file.h"
+#include "libtrain/metrics/step_line.h"
 #include "libtrain/model/runtime.h"
+#include "libtrain/optim/grad_norm.h"
+#include "libtrain/parallel/heartbeat.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
 #include "libtrain/train/spin_guard.h"
@@ -37,7 +41,7 @@ class Trainer {
   int run();
   /// Whether this rank had found its peers.
   bool met() const { return run_.world.all != nullptr; }
-  bool at_stop() const { return is_at_stop(run_.config, run_.start); }
+  bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
     if (run_.world.shutdown) run_.world.shutdown();
@@ -63,13 +67,13 @@ class Trainer {
 };
 
 MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
-  const std::int64_t rows = run_.plan.batch.micro, length = run_.plan.batch.seq_len + 1;
+  const std::int64_t rows = run_.plan().batch.micro, length = run_.plan().batch.seq_len + 1;
   const at::Tensor tokens = at::empty({rows, length}, at::kLong);
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::uint64_t sample =
         position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
-    check(run_.dataset->sample(sample,
-                               {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
+    check(run_.start.dataset->sample(
+              sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
           Met::kHere);
   }
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
@@ -77,14 +81,15 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
 
 ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
   ckpt::Snapshot snap;
-  snap.parameters = run_.plan.parameters;
-  snap.mesh = run_.plan.mesh;
-  snap.stage_cuts = run_.plan.stage_cuts;
+  snap.parameters = run_.plan().parameters;
+  snap.mesh = run_.plan().mesh;
+  snap.stage_cuts = run_.plan().stage_cuts;
+  snap.leaf_elements = run_.plan().leaf_elements;
   snap.ownership = run_.owners;
-  snap.codec = run_.config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
-  snap.prove = run_.config.checkpoint.verify_compression;
+  snap.codec = run_.plan().codec;
+  snap.prove = run_.config().checkpoint.verify_compression;
   snap.optimizer_step = run_.optimizer_step;
-  snap.lr = run_.lr;
+  snap.lr = run_.start.lr;
   snap.data = run_.data;
   snap.train = run_.state;
   snap.train.step = step;
@@ -100,7 +105,7 @@ ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
 void Trainer::save(std::uint64_t step, bool last_chance) {
   Status status = try_save(step);
   // All ranks have the same status here, and go the same way.
-  if (!status.ok() && run_.config.checkpoint.on_save_error == "continue" && status.store_refused()) {
+  if (!status.ok() && run_.config().checkpoint.on_save_error == "continue" && status.store_refused()) {
     if (run_.root()) {
       log_error(log_text(status));
       log_warn(last_chance ? "trying step " + std::to_string(step) + " once more: there is no later save"
@@ -156,9 +161,9 @@ Status Trainer::try_save(std::uint64_t step) {
 }
 
 void Trainer::validate(std::uint64_t step) {
-  if (!run_.config.validation.enable) return;
+  if (!run_.config().validation.enable) return;
   const auto start = Clock::now();
-  const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.dataset, run_.config);
+  const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
   run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
@@ -169,17 +174,17 @@ void Trainer::validate(std::uint64_t step) {
 }
 
 int Trainer::loop() {
-  const auto steps = static_cast<std::uint64_t>(run_.config.training.steps);
-  const auto stop_at = static_cast<std::uint64_t>(run_.config.debug.stop_at_step.value_or(0));
-  const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan.batch.tokens_per_step());
-  const double flops = flops_per_token(run_.plan);
+  const auto steps = static_cast<std::uint64_t>(run_.config().training.steps);
+  const auto stop_at = static_cast<std::uint64_t>(run_.config().debug.stop_at_step.value_or(0));
+  const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
+  const double flops = flops_per_token(run_.plan());
 
   note(StopPhase::kTraining);
   spin_guard_.look();  // how it was at the start is no matter of the first step
-  for (std::uint64_t step = run_.start.step + 1; step <= steps; ++step) {
+  for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
     double data_seconds = 0;
-    const double lr = ckpt::lr_at(run_.lr.phases, step);
+    const double lr = ckpt::lr_at(run_.start.lr.phases, step);
 
     Executor::StepOutput out = run_.executor->run_step(
         [&](std::uint32_t index) {
@@ -189,21 +194,21 @@ int Trainer::loop() {
           return micro;
         },
         tokens_per_step);
-    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan, *run_.owners, *run_.stage, out.sums);
+    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan(), *run_.owners, *run_.stage, out.sums);
 
     // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it
     // lost the run's lock.
-    at::Tensor shared = at::zeros({run_.plan.batch.count + 2}, at::kDouble);
+    at::Tensor shared = at::zeros({run_.plan().batch.count + 2}, at::kDouble);
     std::copy(out.losses.begin(), out.losses.end(), shared.data_ptr<double>());
-    shared.data_ptr<double>()[run_.plan.batch.count] = stop_requested() ? 1 : 0;
-    shared.data_ptr<double>()[run_.plan.batch.count + 1] = run_.root() && !run_.files->lost().ok() ? 1 : 0;
+    shared.data_ptr<double>()[run_.plan().batch.count] = stop_requested() ? 1 : 0;
+    shared.data_ptr<double>()[run_.plan().batch.count + 1] = run_.root() && !run_.files->lost().ok() ? 1 : 0;
     run_.world.all->all_reduce_sum(shared);
-    if (shared.data_ptr<double>()[run_.plan.batch.count + 1] > 0) run_.on_root([&] { return run_.files->lost(); });
+    if (shared.data_ptr<double>()[run_.plan().batch.count + 1] > 0) run_.on_root([&] { return run_.files->lost(); });
     double loss_sum = 0;
-    for (std::int64_t i = 0; i < run_.plan.batch.count; ++i) loss_sum += shared.data_ptr<double>()[i];
+    for (std::int64_t i = 0; i < run_.plan().batch.count; ++i) loss_sum += shared.data_ptr<double>()[i];
     const double loss = loss_sum / static_cast<double>(tokens_per_step);
-    const bool stop = shared.data_ptr<double>()[run_.plan.batch.count] > 0;
-    const double norm = global_grad_norm(run_.world, run_.plan, ckpt::kDefaultLeafElements, grads);
+    const bool stop = shared.data_ptr<double>()[run_.plan().batch.count] > 0;
+    const double norm = global_grad_norm(run_.world, run_.plan(), grads);
 
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
       Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " +
@@ -213,17 +218,17 @@ int Trainer::loop() {
       throw StatusError(status.with_hint(
           "the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
           std::to_string(run_.data.samples) + " to " +
-          std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan.batch.global) - 1) + ")"));
+          std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan().batch.global) - 1) + ")"));
     }
 
-    run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config.training.max_norm), run_.optimizer_step + 1);
+    run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config().training.max_norm), run_.optimizer_step + 1);
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
-    if (applied != ckpt::lr_at(run_.lr.phases, step))
+    if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
-    share_weights(run_.world, run_.plan, *run_.owners, *run_.stage);
+    share_weights(run_.world, run_.plan(), *run_.owners, *run_.stage);
 
-    run_.data.samples += static_cast<std::uint64_t>(run_.plan.batch.global);
+    run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
     run_.state.tokens += tokens_per_step;
     run_.state.step = step;
     ++run_.optimizer_step;
@@ -235,8 +240,8 @@ int Trainer::loop() {
           step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
       metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
       check(run_.files->metrics->step(metrics));
-      if (step == run_.start.step + 1 || step % static_cast<std::uint64_t>(run_.config.metrics.log_freq) == 0 ||
-          step == steps)
+      if (step == run_.start.decision.step + 1 ||
+          step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
@@ -246,23 +251,24 @@ int Trainer::loop() {
 
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
-    const bool due = step % static_cast<std::uint64_t>(run_.config.checkpoint.interval) == 0 ||
-                     (step == 1 && run_.config.checkpoint.enable_first_step_checkpoint);
-    if (halt && run_.root() && run_.config.checkpoint.enable)
+    const bool due = step % static_cast<std::uint64_t>(run_.config().checkpoint.interval) == 0 ||
+                     (step == 1 && run_.config().checkpoint.enable_first_step_checkpoint);
+    if (halt && run_.root() && run_.config().checkpoint.enable)
       log_info("saving step " + std::to_string(step) + ", then stopping (" +
                (!stop                ? "debug.stop_at_step"
                 : stop_signal() != 0 ? stop_name(stop_signal())
                                      : "asked for on another rank") +
                ")");
-    if (run_.config.checkpoint.enable && (due || last || halt)) save(step, last || halt);
+    if (run_.config().checkpoint.enable && (due || last || halt)) save(step, last || halt);
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
-    if (run_.config.validation.enable && (last || step % static_cast<std::uint64_t>(run_.config.validation.freq) == 0))
+    if (run_.config().validation.enable &&
+        (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0))
       validate(step);
-    if (halt && !run_.config.checkpoint.enable) {
+    if (halt && !run_.config().checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
-      return stop_signal() == SIGINT ? 130 : 143;
+      return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
-    if (halt) return 75;
+    if (halt) return ckpt::kExitSaved;
   }
   if (run_.root()) log_info("training completed at step " + std::to_string(steps));
   return 0;
@@ -270,11 +276,11 @@ int Trainer::loop() {
 
 int Trainer::run() {
   if (start_run(run_) == StartOutcome::kComplete) {
-    if (run_.root()) log_info(complete_line(run_.config, run_.start));
+    if (run_.root()) log_info(complete_line(run_.config(), run_.start.decision));
     return 0;
   }
-  saved_ = run_.start.step;
-  run_.state.step = run_.start.step;
+  saved_ = run_.start.decision.step;
+  run_.state.step = run_.start.decision.step;
   run_.attempt_start = Clock::now();
   const int code = loop();
   run_.on_root([&] { return run_.files->close(); });
@@ -314,13 +320,11 @@ TrainOutcome train(const TrainOptions& options) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
     outcome.lost_rank = trainer.met();
-    // Every survivor notices. Where they share a terminal one of them says so: rank 0, or rank 1 where rank 0 is the
-    // one that was lost. Rank 0 that begins with itself met nobody.
-    const bool lost_root = options.env.rank != 0 && outcome.status.message.rfind("rank 0 ", 0) == 0;
-    outcome.report = options.env.rank == (lost_root ? 1 : 0) || options.env.own_terminal();
+    // Every survivor notices. Where they share a terminal, the first of them says so.
+    outcome.report = options.env.rank == first_survivor(error.lost) || options.env.own_terminal();
   } catch (const std::exception& error) {
     outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
-    outcome.exit_code = 3;
+    outcome.exit_code = ckpt::kExitFailed;
   }
   if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
   flush_log();

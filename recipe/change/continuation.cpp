@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
+#include "recipe/change/change_lines.h"
 #include "recipe/change/stored_number.h"
 
 namespace titan::recipe {
@@ -75,21 +75,6 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
   return dataset;
 }
 
-std::vector<PolicyPreview> preview_all(const StoredRun& stored, const RunPlan& plan, bool from_zero) {
-  std::vector<PolicyPreview> previews;
-  for (const ckpt::LrPolicy policy : ckpt::kLrPolicies) {
-    PolicyPreview preview{policy};
-    auto result = ckpt::apply_policy(stored.lr, stored.state.step, plan.lr, policy, from_zero);
-    if (result.ok()) {
-      preview.result = std::move(*result);
-    } else {
-      preview.refused = result.status();
-    }
-    previews.push_back(std::move(preview));
-  }
-  return previews;
-}
-
 /// The dataset as it is there, under the names and in the order of the checkpoint where its contents are the
 /// checkpoint's.
 ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset,
@@ -102,11 +87,11 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
                 bool lr_policy_named, bool tokenizer_follows, bool fresh_data, const std::string& other_files) {
   Change change{drift, change_effect(drift.key)};
   if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
-  change.type = "--allow " + allow_name(drift.key, config);
+  change.allow = allow_name(drift.key, config);
   switch (change.effect) {
     case ChangeEffect::kSchedule:
       change.what = "the LR schedule changes " + from_step(stored) + " by lr_scheduler.on_change";
-      if (!lr_policy_named) change.type += " --lr_scheduler.on_change=POLICY";
+      change.needs_policy = !lr_policy_named;
       break;
     case ChangeEffect::kInPlace: change.what = in_place(change, stored); break;
     case ChangeEffect::kGlobalBatch:
@@ -124,7 +109,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       change.what = "cannot change within a run";
       if (drift.key == "validation.holdout")
         change.what += " (with a validation.dataset_path of its own nothing is held back)";
-      change.type.clear();
+      change.allow.clear();
       break;
   }
   return change;
@@ -140,10 +125,9 @@ Status not_allowed(const Continuation& run, const StoredRun& stored, const std::
   std::vector<std::string> names;
   bool policy = false;
   for (const Change& change : run.changes) {
-    if (change.type.empty()) continue;
-    const std::string name = change.type.substr(8, change.type.find(' ', 8) - 8);
-    if (!contains(names, name.c_str())) names.push_back(name);
-    policy |= change.type.ends_with("=POLICY");
+    if (change.allow.empty()) continue;
+    if (!contains(names, change.allow.c_str())) names.push_back(change.allow);
+    policy |= change.needs_policy;
   }
   const std::string allow = "--allow " + joined(names, ",") + (policy ? " --lr_scheduler.on_change=POLICY" : "");
   if (!never && !previews.empty()) status.causes.insert(status.causes.end(), previews.begin(), previews.end());
@@ -173,10 +157,8 @@ std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclud
   return rest;
 }
 
-void apply_schedule(Continuation& run, const StoredRun& stored, const RunPlan& plan, const Permission& permission,
-                    bool excluded) {
-  run.previews = preview_all(stored, plan, permission.rewarm_from_zero);
-  const std::vector<std::string> lines = preview_lines(run.previews, stored.lr, stored.state.step);
+void apply_schedule(Continuation& run, const Permission& permission, bool excluded) {
+  const std::vector<std::string> lines = preview_lines(run.previews);
   if (excluded && permission.on_change && *permission.on_change != ckpt::LrPolicy::kConfig) {
     run.verdict =
         ckpt::invalid(
@@ -191,15 +173,15 @@ void apply_schedule(Continuation& run, const StoredRun& stored, const RunPlan& p
     run.verdict = no_policy(run, lines);
     return;
   }
-  const PolicyPreview& chosen = run.previews[static_cast<std::size_t>(policy)];
+  const ckpt::LrPreview& chosen = run.previews[static_cast<std::size_t>(policy)];
   if (!chosen.refused.ok()) {
     run.verdict = chosen.refused;
     run.verdict.causes.insert(run.verdict.causes.end(), lines.begin(), lines.end());
     return;
   }
-  run.lr = chosen.result.schedule;
-  run.policy = ckpt::policy_name(policy);
-  run.warnings.insert(run.warnings.end(), chosen.result.warnings.begin(), chosen.result.warnings.end());
+  run.lr = chosen.after;
+  run.policy = policy;
+  run.warnings.insert(run.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
 }
 
 }  // namespace
@@ -247,27 +229,32 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
                       (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
-    if (change.allowed) change.type.clear();
+    if (change.allowed) change.allow.clear();
     all_allowed &= change.allowed;
     schedule |= change.effect == ChangeEffect::kSchedule;
     new_epoch |= change.effect == ChangeEffect::kNewEpoch;
     run.changes.push_back(std::move(change));
   }
+  const auto previews = [&] {
+    return ckpt::preview_policies(stored.lr, stored.state.step, plan.lr, permission.rewarm_from_zero,
+                                  static_cast<std::uint64_t>(config.training.steps));
+  };
   if (!all_allowed) {
     std::vector<std::string> lines;
     if (std::ranges::any_of(run.changes,
                             [](const Change& c) { return c.effect == ChangeEffect::kSchedule && !c.allowed; })) {
-      run.previews = preview_all(stored, plan, permission.rewarm_from_zero);
-      lines = preview_lines(run.previews, stored.lr, stored.state.step);
+      run.previews = previews();
+      lines = preview_lines(run.previews);
     }
     run.verdict = not_allowed(run, stored, lines);
     return run;
   }
   if (stored.lr.phases.empty()) {
     run.lr = ckpt::schedule_from(plan.lr);
-    run.policy = ckpt::policy_name(ckpt::LrPolicy::kConfig);
+    run.policy = ckpt::LrPolicy::kConfig;
   } else if (schedule) {
-    apply_schedule(run, stored, plan, permission, anew_lr);
+    run.previews = previews();
+    apply_schedule(run, permission, anew_lr);
   }
   if (!run.verdict.ok()) return run;
 
@@ -287,66 +274,6 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
   for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");
   return run;
-}
-
-std::vector<std::string> change_lines(const std::vector<Change>& changes) {
-  static const std::map<std::string, const char*, std::less<>> decided_by = {
-      {"lr_scheduler.total_steps", "training.steps when unset"},
-      {"training.local_batch_size", "parallelism.pipeline_parallel_microbatch_size when that is given"},
-      {"training.global_batch_size", "sequences per step"},
-      {"training.dataset_path", "the files' sizes and contents"},
-      {"training.sample_stride", "training.seq_len when unset"},
-      {"validation.holdout", "in force while validation is on without a dataset_path"},
-  };
-  std::size_t key_width = 0, stored_width = 0, config_width = 0;
-  for (const Change& change : changes) {
-    key_width = std::max(key_width, change.drift.key.size());
-    stored_width = std::max(stored_width, change.drift.stored.size());
-    config_width = std::max(config_width, change.drift.config.size());
-  }
-  const auto padded = [](const std::string& text, std::size_t width) {
-    return text + std::string(width - text.size(), ' ');
-  };
-  std::vector<std::string> lines;
-  for (const Change& change : changes) {
-    const auto note = decided_by.find(change.drift.key);
-    lines.push_back(padded(change.drift.key, key_width) + "  checkpoint " + padded(change.drift.stored, stored_width) +
-                    "  config " + padded(change.drift.config, config_width) +
-                    (note == decided_by.end() ? "" : std::string("  (") + note->second + ")") + "  [curve] " +
-                    change.what + (change.type.empty() ? "" : "; to allow: " + change.type));
-  }
-  return lines;
-}
-
-std::vector<std::string> preview_lines(const std::vector<PolicyPreview>& previews, const ckpt::LrSchedule& so_far,
-                                       std::uint64_t step) {
-  const auto rate = [](const ckpt::LrSchedule& schedule, std::uint64_t n) {
-    char text[64];
-    std::snprintf(text, sizeof text, "lr(%llu) = %.6g", static_cast<unsigned long long>(n),
-                  ckpt::lr_at(schedule.phases, n));
-    return std::string(text);
-  };
-  std::vector<std::string> lines;
-  for (const PolicyPreview& preview : previews) {
-    std::string line = ckpt::policy_name(preview.policy);
-    line += std::string(9 - line.size(), ' ');
-    if (!preview.refused.ok()) {
-      lines.push_back(line + "not possible: " + preview.refused.message +
-                      (preview.refused.causes.empty() ? "" : " (" + joined(preview.refused.causes, ", ") + ")"));
-      continue;
-    }
-    const ckpt::LrSchedule& next = preview.result.schedule;
-    const std::uint64_t end = std::max<std::uint64_t>(next.accepted.total_steps, step + 1),
-                        middle = step + (end - step + 1) / 2;
-    const double before = ckpt::lr_at(so_far.phases, step + 1), after = ckpt::lr_at(next.phases, step + 1);
-    char jump[64] = "as without the change";
-    if (before > 0 && after != before) std::snprintf(jump, sizeof jump, "%.4g times what it was", after / before);
-    if (!(before > 0) && after > 0) std::snprintf(jump, sizeof jump, "was 0");
-    line += rate(next, step + 1) + " (" + jump + "), " + rate(next, middle) + ", " + rate(next, end);
-    for (const std::string& warning : preview.result.warnings) line += "; warning: " + warning;
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 }  // namespace titan::recipe

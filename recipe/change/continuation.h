@@ -1,6 +1,7 @@
 #pragma once
 // What a resume does with settings that differ from the checkpoint's: per key, and as the state to go on with. Pure.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/train_state.h"
-#include "ckpt/plan/lr_policy.h"
+#include "ckpt/plan/lr_preview.h"
 #include "recipe/change/drift.h"
 #include "recipe/change/permission.h"
 #include "recipe/plan/run_plan.h"
@@ -31,20 +32,14 @@ struct Change {
   Drift drift;
   ChangeEffect effect = ChangeEffect::kNever;
   bool allowed = false;
-  std::string what;  ///< what happens when it is allowed, or why it cannot be
-  std::string type;  ///< what to type to allow it; empty where nothing helps
-};
-
-/// What one LR policy would do.
-struct PolicyPreview {
-  ckpt::LrPolicy policy = ckpt::LrPolicy::kKeep;
-  Status refused;  ///< not ok: the policy cannot do this change
-  ckpt::PolicyResult result;
+  std::string what;           ///< what happens when it is allowed, or why it cannot be
+  std::string allow;          ///< the key to allow for it; empty where it is allowed, or nothing helps
+  bool needs_policy = false;  ///< besides, an LR policy has to be named
 };
 
 struct Continuation {
-  std::vector<Change> changes;          ///< in key order
-  std::vector<PolicyPreview> previews;  ///< of all five, when an LR setting differs
+  std::vector<Change> changes;            ///< in key order
+  std::vector<ckpt::LrPreview> previews;  ///< of all five, when an LR setting differs
   std::vector<std::string> warnings;
   std::string same_data;  ///< files that are the checkpoint's under other names or in another order; "" for none
 
@@ -52,10 +47,15 @@ struct Continuation {
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::Settings accepted;
-  std::string policy;                ///< applied; empty for none
-  std::vector<std::string> changed;  ///< "key: old -> new" of what was applied, for the history
-  bool fresh_optimizer = false;      ///< moments of zero, t = 0
-  bool fresh_data = false;           ///< sample 0 of epoch 0
+  std::optional<ckpt::LrPolicy> policy;  ///< applied
+  std::vector<std::string> changed;      ///< "key: old -> new" of what was applied, for the history
+  bool fresh_optimizer = false;          ///< moments of zero, t = 0
+  bool fresh_data = false;               ///< sample 0 of epoch 0
+
+  /// The preview of the policy that is applied; null without one, and where it is not a choice of five.
+  const ckpt::LrPreview* chosen() const {
+    return policy && !previews.empty() ? &previews[static_cast<std::size_t>(*policy)] : nullptr;
+  }
 
   Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy named, or one that cannot do it
 };
@@ -68,11 +68,5 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
 /// What a start without a checkpoint stores as accepted settings.
 ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const ckpt::DataPosition& dataset,
                               std::uint64_t seed, const Permission& permission);
-
-/// One line per change: key, both values, class, what will happen, what to type.
-std::vector<std::string> change_lines(const std::vector<Change>& changes);
-/// One line per policy: the next learning rate and its jump, the middle, the end; or why the policy cannot be used.
-std::vector<std::string> preview_lines(const std::vector<PolicyPreview>& previews, const ckpt::LrSchedule& so_far,
-                                       std::uint64_t step);
 
 }  // namespace titan::recipe

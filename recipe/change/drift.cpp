@@ -2,27 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
-#include "recipe/keys/toml_reader.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::recipe {
 namespace {
 
 using ckpt::kNotSet;
-
-/// Curve keys that act only through a derived value under another key.
-const std::set<std::string, std::less<>> kFolded = {
-    "model.flavor",                                   // the dimensions
-    "training.steps",                                 // lr_scheduler.total_steps
-    "parallelism.pipeline_parallel_microbatch_size",  // training.local_batch_size
-};
-
-/// Settings that other trainers do not have in this form: a checkpoint that was imported says nothing of them.
-const std::set<std::string, std::less<>> kOwnConcepts = {"debug.seed", "validation.holdout"};
 
 std::string integer(std::int64_t value) { return std::to_string(value); }
 
@@ -43,23 +32,12 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
 /// Derived values by key; they replace what the config says.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
-  const ModelDims& dims = plan.dims;
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
   const bool tokens = config.training.dataset == "tokens";
   std::map<std::string, std::string> values = {
-      {"model.dim", integer(dims.dim)},
-      {"model.n_layers", integer(dims.n_layers)},
-      {"model.n_heads", integer(dims.n_heads)},
-      {"model.n_kv_heads", integer(dims.n_kv_heads)},
-      {"model.head_dim", integer(dims.head_dim)},
-      {"model.ffn_dim", integer(dims.ffn_dim)},
-      {"model.vocab_size", integer(dims.vocab_size)},
-      {"model.norm_eps", toml_float(dims.norm_eps)},
-      {"model.rope_theta", toml_float(dims.rope_theta)},
-      {"model.tied_embeddings", dims.tied ? "true" : "false"},
       // Checkpoints from before these two keys existed have no row for them.
-      {"model.qkv_bias", dims.qkv_bias ? "true" : kNotSet},
-      {"model.rope_scaling", dims.rope_scaling ? toml_string(rope_scaling_text(*dims.rope_scaling)) : kNotSet},
+      {"model.qkv_bias", kNotSet},
+      {"model.rope_scaling", kNotSet},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
@@ -70,16 +48,18 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
       {"debug.seed", std::to_string(seed)},
   };
-  for (const auto& [key, value] : ckpt::lr_rows(plan.lr)) values[key] = value;
+  for (const ckpt::Settings& rows : {model_rows(plan.dims), ckpt::lr_rows(plan.lr)})
+    for (const auto& [key, value] : rows) values[key] = value;
   return values;
 }
 
-/// The default of `key` as settings write it: what a checkpoint from before the key existed ran with.
-std::string default_text(const std::string& key) {
+/// Whether a checkpoint without a row `key` stands for `value`: it is from before the key existed and ran with its
+/// default, or from a trainer that has no such setting.
+bool stands_for(const std::string& key, const std::string& value) {
   const Key* found = find_key(key);
-  if (found == nullptr || found->slot == nullptr) return kNotSet;
-  const std::optional<Value> value = get_value(*found, Config{});
-  return value ? to_toml(*value) : kNotSet;
+  if (found == nullptr || found->slot == nullptr) return value == kNotSet;
+  const std::optional<Value> standard = get_value(*found, Config{});
+  return found->own_concept || value == (standard ? to_toml(*standard) : kNotSet);
 }
 
 }  // namespace
@@ -89,7 +69,7 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
   const std::map<std::string, std::string> derived = derived_values(config, plan, seed, data);
   ckpt::Settings settings;
   for (const Key& key : key_table()) {
-    if (!key.slot || key.cls != KeyClass::kCurve || kFolded.contains(key.name)) continue;
+    if (!key.slot || key.cls != KeyClass::kCurve || !key.acts_through.empty()) continue;
     const std::optional<Value> value = get_value(key, config);
     const auto found = derived.find(key.name);
     settings.emplace_back(key.name, found != derived.end() ? found->second : value ? to_toml(*value) : kNotSet);
@@ -105,8 +85,7 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
   std::vector<Drift> drift;
   for (const auto& [key, row] : rows) {
     const bool unknown = row.stored == kNotSet && !ckpt::has_setting(stored, key);
-    if (row.stored == row.config || (unknown && (kOwnConcepts.contains(key) || row.config == default_text(key))))
-      continue;
+    if (row.stored == row.config || (unknown && stands_for(key, row.config))) continue;
     drift.push_back(row);
   }
   return drift;

@@ -1,53 +1,47 @@
 #include "recipe/change/permission.h"
 
 #include <algorithm>
-#include <map>
 
-#include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/suggest.h"
 
 namespace titan::recipe {
 namespace {
 
-const std::map<std::string, ChangeEffect, std::less<>> kEffects = {
-    {"optimizer.weight_decay", ChangeEffect::kInPlace},
-    {"optimizer.beta1", ChangeEffect::kInPlace},
-    {"optimizer.beta2", ChangeEffect::kInPlace},
-    {"optimizer.eps", ChangeEffect::kInPlace},
-    {"training.max_norm", ChangeEffect::kInPlace},
-    {"training.local_batch_size", ChangeEffect::kInPlace},
-    {"training.mixed_precision_param", ChangeEffect::kInPlace},
-    {"training.reduction", ChangeEffect::kInPlace},
-    {"training.global_batch_size", ChangeEffect::kGlobalBatch},
-    {"training.seq_len", ChangeEffect::kNewEpoch},
-    {"training.sample_stride", ChangeEffect::kNewEpoch},
-    {"training.shuffle", ChangeEffect::kNewEpoch},
-    {"training.dataset", ChangeEffect::kNewEpoch},
-    {"training.dataset_path", ChangeEffect::kNewEpoch},
-    {"training.token_dtype", ChangeEffect::kNewEpoch},
-};
+// Stands for all keys of the LR schedule in that section.
+constexpr const char* kScheduleKeys = "lr_scheduler.*";
 
-/// Rows that permission for one key opens besides the row of that name: they are derived from it.
-std::vector<std::string> opened_rows(const std::string& key, const Config& config) {
-  if (key == "training.steps") return {"lr_scheduler.total_steps"};
-  if (key == "parallelism.pipeline_parallel_microbatch_size") return {"training.local_batch_size"};
-  if (key == "training.dataset" || key == "training.dataset_path")
-    return {"training.dataset", "training.dataset_path", "training.token_dtype", "model.tokenizer"};
-  if (key == "training.seq_len" && !config.training.sample_stride) return {key, "training.sample_stride"};
-  if (key == "lr_scheduler.*")
-    return {"lr_scheduler.decay_ratio", "lr_scheduler.decay_type", "lr_scheduler.min_lr_factor",
-            "lr_scheduler.total_steps", "lr_scheduler.warmup_steps"};
-  return {key};
+/// Whether the row of `key` is derived from another key, since nobody sets it.
+bool follows(const Key& key, const Config& config) { return !key.unset_follows.empty() && !get_value(key, config); }
+
+/// Rows of accepted settings that permission for `name` opens.
+std::vector<std::string> opened_rows(const std::string& name, const Config& config) {
+  std::vector<std::string> rows;
+  if (name == kScheduleKeys) {
+    for (const Key& key : key_table())
+      if (key.effect == ChangeEffect::kSchedule && key.name.starts_with("lr_scheduler.")) rows.push_back(key.name);
+    return rows;
+  }
+  const Key& key = *find_key(name);
+  rows.push_back(key.acts_through.empty() ? name : key.acts_through);
+  for (const std::string& other : key.opens) {
+    const Key& row = *find_key(other);
+    if (row.unset_follows.empty() || follows(row, config)) rows.push_back(other);
+  }
+  return rows;
 }
 
-const std::vector<std::string> kPermittedAtTransfer = {"model.norm_eps", "model.rope_scaling", "model.rope_theta"};
+template <typename Test>
+std::vector<std::string> names_of_keys(Test test) {
+  std::vector<std::string> names;
+  for (const Key& key : key_table())
+    if (test(key)) names.push_back(key.name);
+  return names;
+}
 
 std::vector<std::string> allowed_names() {
-  std::vector<std::string> names = {"training.steps", "parallelism.pipeline_parallel_microbatch_size",
-                                    "lr_scheduler.*"};
-  for (const auto& [key, effect] : kEffects) names.push_back(key);
-  for (const auto& [key, value] : ckpt::lr_rows({})) names.push_back(key);
+  std::vector<std::string> names = names_of_keys([](const Key& key) { return key.effect != ChangeEffect::kNever; });
+  names.push_back(kScheduleKeys);
   std::ranges::sort(names);
   return names;
 }
@@ -72,15 +66,8 @@ Status refuse(const std::string& name) {
 }  // namespace
 
 ChangeEffect change_effect(const std::string& key) {
-  if (ckpt::is_lr_key(key)) return ChangeEffect::kSchedule;
-  const auto found = kEffects.find(key);
-  return found == kEffects.end() ? ChangeEffect::kNever : found->second;
-}
-
-TransferRule transfer_rule(const std::string& key) {
-  if (std::ranges::find(kPermittedAtTransfer, key) != kPermittedAtTransfer.end()) return TransferRule::kPermission;
-  const bool heads = key == "model.n_heads" || key == "model.n_kv_heads" || key == "model.head_dim";
-  return heads ? TransferRule::kNever : TransferRule::kShapes;
+  const Key* found = find_key(key);
+  return found == nullptr ? ChangeEffect::kNever : found->effect;
 }
 
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow) {
@@ -89,7 +76,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
   // Always, so that a job script may keep the words when --init-from is dropped: a run that goes on looks at none of
   // them.
-  names.insert(names.end(), kPermittedAtTransfer.begin(), kPermittedAtTransfer.end());
+  for (std::string& name : names_of_keys([](const Key& key) { return key.transfer == TransferRule::kPermission; }))
+    names.push_back(std::move(name));
   std::ranges::sort(names);
   const auto open = [&](const std::string& key) {
     for (const std::string& row : opened_rows(key, config)) permission.allow.insert(row);
@@ -116,7 +104,7 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
     }
   }
   if (config.checkpoint.on_drift == "policy") {
-    for (const char* key : {"training.steps", "lr_scheduler.*", "optimizer.lr"}) open(key);
+    for (const char* key : {"training.steps", kScheduleKeys, "optimizer.lr"}) open(key);
   }
   if (config.lr_scheduler.on_change) {
     TITAN_ASSIGN_OR_RETURN(permission.on_change, ckpt::parse_policy(*config.lr_scheduler.on_change));
@@ -128,11 +116,10 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
 }
 
 std::string allow_name(const std::string& key, const Config& config) {
-  if (key == "lr_scheduler.total_steps" && !config.lr_scheduler.total_steps) return "training.steps";
-  if (key == "training.dataset_path" || key == "training.token_dtype" || key == "model.tokenizer")
-    return "training.dataset";
-  if (key == "training.sample_stride" && !config.training.sample_stride) return "training.seq_len";
-  return key;
+  const Key* found = find_key(key);
+  if (found == nullptr) return key;
+  if (found->slot && follows(*found, config)) return found->unset_follows;
+  return found->allow_as.empty() ? key : found->allow_as;
 }
 
 }  // namespace titan::recipe

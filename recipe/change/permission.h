@@ -7,31 +7,12 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/plan/lr_policy.h"
-#include "recipe/keys/config.h"
+#include "recipe/keys/key_table.h"
 
 namespace titan::recipe {
 
-using ckpt::Result;
-using ckpt::Status;
-
-/// What an allowed change of a setting does from the next step on.
-enum class ChangeEffect {
-  kSchedule,     ///< the LR policy decides
-  kInPlace,      ///< the config's value; moments and Adam's step are kept
-  kGlobalBatch,  ///< the config's value at the same sample position
-  kNewEpoch,     ///< a new epoch of the data begins
-  kNever,        ///< cannot change within a run
-};
+/// KeyFacts::effect of the row `key`; kNever where it is no key.
 ChangeEffect change_effect(const std::string& key);
-
-/// How a key of the model that differs from the checkpoint's is met where a new run takes weights.
-enum class TransferRule {
-  kShapes,      ///< the tensors show it: by the rules of a map
-  kPermission,  ///< the tensors do not show it, and another value is a thing people do (longer contexts): with
-                ///< permission
-  kNever,       ///< the tensors do not show it, and another value is another model
-};
-TransferRule transfer_rule(const std::string& key);
 
 /// What this start may change.
 struct Permission {

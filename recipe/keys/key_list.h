@@ -8,6 +8,9 @@ namespace titan::recipe {
 
 std::vector<Key> own_keys();
 std::vector<Key> torchtitan_keys();
-std::vector<Alias> torchtitan_aliases();
+
+// Where a value of torchtitan's files may be passed over (KeyFacts::pass_over).
+inline bool always(Config&, const Value&) { return true; }
+inline bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
 
 }  // namespace titan::recipe

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <type_traits>
 
 #include "recipe/keys/key_list.h"
@@ -157,7 +156,16 @@ const std::vector<Key>& key_table() {
 }
 
 const std::vector<Alias>& key_aliases() {
-  static const std::vector<Alias> aliases = torchtitan_aliases();
+  static const std::vector<Alias> aliases = [] {
+    std::vector<Alias> list;
+    for (const Key& key : key_table()) {
+      // Below "profiling.*", "profiler.freq" stands for "profiling.freq".
+      const std::string section = key.name.ends_with(".*") ? key.name.substr(0, key.name.size() - 1) : "";
+      for (const std::string& alias : key.aliases)
+        list.push_back({alias, section.empty() ? key.name : section + alias.substr(alias.rfind('.') + 1)});
+    }
+    return list;
+  }();
   return aliases;
 }
 
@@ -172,10 +180,8 @@ const Key* find_key(std::string_view name) {
 }
 
 bool same_on_all_ranks(const std::string& name) {
-  if (name == "job.dump_folder" || name == "checkpoint.folder" || name == "training.dataset_path" ||
-      name == "validation.dataset_path")
-    return false;
   const Key* key = find_key(name);
+  if (key != nullptr && key->of_machine) return false;
   return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
          key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("lr_scheduler.");
 }
@@ -186,50 +192,10 @@ std::string canonical_name(std::string_view name) {
   return std::string(name);
 }
 
-namespace {
-
-/// What other programs call it, by the last part of the name.
-std::string key_by_meaning(std::string_view name) {
-  static const std::map<std::string, std::string, std::less<>> kMeant = {
-      {"batch_size", "training.local_batch_size"},
-      {"per_device_train_batch_size", "training.local_batch_size"},
-      {"micro_batch_size", "training.local_batch_size"},
-      {"gradient_accumulation_steps", "training.global_batch_size"},
-      {"max_steps", "training.steps"},
-      {"num_steps", "training.steps"},
-      {"train_iters", "training.steps"},
-      {"epochs", "training.steps"},
-      {"num_train_epochs", "training.steps"},
-      {"max_seq_len", "training.seq_len"},
-      {"max_seq_length", "training.seq_len"},
-      {"block_size", "training.seq_len"},
-      {"learning_rate", "optimizer.lr"},
-      {"grad_clip", "training.max_norm"},
-      {"max_grad_norm", "training.max_norm"},
-      {"hidden_size", "model.dim"},
-      {"n_embd", "model.dim"},
-      {"num_hidden_layers", "model.n_layers"},
-      {"n_layer", "model.n_layers"},
-      {"num_attention_heads", "model.n_heads"},
-      {"n_head", "model.n_heads"},
-      {"num_key_value_heads", "model.n_kv_heads"},
-      {"intermediate_size", "model.ffn_dim"},
-      {"output_dir", "job.dump_folder"},
-      {"save_interval", "checkpoint.interval"},
-      {"save_steps", "checkpoint.interval"},
-      {"save_total_limit", "checkpoint.keep_latest_k"},
-      {"logging_steps", "metrics.log_freq"},
-  };
-  if (name.starts_with("validation.")) return "";
-  const std::size_t dot = name.rfind('.');
-  const auto found = kMeant.find(dot == std::string_view::npos ? name : name.substr(dot + 1));
-  return found == kMeant.end() ? "" : found->second;
-}
-
-}  // namespace
-
 std::string suggest_key(std::string_view name) {
-  if (std::string meant = key_by_meaning(name); !meant.empty()) return meant;
+  const std::string_view last = name.substr(name.find_last_of('.') + 1);  // npos + 1 is 0: all of it
+  for (const Key& key : key_table())
+    if (std::ranges::find(key.meant, last) != key.meant.end() && !name.starts_with("validation.")) return key.name;
   std::vector<std::string> names;
   for (const Key& key : key_table())
     if (!key.name.ends_with(".*")) names.push_back(key.name);

@@ -44,11 +44,25 @@ struct Range {
   bool contains(double value) const;  ///< false for NaN and infinities
 };
 
-struct Key {
-  std::string name;  ///< "section.key"; "section.*" stands for everything below (no slot)
-  KeyClass cls = KeyClass::kCurve;
-  Slot (*slot)(Config&) = nullptr;   ///< null: known, has no effect here, accepted only with a harmless value
-  std::string doc;                   ///< one line; says what unset means where it can be unset
+/// What an allowed change of a setting does from the next step on.
+enum class ChangeEffect {
+  kSchedule,     ///< the LR policy decides
+  kInPlace,      ///< the config's value; moments and Adam's step are kept
+  kGlobalBatch,  ///< the config's value at the same sample position
+  kNewEpoch,     ///< a new epoch of the data begins
+  kNever,        ///< cannot change within a run
+};
+
+/// How a key of the model that differs from the checkpoint's is met where a new run takes weights.
+enum class TransferRule {
+  kShapes,      ///< the tensors show it: by the rules of a map
+  kPermission,  ///< the tensors do not show it, and another value is a thing people do (longer contexts): with
+                ///< permission
+  kNever,       ///< the tensors do not show it, and another value is another model
+};
+
+/// What only some keys have: each row of the table names what differs from these.
+struct KeyFacts {
   Range range;                       ///< of numbers
   std::vector<std::string> choices;  ///< of strings, or of a list's items; empty: any
   std::vector<std::string>
@@ -62,9 +76,31 @@ struct Key {
   /// it. Null: such a value is refused.
   bool (*pass_over)(Config&, const Value&) = nullptr;
   std::string instead;  ///< what is done instead of a value that is passed over, for the warning
+
+  // Of keys of class "curve": a checkpoint stores them as rows of accepted settings, which a resume compares.
+  ChangeEffect effect = ChangeEffect::kNever;
+  TransferRule transfer = TransferRule::kShapes;
+  std::string acts_through;        ///< has no row of its own: it acts through this one ("model.*": through these)
+  std::string unset_follows;       ///< while it is unset, its row is derived from this key
+  std::string allow_as;            ///< the key that a person allows so that its row may differ; empty: itself
+  std::vector<std::string> opens;  ///< rows that permission opens, too; one with unset_follows only while it is unset
+  std::string row_note;            ///< what its row says, where the name alone does not
+  bool own_concept = false;        ///< other trainers do not have it in this form: imports say nothing of it
+
+  bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run
+  std::vector<std::string> aliases;  ///< names that torchtitan gave or gives to it
+  std::vector<std::string> meant;    ///< what other programs call it (the last part of the name): "did you mean"
 };
 
-/// Another name that torchtitan gave or gives to a key, with the same meaning.
+/// One key. Rows are written as {.facts}, name, class, slot, doc.
+struct Key : KeyFacts {
+  std::string name;  ///< "section.key"; "section.*" stands for everything below (no slot)
+  KeyClass cls = KeyClass::kCurve;
+  Slot (*slot)(Config&) = nullptr;  ///< null: known, has no effect here, accepted only with a harmless value
+  std::string doc;                  ///< one line; says what unset means where it can be unset
+};
+
+/// Another name of a key, with the same meaning (KeyFacts::aliases).
 struct Alias {
   std::string name, key;
 };

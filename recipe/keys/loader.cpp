@@ -9,7 +9,6 @@
 #include "ckpt/base/denied.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 namespace {
@@ -41,7 +40,7 @@ class Loader {
   void apply(const std::string& typed_name, const Value& value, const Origin& key_at, const Origin& value_at) {
     const std::string name = canonical_name(typed_name);
     const auto* other = value.as<Value::Other>();
-    if (other && other->kind == "an empty table" && section_exists(name)) return;
+    if (other && other->kind == kEmptyTable && section_exists(name)) return;
     const Key* key = find_key(name);
     if (!key) return unknown(typed_name, key_at);
 
@@ -104,8 +103,6 @@ class Loader {
       if (key.slot) loaded_.origins.try_emplace(key.name);
     if (problems_.empty()) {
       loaded_.config.job.config_file = path;
-      if (loaded_.config.checkpoint.initial_load_path) return std::move(loaded_);
-      if (const auto dims = model_dims(loaded_.config); !dims.ok()) return dims.status();
       return std::move(loaded_);
     }
     return all_problems();

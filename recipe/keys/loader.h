@@ -31,8 +31,7 @@ struct LoadedConfig {
 /// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value,
 /// --set=...;
 /// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
-/// That the dimensions make a model is checked here unless checkpoint.initial_load_path may bring some of them
-/// (model_source.h).
+/// Whether the dimensions make a model is not checked here (run_config.h).
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
 /// only values that are not built yet. Several problems become causes of one Status.
 /// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one

@@ -67,9 +67,9 @@ class Reader {
   }
 
   void add_set(const std::string& text) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) return fail("--set " + text + ": expected section.key=value");
-    add("--set " + text.substr(0, equals), underscored(text.substr(0, equals)), text.substr(equals + 1), true);
+    const auto split = split_set(text);
+    if (!split) return fail("--set " + text + ": expected section.key=value");
+    add("--set " + text.substr(0, text.find('=')), split->first, split->second, true);
   }
 
   void add_without_equals(const std::string& flag, const std::string& name) {
@@ -108,6 +108,12 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<std::pair<std::string, std::string>> split_set(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return std::nullopt;
+  return std::pair(underscored(text.substr(0, equals)), text.substr(equals + 1));
+}
 
 std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, std::vector<ckpt::Status>& problems) {
   return Reader(arguments, problems).read();

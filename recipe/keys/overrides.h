@@ -1,6 +1,8 @@
 #pragma once
 // Command-line arguments about keys, taken apart.
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ckpt/base/result.h"
@@ -18,5 +20,8 @@ struct Override {
 /// Takes arguments apart; what the key table knows decides whether a flag needs a value. Every problem is appended to
 /// `problems`, what is readable is returned, --set first.
 std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, std::vector<ckpt::Status>& problems);
+
+/// "section.key=VALUE" as (name with '-' read as '_', text of the value); nothing without a name or '='.
+std::optional<std::pair<std::string, std::string>> split_set(const std::string& text);
 
 }  // namespace titan::recipe

@@ -45,7 +45,7 @@ void flatten(const toml::table& table, const std::string& prefix, std::vector<To
     if (inner && !inner->empty()) {
       flatten(*inner, name + ".", out);
     } else {
-      Value value = inner ? Value{Value::Other{"an empty table", "{}"}} : to_value(node);
+      Value value = inner ? Value{Value::Other{kEmptyTable, "{}"}} : to_value(node);
       out.push_back({name, std::move(value), position(key.source()), position(node.source())});
     }
   }

@@ -15,9 +15,11 @@ struct TomlPosition {
   auto operator<=>(const TomlPosition&) const = default;
 };
 
+inline constexpr const char* kEmptyTable = "an empty table";  ///< kind of such a value
+
 struct TomlEntry {
   std::string key;  ///< "section.key"
-  Value value;      ///< an empty table is an entry too, of kind "an empty table"
+  Value value;      ///< an empty table is an entry, too
   TomlPosition key_at, value_at;
 };
 

@@ -1,43 +1,46 @@
 #pragma once
-// What a Llama-style model is: its dimensions, its scaling of RoPE, its parameters. Pure.
+// The dimensions of a Llama-style model, and what a configuration says of them. Pure.
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "ckpt/base/result.h"
-#include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
+#include "recipe/model/rope_scaling.h"
 
 namespace titan::recipe {
 
 using ckpt::Result;
 using ckpt::Status;
 
-/// How Llama 3.1 and later stretch RoPE for contexts longer than those of pre-training.
-/// \source Hugging Face transformers, modeling_rope_utils.py, _compute_llama3_parameters
-struct RopeScaling {
-  double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
-  std::int64_t original_max_position_embeddings = 8192;
-  bool operator==(const RopeScaling&) const = default;
-};
-/// Reads "llama3:8:1:4:8192" (factor, low, high, original length). \error kInvalid, kUnsupported for other kinds.
-Result<RopeScaling> parse_rope_scaling(const std::string& text);
-/// The reverse, with the shortest numbers: the one text of equal scalings.
-std::string rope_scaling_text(const RopeScaling& scaling);
-
 /// Shape of a Llama-style model.
 struct ModelDims {
   std::int64_t dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0;
   double norm_eps = 1e-5, rope_theta = 500000;
-  bool tied = false;
+  bool tied = false;      ///< the head is the embedding
   bool qkv_bias = false;  ///< wq, wk and wv have a bias (Qwen2)
   std::optional<RopeScaling> rope_scaling;
   bool operator==(const ModelDims&) const = default;
 };
 
-/// model.rope_scaling of RoPE that is not scaled.
-inline constexpr const char* kPlainRope = "none";
+/// The dimensions that are sizes, by their keys.
+inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[] = {
+    {"model.dim", &ModelDims::dim},
+    {"model.n_layers", &ModelDims::n_layers},
+    {"model.n_heads", &ModelDims::n_heads},
+    {"model.n_kv_heads", &ModelDims::n_kv_heads},
+    {"model.head_dim", &ModelDims::head_dim},
+    {"model.ffn_dim", &ModelDims::ffn_dim},
+    {"model.vocab_size", &ModelDims::vocab_size},
+};
+
+/// A size that a file gives, as a dimension. What does not fit becomes the largest, which check_dims refuses.
+std::int64_t to_dimension(std::uint64_t size);
+
+/// Checks that dimensions of any origin make a model: none is 0 or absurd, heads divide, head_dim is even, eps, theta
+/// and RoPE's scaling are sound. What titan-train takes from a configuration has narrower limits, those of its keys.
+/// \error kUnsupported
+Status check_dims(const ModelDims& dims);
 
 /// The model's dimensions: explicit keys, else the flavour's (without one: debugmodel's), else rules (n_kv_heads =
 /// n_heads when only that is given, head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the
@@ -46,8 +49,7 @@ inline constexpr const char* kPlainRope = "none";
 /// is given, too.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.
 Result<ModelDims> model_dims(const Config& config);
-
-/// Names and shapes of a model's parameters in model order (torchtitan v0.2.2 names), stages unassigned (0).
-std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims);
+/// Writes every dimension into `model`, so that model_dims gives `dims`.
+void set_dims(const ModelDims& dims, Config::Model& model);
 
 }  // namespace titan::recipe

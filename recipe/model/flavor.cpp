@@ -20,8 +20,20 @@ const Flavor* find_flavor(std::string_view name) {
   return found == std::end(kFlavors) ? nullptr : found;
 }
 
-std::uint64_t ffn_width(std::uint64_t dim, std::uint64_t multiple_of, double multiplier) {
-  const auto width = static_cast<std::uint64_t>(static_cast<double>(8 * dim / 3) * multiplier);
+ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim, std::optional<std::int64_t> n_heads) {
+  ModelDims dims;
+  dims.dim = dim.value_or(flavor.dim);
+  dims.n_layers = flavor.n_layers;
+  dims.n_heads = n_heads.value_or(flavor.n_heads);
+  dims.n_kv_heads = n_heads.value_or(flavor.n_kv_heads);
+  dims.head_dim = dims.dim / dims.n_heads;
+  dims.ffn_dim = ffn_width(dims.dim, flavor.multiple_of, flavor.multiplier);
+  dims.vocab_size = flavor.vocab_size;
+  return dims;
+}
+
+std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier) {
+  const auto width = static_cast<std::int64_t>(static_cast<double>(8 * dim / 3) * multiplier);
   return (width + multiple_of - 1) / multiple_of * multiple_of;
 }
 

@@ -4,7 +4,8 @@
 #include <numeric>
 
 #include "ckpt/plan/partition.h"
-#include "recipe/keys/key_table.h"
+#include "recipe/keys/rows.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::recipe {
 namespace {
@@ -121,16 +122,6 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
   return ckpt::ok_status();
 }
 
-ckpt::LrSettings lr_settings(const Config& config) {
-  const Config::LrScheduler& lr = config.lr_scheduler;
-  return {config.optimizer.lr,
-          static_cast<std::uint64_t>(lr.warmup_steps),
-          static_cast<std::uint64_t>(lr.total_steps.value_or(config.training.steps)),
-          lr.decay_ratio,
-          lr.decay_type,
-          lr.min_lr_factor};
-}
-
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -185,6 +176,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
   plan.schedule = config.parallelism.pipeline_parallel_schedule;
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
   plan.lr = lr_settings(config);
@@ -192,26 +184,20 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   return plan;
 }
 
+RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {
+  RunPlan plan;
+  plan.dims = dims;
+  plan.mesh = {1, 1, 1};
+  plan.batch = {.micro = 1, .global = 1, .count = 1, .seq_len = seq_len};
+  plan.schedule = "1F1B";
+  plan.parameters = model_parameters(dims);
+  plan.stage_share = {1};
+  return plan;
+}
+
 Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed, int threads) {
   Config resolved = config;
-  const ModelDims& dims = plan.dims;
-  Config::Model& model = resolved.model;
-  model.dim = dims.dim;
-  model.n_layers = dims.n_layers;
-  model.n_heads = dims.n_heads;
-  model.n_kv_heads = dims.n_kv_heads;
-  model.head_dim = dims.head_dim;
-  model.ffn_dim = dims.ffn_dim;
-  model.vocab_size = dims.vocab_size;
-  model.norm_eps = dims.norm_eps;
-  model.rope_theta = dims.rope_theta;
-  model.tied_embeddings = dims.tied;
-  model.qkv_bias = dims.qkv_bias;
-  // The flavour's name alone would scale again.
-  if (dims.rope_scaling)
-    model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
-  else if (model.flavor)
-    model.rope_scaling = kPlainRope;
+  set_dims(plan.dims, resolved.model);
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
+#include "ckpt/model/codec.h"
+#include "ckpt/model/leaf.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
@@ -37,7 +39,9 @@ struct RunPlan {
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage
   ckpt::LrSettings lr;
-  std::vector<std::string> warnings;  ///< legal, but probably not meant; for rank 0's log
+  ckpt::Codec codec = ckpt::Codec::kRaw;                     ///< of checkpoints
+  std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< in which tensors are cut, owned and saved
+  std::vector<std::string> warnings;                         ///< legal, but probably not meant; for rank 0's log
 };
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan
@@ -49,6 +53,9 @@ Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size)
 /// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the
 /// mesh, M not whole, M < DP, more stages than parts, bad dimensions.
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
+
+/// A plan that holds a whole model of these dimensions on one rank, in float32, for `seq_len` tokens at a time.
+RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
 
 /// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the
 /// global batch, stride, seed (when given) and threads per rank (when > 0). Layout keys and the end of the LR curve

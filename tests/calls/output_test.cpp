@@ -1,5 +1,5 @@
 // How the answer of a program gets out.
-#include "cli/ui/output.h"
+#include "cli/kit/output.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "tests/calls/kernel.h"
 #include "tests/support/files.h"
 
-namespace titan::ui {
+namespace titan::cli {
 namespace {
 
 TEST(DeliverCalls, AnInterruptedWriteIsRepeatedAndAFailedOneSaid) {
@@ -35,4 +35,4 @@ TEST(DeliverCalls, AnInterruptedWriteIsRepeatedAndAFailedOneSaid) {
 }
 
 }  // namespace
-}  // namespace titan::ui
+}  // namespace titan::cli

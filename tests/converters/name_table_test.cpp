@@ -4,18 +4,18 @@
 
 #include <set>
 
-#include "converters/model_config.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert {
 namespace {
 
 TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
-  ModelConfig model{
+  recipe::ModelDims model{
       .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
   model.qkv_bias = true;
   std::set<std::string> seen;
   std::size_t queries = 0, keys = 0;
-  for (const ckpt::ParameterMeta& meta : model_parameters(model)) {
+  for (const ckpt::ParameterMeta& meta : recipe::model_parameters(model)) {
     const auto there = huggingface_names().theirs(meta.name);
     ASSERT_TRUE(there) << meta.name;
     EXPECT_TRUE(seen.insert(there->name).second) << there->name;

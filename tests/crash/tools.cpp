@@ -87,15 +87,15 @@ Status convert(CrashFs& fs, const std::string& src, const std::string& dst, cons
 }
 
 Status make_hf(CrashFs& fs, const std::string& folder) {
-  const convert::ModelConfig model{.dim = 8,
-                                   .n_layers = 1,
-                                   .n_heads = 2,
-                                   .n_kv_heads = 1,
-                                   .head_dim = 4,
-                                   .ffn_dim = 12,
-                                   .vocab_size = 19,
-                                   .norm_eps = 1e-5,
-                                   .rope_theta = 10000};
+  const recipe::ModelDims model{.dim = 8,
+                                .n_layers = 1,
+                                .n_heads = 2,
+                                .n_kv_heads = 1,
+                                .head_dim = 4,
+                                .ffn_dim = 12,
+                                .vocab_size = 19,
+                                .norm_eps = 1e-5,
+                                .rope_theta = 10000};
   TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(
       fs, folder + "/model.safetensors", convert::testing::safetensors_file(convert::testing::model_tensors(model))));
   return ckpt::testing::put_text(fs, folder + "/config.json", convert::write_hf_config(model, {}, {}).write());

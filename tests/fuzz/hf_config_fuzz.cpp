@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "converters/hf/hf_config.h"
+#include "recipe/model/from_rows.h"
 
 namespace {
 
@@ -14,6 +15,7 @@ void require(bool condition) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace titan;
   using namespace titan::convert;
   const auto value = parse_json("input", {reinterpret_cast<const char*>(data), size});
   if (!value.ok()) return 0;
@@ -23,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!model.ok()) return 0;
   const auto same = read_hf_config("written", write_hf_config(*model, {}, {}));
   require(same.ok() && *same == *model);
-  const auto settings = model_from_settings("settings", model_settings(*model));
+  const auto settings = recipe::dims_from_rows("settings", recipe::model_rows(*model));
   require(settings.ok() && *settings == *model);
   return 0;
 }

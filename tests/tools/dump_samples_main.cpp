@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libtrain/data/dataset.h"
-#include "recipe/keys/loader.h"
+#include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
 int main(int argc, char** argv) {
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     return std::fprintf(stderr,
                         "usage: titan-dump-samples CONFIG FIRST COUNT train|validation OUT [--key=value ...]\n"),
            2;
-  const auto loaded = titan::recipe::load_config(argv[1], {argv + 6, argv + argc});
+  const auto loaded = titan::recipe::load_run_config(argv[1], {argv + 6, argv + argc});
   if (!loaded.ok()) return fail(loaded.status());
   const auto dims = titan::recipe::model_dims(loaded->config);
   if (!dims.ok()) return fail(dims.status());

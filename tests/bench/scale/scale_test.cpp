@@ -108,12 +108,13 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
     newest = *saved;
   }
   const std::uint64_t files = ckpt::read_manifest(memory, newest)->files.size();
-  recipe::Config config;
+  recipe::LoadedConfig loaded;
+  recipe::Config& config = loaded.config;
   config.job.dump_folder = "/run";
 
   // Before ranks meet, each may ask for the threads of the checkpoint; then rank 0 decides.
   FailingFs fs(memory);
-  train::choose_threads(fs, config, "auto", 8);
+  train::choose_threads(fs, {.loaded = loaded}, 8);
   EXPECT_EQ(fs.count(Op::kStat), 0u) << "once per rank where no launcher carries the answer";
   EXPECT_LE(fs.calls().size(), 32u);
   fs.clear_calls();

@@ -31,6 +31,20 @@ TEST(Status, EveryCodeHasItsPublishedExitCodeAndName) {
   }
 }
 
+TEST(Status, ExitCodesAreOneListWithThoseOfAStop) {
+  std::vector<int> codes;
+  for (int code = -1; code < 256; ++code)
+    if (is_exit_code(code)) codes.push_back(code);
+  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 10, 11, 12, 13, 75, 130, 143}));
+  EXPECT_TRUE(ended_well(kExitDone) && ended_well(kExitSaved) && !ended_well(kExitInterrupted));
+  EXPECT_TRUE(stopped_early(kExitSaved) && stopped_early(kExitTerminated) && !stopped_early(kExitFailed));
+}
+
+TEST(Status, SaysWhichCheckpointAnErrorIsAboutThroughEveryWrapping) {
+  EXPECT_EQ(corrupt("bad").about("/run/step").wrapped("diff").with_hint("h").path, "/run/step");
+  EXPECT_EQ(ok_status().about("/run/step"), ok_status());
+}
+
 TEST(Status, WrappingKeepsTheOldMessageAsFirstCauseAndTheHint) {
   Status status = failed("disk full").with_hint("make room").wrapped("saving failed").wrapped("step 7 was not saved");
   EXPECT_EQ(status.to_string(),

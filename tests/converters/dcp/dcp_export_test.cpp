@@ -7,7 +7,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/dcp_format.h"
-#include "converters/model_config.h"
+#include "recipe/model/from_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -124,10 +124,10 @@ TEST_F(DcpExport, WritesTheModelAloneWhenAsked) {
 
 // The model of a Synthetic with heads.
 Settings model_of_synthetic(std::uint64_t head_dim, std::uint64_t dim = 16) {
-  ModelConfig model;
+  recipe::ModelDims model;
   model.dim = dim, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = head_dim,
   model.ffn_dim = 24, model.vocab_size = 67;
-  return model_settings(model);
+  return recipe::model_rows(model);
 }
 
 TEST_F(DcpExport, RefusesAModelThatTorchtitanCannotBuild) {

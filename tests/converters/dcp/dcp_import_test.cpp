@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/plan/lr_schedule.h"
-#include "converters/model_config.h"
+#include "recipe/model/from_rows.h"
 #include "tests/converters/dcp/mini.h"
 
 namespace titan::convert::dcp {
@@ -27,10 +27,10 @@ TEST(DcpImport, WithTheConfigurationARunCanGoOn) {
   EXPECT_EQ(result->train->tokens, 640u);  // 320 of each of two ranks
   EXPECT_NEAR(ckpt::lr_at(result->lr->phases, 11), kNextLr, 1e-15);
   EXPECT_FALSE(result->data);
-  const Result<ModelConfig> model = model_from_settings("m", result->config);
+  const Result<recipe::ModelDims> model = recipe::dims_from_rows("m", result->config);
   ASSERT_TRUE(model.ok()) << model.status().to_string();
   EXPECT_EQ(model->n_kv_heads, 1u);
-  EXPECT_EQ(model->rope_scaling, RopeScaling{});
+  EXPECT_EQ(model->rope_scaling, recipe::RopeScaling{});
 }
 
 TEST(DcpImport, TakesTheDataRanksFromTheConfigurationWhereTheSourceHasNone) {

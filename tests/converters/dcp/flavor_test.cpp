@@ -9,8 +9,8 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-ModelConfig model(std::uint64_t dim, std::uint64_t ffn_dim) {
-  ModelConfig model;
+recipe::ModelDims model(std::uint64_t dim, std::uint64_t ffn_dim) {
+  recipe::ModelDims model;
   model.dim = dim, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = dim / 2,
   model.ffn_dim = ffn_dim, model.vocab_size = 5;
   return model;
@@ -32,16 +32,16 @@ TEST(DcpFlavor, SaysTheWidthOfTheFeedForwardInTorchtitansTerms) {
 }
 
 TEST(DcpFlavor, SaysHowRopeIsScaled) {
-  ModelConfig scaled = model(8, 12);
+  recipe::ModelDims scaled = model(8, 12);
   EXPECT_THAT(flavor_text(scaled), HasSubstr("rope_scaling_args=RoPEScalingArgs(scaling_factor=1)"));
-  scaled.rope_scaling = RopeScaling{};
+  scaled.rope_scaling = recipe::RopeScaling{};
   EXPECT_THAT(flavor_text(scaled), ::testing::Not(HasSubstr("rope_scaling_args"))) << "torchtitan's default";
   scaled.rope_scaling->factor = 32;
   EXPECT_THAT(flavor_text(scaled), HasSubstr("RoPEScalingArgs(scaling_factor=32.0, low_freq_factor=1.0"));
 }
 
 TEST(DcpFlavor, TheHeadsMustShareTheWholeWidth) {
-  ModelConfig apart = model(48, 80);
+  recipe::ModelDims apart = model(48, 80);
   EXPECT_TRUE(check_flavor("x", apart).ok());
   apart.n_heads = 6, apart.head_dim = 14;
   EXPECT_EQ(check_flavor("x", apart).code, ckpt::Code::kUnsupported);

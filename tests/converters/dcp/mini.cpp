@@ -8,7 +8,7 @@
 #include "converters/dcp/dcp_format.h"
 #include "converters/dcp/item_writer.h"
 #include "converters/dcp/metadata_writer.h"
-#include "converters/model_config.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp::testing {
 
@@ -37,11 +37,11 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
     ASSERT_TRUE(range.ok());
     items.push_back({std::move(path), "", {}, *range});
   };
-  ModelConfig model;
+  recipe::ModelDims model;
   model.dim = 8, model.n_layers = 1, model.n_heads = 2, model.n_kv_heads = 1, model.head_dim = 4, model.ffn_dim = 12,
   model.vocab_size = 5;
   float number = 0;
-  for (const ckpt::ParameterMeta& parameter : model_parameters(model)) {
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model)) {
     std::string name = parameter.name;
     if (mini.newer_names) {
       if (const auto at = name.find("attention.w");

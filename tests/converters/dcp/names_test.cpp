@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "converters/model_config.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -12,10 +12,10 @@ namespace {
 using Kind = DcpKey::Kind;
 
 std::vector<ckpt::ParameterMeta> parameters() {
-  ModelConfig model{
+  recipe::ModelDims model{
       .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
   model.qkv_bias = true;
-  return model_parameters(model);
+  return recipe::model_parameters(model);
 }
 
 // torchtitan 0.3.0's spelling, written down once more.

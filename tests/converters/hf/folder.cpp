@@ -21,20 +21,20 @@ Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, con
 
 void expect_ok(const Result<ConversionReport>& report) { EXPECT_TRUE(report.ok()) << report.status().to_string(); }
 
-ModelConfig tiny_model() {
-  ModelConfig model{.dim = 12,
-                    .n_layers = 2,
-                    .n_heads = 4,
-                    .n_kv_heads = 2,
-                    .head_dim = 6,
-                    .ffn_dim = 20,
-                    .vocab_size = 17,
-                    .norm_eps = 1e-5,
-                    .rope_theta = 10000};
+recipe::ModelDims tiny_model() {
+  recipe::ModelDims model{.dim = 12,
+                          .n_layers = 2,
+                          .n_heads = 4,
+                          .n_kv_heads = 2,
+                          .head_dim = 6,
+                          .ffn_dim = 20,
+                          .vocab_size = 17,
+                          .norm_eps = 1e-5,
+                          .rope_theta = 10000};
   return model;
 }
 
-RawTensors model_tensors(const ModelConfig& model) {
+RawTensors model_tensors(const recipe::ModelDims& model) {
   RawTensors tensors;
   const auto add = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns) {
     RawTensor& tensor = tensors[name];
@@ -50,7 +50,7 @@ RawTensors model_tensors(const ModelConfig& model) {
   };
   const std::uint64_t q = model.n_heads * model.head_dim, kv = model.n_kv_heads * model.head_dim;
   add("model.embed_tokens.weight", model.vocab_size, model.dim);
-  for (std::uint64_t i = 0; i < model.n_layers; ++i) {
+  for (std::int64_t i = 0; i < model.n_layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
     add(layer + "self_attn.q_proj.weight", q, model.dim);
     add(layer + "self_attn.k_proj.weight", kv, model.dim);
@@ -112,7 +112,8 @@ RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path) {
   return tensors;
 }
 
-void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& model, const RawTensors& tensors) {
+void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const recipe::ModelDims& model,
+                    const RawTensors& tensors) {
   EXPECT_TRUE(ckpt::testing::put_text(fs, folder + "/model.safetensors", safetensors_file(tensors)).ok());
   EXPECT_TRUE(ckpt::testing::put_text(fs, folder + "/config.json", write_hf_config(model, {}, {}).write()).ok());
 }

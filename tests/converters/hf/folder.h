@@ -7,7 +7,7 @@
 
 #include "ckpt/base/fs.h"
 #include "converters/convert.h"
-#include "converters/model_config.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert::testing {
 
@@ -20,13 +20,13 @@ using RawTensors = std::map<std::string, RawTensor>;
 
 /// The tensors of `model` under Hugging Face's names, float32 (element i of the n-th tensor is n + i / 4096), made
 /// without names.h.
-RawTensors model_tensors(const ModelConfig& model);
+RawTensors model_tensors(const recipe::ModelDims& model);
 /// A safetensors file with `tensors` in order of name.
 std::string safetensors_file(const RawTensors& tensors);
 /// Reads one again. Fails the test when it is not one.
 RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path);
 /// Writes `<folder>/model.safetensors` and config.json, made by write_hf_config.
-void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const ModelConfig& model, const RawTensors& tensors);
+void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const recipe::ModelDims& model, const RawTensors& tensors);
 
 /// convert_checkpoint() from `source` to `destination`, always at the same instant by the same writer.
 Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination,
@@ -35,6 +35,6 @@ Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, con
 void expect_ok(const Result<ConversionReport>& report);
 
 /// Grouped heads, head_dim apart from dim / heads, two layers.
-ModelConfig tiny_model();
+recipe::ModelDims tiny_model();
 
 }  // namespace titan::convert::testing

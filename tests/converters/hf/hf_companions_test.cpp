@@ -22,7 +22,7 @@ using ckpt::testing::tree;
 class HfCompanions : public ::testing::Test {
  protected:
   void SetUp() override {
-    const ModelConfig model = testing::tiny_model();
+    const recipe::ModelDims model = testing::tiny_model();
     testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
     ASSERT_TRUE(ckpt::testing::put_text(fs, "/hf/tokenizer.json", "words").ok());
     convert("/hf", "/titan", {});

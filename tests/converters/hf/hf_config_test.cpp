@@ -37,16 +37,16 @@ JsonValue json(const char* text) {
   return value.ok() ? *value : JsonValue();
 }
 
-ModelConfig llama() {
-  ModelConfig model{.dim = 48,
-                    .n_layers = 2,
-                    .n_heads = 6,
-                    .n_kv_heads = 2,
-                    .head_dim = 10,
-                    .ffn_dim = 80,
-                    .vocab_size = 101,
-                    .norm_eps = 1e-6};
-  model.rope_scaling = RopeScaling{8, 1, 4, 64};
+recipe::ModelDims llama() {
+  recipe::ModelDims model{.dim = 48,
+                          .n_layers = 2,
+                          .n_heads = 6,
+                          .n_kv_heads = 2,
+                          .head_dim = 10,
+                          .ffn_dim = 80,
+                          .vocab_size = 101,
+                          .norm_eps = 1e-6};
+  model.rope_scaling = recipe::RopeScaling{8, 1, 4, 64};
   return model;
 }
 
@@ -59,7 +59,7 @@ TEST(HfConfig, ReadsTransformers4And5) {
 }
 
 TEST(HfConfig, ReadsQwen2AndMistral) {
-  ModelConfig qwen = llama();
+  recipe::ModelDims qwen = llama();
   qwen.head_dim = 8;
   qwen.rope_theta = 10000;
   qwen.rope_scaling.reset();
@@ -195,7 +195,7 @@ TEST(HfConfig, RefusesWhatIsMissingOrOfAnotherType) {
 
 TEST(HfConfig, ReadsBackWhatItWrites) {
   for (int variant = 0; variant < 8; ++variant) {
-    ModelConfig model = llama();
+    recipe::ModelDims model = llama();
     model.tied = (variant & 1) != 0;
     model.qkv_bias = (variant & 2) != 0;
     if ((variant & 4) != 0) model.rope_scaling.reset();
@@ -220,7 +220,7 @@ TEST(HfConfig, KeepsTheModelsOwnConfigurationButForTheType) {
   const JsonValue cast = write_hf_config(llama(), base, {.dtype = "bfloat16"});
   EXPECT_EQ(*cast.find("dtype")->text(), "bfloat16");
   EXPECT_EQ(cast.find("eos_token_id")->as_u64(), 2u);
-  ModelConfig other = llama();
+  recipe::ModelDims other = llama();
   other.vocab_size = 102;
   EXPECT_EQ(write_hf_config(other, base, {}).find("eos_token_id"), nullptr);  // it is not this model's
 }
@@ -228,7 +228,7 @@ TEST(HfConfig, KeepsTheModelsOwnConfigurationButForTheType) {
 TEST(HfConfig, KeepsTheTokensOfTheVocabularyWhereTheModelIsAnother) {
   JsonValue base = json(kLlama4);
   base.set("max_position_embeddings", JsonValue::integer(900));
-  ModelConfig other = llama();
+  recipe::ModelDims other = llama();
   other.rope_theta = 77;
   EXPECT_FALSE(describes(base, other));
   const JsonValue config = write_hf_config(other, base, {.max_positions = 300});

@@ -50,7 +50,7 @@ float element(const CheckpointReader& checkpoint, const std::string& name, std::
 class HfConvert : public ::testing::Test {
  protected:
   MemFs fs;
-  ModelConfig model = tiny_model();
+  recipe::ModelDims model = tiny_model();
   std::uint64_t view_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [name, tensor] : model_tensors(model)) bytes += tensor.bytes.size();
@@ -101,7 +101,7 @@ TEST_F(HfConvert, PutsTheModelIntoTheConfigurationAndNothingElseIntoTheCheckpoin
   expect_ok(convert_to(fs, "/hf", "/titan"));
   const auto titan = CheckpointReader::open(fs, "/titan");
   ASSERT_TRUE(titan.ok()) << titan.status().to_string();
-  EXPECT_EQ(titan->manifest().config, model_settings(model));
+  EXPECT_EQ(titan->manifest().config, recipe::model_rows(model));
   ASSERT_EQ(titan->manifest().components.size(), 1u);
   EXPECT_EQ(tree(fs, "/titan"),
             (std::vector<std::string>{"hf/", "hf/config.json", "manifest.json", "model/", "model/shard-00000.h5"}));
@@ -242,11 +242,11 @@ TEST_F(HfConvert, NeedsAConfiguration) {
   EXPECT_EQ(looked.code, Code::kIncompatible);
   EXPECT_NE(looked.hint.find("titan-ckpt convert /hf NEW --to titan --config FILE.toml"), std::string::npos)
       << looked.hint;
-  expect_ok(convert_to(fs, "/hf", "/titan", {.config = model_settings(model)}));
+  expect_ok(convert_to(fs, "/hf", "/titan", {.config = recipe::model_rows(model)}));
 }
 
 TEST_F(HfConvert, ExportsRefuseAConfigurationOfAnotherModel) {
-  model.rope_scaling = RopeScaling{};
+  model.rope_scaling = recipe::RopeScaling{};
   make_hf_folder(fs, "/hf", model, model_tensors(model));
   expect_ok(convert_to(fs, "/hf", "/titan"));
   // The same values in another spelling, and keys that say nothing of the model.

@@ -26,7 +26,7 @@ using testing::model_tensors;
 class HfConvertWriting : public ::testing::Test {
  protected:
   MemFs fs;
-  ModelConfig model = testing::tiny_model();
+  recipe::ModelDims model = testing::tiny_model();
 };
 
 TEST_F(HfConvertWriting, DryRunSaysTheSameAndWritesNothing) {

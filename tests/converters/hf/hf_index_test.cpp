@@ -41,7 +41,7 @@ TEST(HfIndex, RefusesEveryMalformedIndexByName) {
   };
   const std::string long_name = R"({"weight_map":{"a":")" + std::string(244, 'x') + R"(.safetensors"}})";
   ckpt::testing::MemFs fs;
-  const ModelConfig model = testing::tiny_model();
+  const recipe::ModelDims model = testing::tiny_model();
   testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
   ASSERT_TRUE(fs.rename("/hf/model.safetensors", "/hf/x.safetensors").ok());
   for (const WrongIndex& wrong : list) {

@@ -23,7 +23,7 @@ class HfReport : public ::testing::Test {
  protected:
   HfReport() { model.n_heads = 2; }  // dim / heads is head_dim, as torchtitan must have it
   ckpt::testing::MemFs fs;
-  ModelConfig model = testing::tiny_model();
+  recipe::ModelDims model = testing::tiny_model();
 };
 
 TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
@@ -95,7 +95,7 @@ TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
   const auto back =
       convert_to(fs, "/dcp", "/back",
                  {.to = "hf",
-                  .config = ckpt::with_rows(model_settings(model),
+                  .config = ckpt::with_rows(recipe::model_rows(model),
                                             {{"model.flavor", "\"debugmodel\""}, {"model.rope_scaling", "\"none\""}})});
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(count(back, renamed), 21u);
@@ -147,7 +147,7 @@ TEST_F(HfReport, FollowsTheOptimizerThroughOurs) {
 }
 
 TEST_F(HfReport, NotesALlamaThatTransformers5Refuses) {
-  const auto noted = [&](const ModelConfig& of, const std::string& folder) {
+  const auto noted = [&](const recipe::ModelDims& of, const std::string& folder) {
     make_hf_folder(fs, folder, of, model_tensors(of));
     const auto report = convert_to(fs, folder, folder + ".out", {.to = "hf"});
     EXPECT_TRUE(report.ok()) << report.status().to_string();
@@ -173,8 +173,8 @@ TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {
   std::size_t slots = 0;
   for (const ckpt::ParameterRecord& record : source->manifest().parameters) slots += record.slots.size();
   ConvertOptions options{.to = "hf"};
-  options.config = model_settings([] {
-    ModelConfig tiny;
+  options.config = recipe::model_rows([] {
+    recipe::ModelDims tiny;
     tiny.dim = 16, tiny.n_layers = 2, tiny.n_heads = 2, tiny.n_kv_heads = 2, tiny.head_dim = 8, tiny.ffn_dim = 24,
     tiny.vocab_size = 67;
     return tiny;

@@ -1,3 +1,5 @@
+#include "libtrain/metrics/json_text.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +10,6 @@
 #include <regex>
 
 #include "ckpt/format/json_writer.h"
-#include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <regex>
 
-#include "libtrain/metrics/metrics.h"
+#include "libtrain/metrics/metrics_file.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train {

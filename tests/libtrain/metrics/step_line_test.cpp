@@ -1,9 +1,9 @@
+#include "libtrain/metrics/step_line.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "libtrain/metrics/metrics.h"
 
 namespace titan::train {
 namespace {

@@ -88,7 +88,9 @@ TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
     ASSERT_TRUE(start.ok()) << start.status().to_string();
     EXPECT_EQ(start->mode, StartMode::kResume);
     EXPECT_EQ(start->step, 10u);
-    if (load_step < 0) EXPECT_THAT(start->notes, testing::ElementsAre(HasSubstr("moved aside by an interrupted tool")));
+    if (load_step < 0) {
+      EXPECT_THAT(start->notes, testing::ElementsAre(HasSubstr("moved aside by an interrupted tool")));
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "recipe/keys/writer.h"
+#include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/fake_weights.h"
 #include "tests/support/scratch_dir.h"

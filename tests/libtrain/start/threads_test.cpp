@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ckpt/io/publish.h"
+#include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
@@ -39,22 +41,42 @@ TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {
     snapshot.train.environment = says(std::to_string(step));
     ASSERT_TRUE(ckpt::testing::save(memory, "/run/checkpoint", snapshot, step).ok());
   }
-  recipe::Config config;
+  recipe::LoadedConfig loaded;
+  recipe::Config& config = loaded.config;
   config.job.dump_folder = "/run";
   ckpt::testing::FailingFs fs(memory);
-  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);
+  EXPECT_EQ(choose_threads(fs, {.loaded = loaded}, 1000), 20);
   EXPECT_EQ(fs.count(ckpt::testing::Op::kStat), 0u);
   for (const ckpt::testing::Call& call : fs.calls())
     EXPECT_EQ(call.path.find("shard-"), std::string::npos) << call.path;
-  EXPECT_EQ(choose_threads(fs, config, "never", 1000), 1);
-  EXPECT_EQ(choose_threads(fs, config, "/run/checkpoint/step-00000020", 1000), 20);
+  EXPECT_EQ(choose_threads(fs, {.loaded = loaded, .resume = "never"}, 1000), 1);
+  EXPECT_EQ(choose_threads(fs, {.loaded = loaded, .resume = "/run/checkpoint/step-00000020"}, 1000), 20);
   // With weights to begin from, a step of the run is still what it goes on with.
   config.checkpoint.initial_load_path = "/gone";
-  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 20);
+  EXPECT_EQ(choose_threads(fs, {.loaded = loaded}, 1000), 20);
   config.job.threads_per_rank = 5;
   fs.clear_calls();
-  EXPECT_EQ(choose_threads(fs, config, "auto", 1000), 5);
+  EXPECT_EQ(choose_threads(fs, {.loaded = loaded}, 1000), 5);
   EXPECT_TRUE(fs.calls().empty());
+}
+
+TEST(Threads, AStepWithoutADataPositionIsFoundWhereTheStartMayTakeIt) {
+  MemFs memory;
+  ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(ckpt::testing::small_model(), {1, 2, 1}, 64, 10);
+  snapshot.train.environment = says("7");
+  ASSERT_TRUE(ckpt::testing::save(memory, "/run/checkpoint", snapshot, 10).ok());
+  const std::string step = "/run/checkpoint/step-00000010";
+  ckpt::Manifest manifest = *ckpt::read_manifest(memory, step);
+  // As an import leaves it: valid, without the component dataloader.
+  std::erase_if(manifest.components, [](const ckpt::ComponentEntry& c) { return c.name == "dataloader"; });
+  std::erase_if(manifest.files, [](const ckpt::FileEntry& file) { return file.path == "dataloader.json"; });
+  ASSERT_TRUE(memory.remove_file(step + "/dataloader.json").ok());
+  ASSERT_TRUE(memory.remove_file(step + "/manifest.json").ok());
+  ASSERT_TRUE(ckpt::write_manifest(memory, step, manifest).ok());
+  recipe::LoadedConfig loaded;
+  loaded.config.job.dump_folder = "/run";
+  EXPECT_EQ(choose_threads(memory, {.loaded = loaded}, 1000), 1);
+  EXPECT_EQ(choose_threads(memory, {.loaded = loaded, .allow = {"training.dataset"}}, 1000), 7);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(Continuation, WithoutADifferencePermissionsDoNothing) {
   EXPECT_EQ(run.lr, stored.lr);
   EXPECT_EQ(run.data, stored.data);
   EXPECT_EQ(run.accepted, stored.state.accepted);
-  EXPECT_EQ(run.policy, "");
+  EXPECT_FALSE(run.policy);
 }
 
 TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType) {
@@ -114,7 +114,7 @@ TEST(Continuation, ThePolicyChangesTheScheduleAndTheAcceptedSettings) {
     const std::string flag = std::string("--lr_scheduler.on_change=") + ckpt::policy_name(policy);
     const Continuation run = go_on(stored, {"--training.steps=200", flag}, {"training.steps"});
     ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
-    EXPECT_EQ(run.policy, ckpt::policy_name(policy));
+    EXPECT_EQ(run.policy, policy);
     EXPECT_EQ(run.lr, ckpt::apply_policy(stored.lr, 60, setup({"--training.steps=200"}).plan.lr, policy)->schedule);
     EXPECT_EQ(ckpt::setting(run.accepted, "lr_scheduler.total_steps"), "200");
     EXPECT_THAT(run.changed, ElementsAre("lr_scheduler.total_steps: 100 -> 200"));
@@ -263,7 +263,7 @@ TEST(Continuation, ExcludedComponentsStartAnewOnce) {
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   EXPECT_TRUE(run.fresh_optimizer);
   EXPECT_TRUE(run.fresh_data);
-  EXPECT_EQ(run.policy, "config");
+  EXPECT_EQ(run.policy, ckpt::LrPolicy::kConfig);
   EXPECT_EQ(run.data.samples, 0u);
   EXPECT_EQ(run.data.first_epoch, 0u);
   EXPECT_THAT(run.warnings, Contains(HasSubstr("moments of zero")));
@@ -296,7 +296,7 @@ TEST(Continuation, WhatAnotherRunLeftOutIsLeftOutAgainByARunThatStartsFromIt) {
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   EXPECT_TRUE(run.fresh_optimizer);
   EXPECT_TRUE(run.fresh_data);
-  EXPECT_EQ(run.policy, "config");
+  EXPECT_EQ(run.policy, ckpt::LrPolicy::kConfig);
   StoredRun later = stored;
   later.elsewhere = false;
   later.state.accepted = run.accepted;

@@ -4,23 +4,13 @@
 
 #include "ckpt/model/leaf.h"
 #include "recipe/keys/writer.h"
+#include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe {
 namespace {
 
 using testing::ElementsAre;
-
-/// "training.steps=3 ..." as flags.
-std::vector<std::string> split(const std::string& settings) {
-  std::vector<std::string> flags;
-  for (std::size_t at = 0; at < settings.size();) {
-    const std::size_t end = std::min(settings.find(' ', at), settings.size());
-    flags.push_back("--" + settings.substr(at, end - at));
-    at = end + 1;
-  }
-  return flags;
-}
 
 Result<RunPlan> plan(const std::string& settings, std::uint32_t world, std::int64_t stored = 0) {
   return make_run_plan(load_ok("", split(settings)).config, world, stored);
@@ -60,153 +50,13 @@ TEST(MakeRunPlan, TheBatchIsTorchtitansWhereItsRanksWouldShareOne) {
             8);
 }
 
-ModelDims dims_of(const std::string& settings) {
-  const Result<RunPlan> made = plan(settings, 1);
-  EXPECT_TRUE(made.ok()) << made.status().to_string();
-  return made.ok() ? made->dims : ModelDims{};
-}
-
-const RopeScaling kTorchtitans{8, 1, 4, 8192};
-
-TEST(ModelDims, FlavoursHaveTorchtitansDimensions) {
-  EXPECT_EQ(dims_of("model.flavor=debugmodel"),
-            (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=8B"),
-            (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=70B"),
-            (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
-  EXPECT_EQ(dims_of("model.flavor=405B"),
-            (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
-}
-
-// Of these, a flavour that is given scales RoPE as torchtitan does.
-TEST(ModelDims, OnlyAFlavourThatIsGivenScalesRope) {
-  EXPECT_EQ(dims_of(""), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false}));
-  EXPECT_EQ(dims_of("model.flavor=debugmodel model.rope_scaling=none"), dims_of(""));
-  EXPECT_EQ(dims_of("model.flavor=8B model.rope_scaling=llama3:32:1:4:8192").rope_scaling->factor, 32);
-  EXPECT_EQ(dims_of("model.flavor=debugmodel model.dim=64 model.n_heads=4 model.rope_theta=10000").rope_scaling,
-            kTorchtitans);
-  EXPECT_EQ(dims_of("model.rope_scaling=none").rope_scaling, std::nullopt);
-}
-
-// Earlier versions wrote the flavour and all its dimensions into RUN/config.toml, and scaled nothing.
-TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
-  const std::string all =
-      "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 "
-      "model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
-  EXPECT_EQ(dims_of(all).rope_scaling, kTorchtitans);
-  EXPECT_EQ(dims_of(all + " model.rope_theta=500000").rope_scaling, std::nullopt);
-  RunPlan made;
-  const Config config = load_ok("", split(all + " model.rope_theta=500000")).config;
-  made.dims = *model_dims(config);
-  EXPECT_EQ(resolved_config(config, made).model.rope_scaling, "none") << "from now on it is written down";
-}
-
-// What a run writes down means the same when it is read again.
-TEST(ModelDims, AResolvedConfigurationKeepsItsScaling) {
-  for (const char* flags :
-       {"", "model.flavor=8B", "model.flavor=8B model.rope_scaling=none", "model.rope_scaling=llama3:4:1:4:64"}) {
-    const Config config = load_ok("", split(flags)).config;
-    RunPlan made;
-    made.dims = *model_dims(config);
-    made.batch.global = 8;
-    const Config resolved = resolved_config(config, made);
-    EXPECT_EQ(*model_dims(resolved), made.dims) << flags;
-    EXPECT_EQ(*model_dims(load_ok(config_toml(resolved), {}).config), made.dims) << flags;
-  }
-}
-
-TEST(ModelDims, ExplicitDimensionsWinOverTheFlavour) {
-  EXPECT_EQ(
-      dims_of(
-          "model.dim=200 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.ffn_dim=300 model.vocab_size=4099 "
-          "model.tied_embeddings=true model.norm_eps=1e-6 model.rope_theta=10000"),
-      (ModelDims{200, 2, 4, 2, 50, 300, 4099, 1e-6, 10000, true}));
-  EXPECT_EQ(dims_of("model.dim=128 model.n_heads=4").n_kv_heads, 4);
-  EXPECT_EQ(dims_of("model.flavor=8B model.n_heads=16").n_kv_heads, 16);
-  EXPECT_EQ(dims_of("model.flavor=8B model.dim=2048").n_kv_heads, 8);
-  EXPECT_EQ(dims_of("model.dim=100 model.head_dim=32").head_dim, 32);
-  EXPECT_EQ(dims_of("model.dim=512").ffn_dim, 1536);
-}
-
-TEST(ModelDims, BiasesAndScalingAreOffUnlessAskedFor) {
-  EXPECT_FALSE(dims_of("").qkv_bias);
-  EXPECT_FALSE(dims_of("").rope_scaling.has_value());
-  EXPECT_TRUE(dims_of("model.qkv_bias=true").qkv_bias);
-  EXPECT_EQ(dims_of("model.rope_scaling=llama3:32.0:1:4.0:8192").rope_scaling, (RopeScaling{32, 1, 4, 8192}));
-}
-
-TEST(ModelDims, RopeScalingHasOneText) {
-  for (const char* text : {"llama3:8:1:4:8192", "llama3:8.0:1.0:4.00:8192", "llama3:8e0:1:4:8192"})
-    EXPECT_EQ(rope_scaling_text(*parse_rope_scaling(text)), "llama3:8:1:4:8192") << text;
-  EXPECT_EQ(rope_scaling_text({2.5, 0.5, 4, 2048}), "llama3:2.5:0.5:4:2048");
-}
-
-TEST(ModelDims, RefusesRopeScalingThatCannotBeRead) {
-  for (const char* text : {"", "llama3", "llama3:", "llama3:8:1:4", "llama3:8:1:4:8192:", "llama3:8:1:4:8192:1",
-                           "llama3:8:1:4:8192.5", "llama3:8::4:8192", "llama3:8:1:4:nan", "llama3:0.5:1:4:8192",
-                           "llama3:8:4:4:8192", "llama3:8:0:4:8192", "llama3:8:1:4:1e300", "llama2:8:1:4:8192"}) {
-    const auto parsed = parse_rope_scaling(text);
-    ASSERT_FALSE(parsed.ok()) << text;
-    EXPECT_EQ(parsed.status().code, ckpt::Code::kInvalid) << text;
-  }
-  EXPECT_EQ(parse_rope_scaling("yarn:4").status().code, ckpt::Code::kUnsupported);
-}
-
-TEST(ModelDims, BiasesStandBehindTheirWeights) {
-  std::vector<std::string> names;
-  for (const ckpt::ParameterMeta& p :
-       model_parameters(dims_of("model.n_layers=1 model.n_kv_heads=4 model.qkv_bias=true")))
-    names.push_back(p.name);
-  EXPECT_EQ(std::vector<std::string>(names.begin() + 1, names.begin() + 8),
-            (std::vector<std::string>{"layers.0.attention.wq.weight", "layers.0.attention.wq.bias",
-                                      "layers.0.attention.wk.weight", "layers.0.attention.wk.bias",
-                                      "layers.0.attention.wv.weight", "layers.0.attention.wv.bias",
-                                      "layers.0.attention.wo.weight"}));
-  const auto list = model_parameters(dims_of("model.n_kv_heads=4 model.qkv_bias=true"));
-  EXPECT_THAT(list[2].shape, ElementsAre(256u));
-  EXPECT_THAT(list[4].shape, ElementsAre(64u));
-}
-
-TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
-  struct Case {
-    const char* flags;
-    const char* message;
-  };
-  for (const Case& c :
-       {Case{"--model.dim=100", "model.dim 100 is not a multiple of model.n_heads 16"},
-        {"--model.n_kv_heads=3", "model.n_heads 16 is not a multiple of model.n_kv_heads 3"},
-        {"--model.dim=48", "model.head_dim 3 (= model.dim / model.n_heads) is odd; RoPE rotates pairs"}}) {
-    const Status status = load_error("", {c.flags});
-    EXPECT_EQ(status.code, ckpt::Code::kInvalid);
-    EXPECT_EQ(status.message, c.message);
-  }
-}
-
-TEST(ModelParameters, StandInModuleOrderWithTorchtitansNamesAndShapes) {
-  ModelDims dims{8, 1, 4, 2, 6, 20, 11};
-  std::vector<std::string> names;
-  for (const auto& p : model_parameters(dims)) {
-    std::string text = p.name;
-    for (const auto n : p.shape) text += " " + std::to_string(n);
-    names.push_back(text);
-  }
-  EXPECT_THAT(names, ElementsAre("tok_embeddings.weight 11 8", "layers.0.attention.wq.weight 24 8",
-                                 "layers.0.attention.wk.weight 12 8", "layers.0.attention.wv.weight 12 8",
-                                 "layers.0.attention.wo.weight 8 24", "layers.0.feed_forward.w1.weight 20 8",
-                                 "layers.0.feed_forward.w2.weight 8 20", "layers.0.feed_forward.w3.weight 20 8",
-                                 "layers.0.attention_norm.weight 8", "layers.0.ffn_norm.weight 8", "norm.weight 8",
-                                 "output.weight 11 8"));
-  dims.tied = true;
-  EXPECT_EQ(model_parameters(dims).back().name, "norm.weight");
-}
-
-TEST(ModelParameters, Llama3HasItsPublishedCount) {
-  const Result<RunPlan> made = plan("model.flavor=8B", 1);
-  ASSERT_TRUE(made.ok());
-  std::uint64_t total = 0;
-  for (const auto& p : made->parameters) total += ckpt::element_count(p.shape);
-  EXPECT_EQ(total, 8'030'261'248u);
+TEST(WholeModelPlan, HoldsEveryParameterOnOneStage) {
+  const ModelDims dims = *model_dims(Config{});
+  const RunPlan plan = whole_model_plan(dims, 17);
+  EXPECT_EQ(plan.parameters.size(), model_parameters(dims).size());
+  for (const ckpt::ParameterMeta& p : plan.parameters) EXPECT_EQ(p.stage, 0u);
+  EXPECT_EQ(plan.batch.seq_len, 17);
+  EXPECT_FALSE(plan.bf16);
 }
 
 struct MeshCase {

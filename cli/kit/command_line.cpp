@@ -1,0 +1,215 @@
+#include "cli/kit/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+
+#include "ckpt/base/nearest.h"
+
+namespace titan::cli {
+
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+const Flag kHelp{"help", "", "print this help", 'h'};
+const Flag kVersion{"version", "", "print version and git hash"};
+
+std::vector<Flag> flags_of(const Program& program, const Verb* verb) {
+  std::vector<Flag> flags;
+  if (verb != nullptr) flags = verb->flags;
+  flags.insert(flags.end(), program.flags.begin(), program.flags.end());
+  flags.push_back(kHelp);
+  flags.push_back(kVersion);
+  return flags;
+}
+
+std::string in_ticks(const std::string& text) { return "`" + text + "`"; }
+
+Status with_help_hint(Status status, const Program& program, const std::string& verb) {
+  const std::string subject = verb.empty() ? program.name : program.name + " " + verb;
+  return status.with_hint(in_ticks(subject + " --help") + (verb.empty() ? " lists the verbs" : " shows its arguments"));
+}
+
+Status unknown_verb(const Program& program, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Verb& verb : program.verbs) names.push_back(verb.name);
+  const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
+  const std::string suggestion = ckpt::did_you_mean(name, names);
+  return suggestion.empty() ? with_help_hint(status, program, "") : status.with_hint(suggestion);
+}
+
+Status unknown_flag(const Program& program, const Verb* verb, const std::string& typed) {
+  const std::string flag = typed.substr(0, typed.find('='));
+  std::vector<std::string> names;
+  for (const Flag& known : flags_of(program, verb)) names.push_back("--" + known.name);
+  const std::string verb_name = verb == nullptr ? "" : verb->name;
+  const Status status =
+      ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
+  const std::string suggestion = ckpt::did_you_mean(flag, names);
+  return suggestion.empty() ? with_help_hint(status, program, verb_name) : status.with_hint(suggestion);
+}
+
+/// Where the parser puts what it found for one flag: values, or a count.
+struct Slot {
+  Flag flag;
+  std::vector<std::string> values;
+  std::int64_t count = 0;
+};
+
+void add_flag(CLI::App& app, Slot& slot) {
+  std::string names = "--" + slot.flag.name;
+  if (slot.flag.letter != 0) names += std::string(",-") + slot.flag.letter;
+  if (slot.flag.value.empty()) {
+    app.add_flag(names, slot.count);
+  } else {
+    // One value per occurrence: a vector option would otherwise eat the positionals that follow.
+    app.add_option(names, slot.values)->allow_extra_args(false);
+  }
+}
+
+Status check_counts(const Program& program, const Verb& verb, const Command& command) {
+  const std::size_t given = command.positionals.size(), most = verb.arguments.size();
+  if (given < most && verb.arguments[given].required)
+    return with_help_hint(ckpt::invalid(in_ticks(verb.name) + " needs " + verb.arguments[given].name), program,
+                          verb.name);
+  if (given > most) {
+    const std::string& surplus = command.positionals[most];
+    return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)),
+                          program, verb.name);
+  }
+  return ckpt::ok_status();
+}
+
+Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
+  for (const Slot& slot : slots) {
+    const std::size_t times = slot.values.size() + static_cast<std::size_t>(slot.count);
+    if (times > 0 && slot.flag.built == Built::kNotYet)
+      return ckpt::unsupported(in_ticks(verb + " --" + slot.flag.name) + " is not supported yet");
+    if (slot.values.size() > 1 && slot.flag.repeat == Repeat::kOnce)
+      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(times) + " times, expected once");
+  }
+  return ckpt::ok_status();
+}
+
+/// The first word that is not a flag and not the value of a global flag; empty when there is none.
+std::string first_word(const Program& program, const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (!word.starts_with("-")) return word;
+    const bool takes_next = std::any_of(program.flags.begin(), program.flags.end(), [&](const Flag& flag) {
+      return !flag.value.empty() &&
+             (word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter));
+    });
+    if (takes_next) ++i;
+  }
+  return {};
+}
+
+/// CLI11 names its failures well enough for one line; its exit codes (100 to 114) are all usage to us.
+Status parse(CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 consumes from the back
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& error) {
+    return ckpt::invalid("a value is missing: " + std::string(error.what()));
+  } catch (const CLI::ParseError& error) {
+    return ckpt::invalid(error.what());
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace
+
+std::optional<std::string> Command::value(const std::string& flag) const {
+  const auto found = values.find(flag);
+  return found == values.end() ? std::nullopt : std::optional<std::string>(found->second.back());
+}
+
+std::vector<std::string> Command::all(const std::string& flag) const {
+  const auto found = values.find(flag);
+  return found == values.end() ? std::vector<std::string>{} : found->second;
+}
+
+std::vector<std::size_t> Verb::sources(bool with_runs) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].names == Names::kSource || (with_runs && arguments[i].names == Names::kRun)) found.push_back(i);
+  return found;
+}
+
+const Verb* Program::find(std::string_view verb) const {
+  const auto found = std::ranges::find(verbs, verb, &Verb::name);
+  return found == verbs.end() ? nullptr : &*found;
+}
+
+std::vector<Override> take_overrides(std::vector<std::string>& words,
+                                     const std::function<bool(const std::string& key)>& is_switch) {
+  std::vector<std::string> rest;
+  std::vector<Override> overrides;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    if (!name.starts_with("--") || name.find('.') == std::string::npos) {
+      rest.push_back(words[i]);
+      continue;
+    }
+    Override& taken = overrides.emplace_back(Override{name.substr(2), {words[i]}});
+    if (equals == std::string::npos && i + 1 < words.size() && !is_switch(taken.key)) taken.words.push_back(words[++i]);
+  }
+  words = std::move(rest);
+  return overrides;
+}
+
+Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words) {
+  // What follows "--" is never a flag; CLI11 would mix it with what it does not know.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> arguments(words.begin(), dashes);
+  const std::vector<std::string> literal(dashes == words.end() ? dashes : dashes + 1, words.end());
+
+  const std::string word = first_word(program, arguments);
+  const Verb* verb = program.find(word);
+  if (verb == nullptr && !word.empty()) return unknown_verb(program, word);
+  if (verb != nullptr && verb->run == nullptr)
+    return ckpt::unsupported(in_ticks(program.name + " " + verb->name) + " is not supported yet");
+
+  Command command;
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+  std::deque<Slot> slots;  // addresses must stay
+  CLI::App* sub = nullptr;
+  if (verb != nullptr) {
+    command.verb = verb->name;
+    sub = app.add_subcommand(verb->name);
+    sub->set_help_flag();
+    sub->allow_extras();
+    sub->fallthrough();
+    for (const Flag& flag : verb->flags) add_flag(*sub, slots.emplace_back(Slot{flag}));
+    sub->add_option("arguments", command.positionals)->expected(0, 64);
+  }
+  for (const Flag& flag : flags_of(program, nullptr)) add_flag(app, slots.emplace_back(Slot{flag}));
+  if (const Status status = parse(app, arguments); !status.ok()) return with_help_hint(status, program, command.verb);
+
+  for (const Slot& slot : slots) {
+    if (!slot.values.empty()) command.values[slot.flag.name] = slot.values;
+    if (slot.count > 0) command.values[slot.flag.name] = {""};
+  }
+  command.help = command.values.erase("help") > 0;
+  command.version = command.values.erase("version") > 0;
+  if (command.help || command.version) return command;
+
+  const std::vector<std::string> extras = app.remaining(true);
+  for (const std::string& extra : extras)
+    if (extra.starts_with("-")) return unknown_flag(program, verb, extra);
+  if (verb == nullptr) return with_help_hint(ckpt::invalid("a verb is missing"), program, "");
+  command.positionals.insert(command.positionals.end(), extras.begin(), extras.end());
+  command.positionals.insert(command.positionals.end(), literal.begin(), literal.end());
+  TITAN_RETURN_IF_ERROR(check_flags(slots, verb->name));
+  TITAN_RETURN_IF_ERROR(check_counts(program, *verb, command));
+  return command;
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,111 @@
+#include "cli/kit/completion.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "cli/kit/completion_parts.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/verb.h"
+
+namespace titan::cli {
+
+namespace {
+
+Answer run_completion(const Request& request) {
+  const ckpt::Result<Shell> shell = parse_shell(request.command.positionals[0]);
+  if (!shell.ok()) return {.error = shell.status()};
+  const std::string script = completion_script(request.program, *shell);
+  if (!request.json) return {.text = script};
+  JsonOut json;
+  json.begin_object();
+  json.text("script", script);
+  json.end_object();
+  return {.text = json.line()};
+}
+
+}  // namespace
+
+ckpt::Result<Shell> parse_shell(std::string_view name) {
+  if (name == "bash") return Shell::kBash;
+  if (name == "zsh") return Shell::kZsh;
+  if (name == "fish") return Shell::kFish;
+  return ckpt::invalid("`" + std::string(name) + "` is no shell with completions, expected bash, zsh or fish");
+}
+
+Verb completion_verb(bool json) {
+  return {"completion", {{"bash|zsh|fish"}}, "print a completion script for a shell", {}, run_completion, json};
+}
+
+Wanted wanted_by(std::string_view placeholder) {
+  constexpr std::array kFiles = {"PATH",   "FILE",   "CKPT", "RUN", "SRC", "DST",
+                                 "CONFIG", "FOLDER", "DIR",  "OUT", "A",   "B"};
+  Wanted wanted;
+  for (std::size_t begin = 0; begin <= placeholder.size();) {
+    const std::size_t end = std::min(placeholder.find('|', begin), placeholder.size());
+    const std::string_view part = placeholder.substr(begin, end - begin);
+    const std::string_view word = part.substr(0, part.find('.'));
+    if (std::find(kFiles.begin(), kFiles.end(), word) != kFiles.end()) {
+      wanted.file = true;
+    } else if (!part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
+                 return std::islower(c) || std::isdigit(c) || c == '-';
+               })) {
+      wanted.choices.emplace_back(part);
+    }
+    begin = end + 1;
+  }
+  return wanted;
+}
+
+std::string completion_script(const Program& program, Shell shell) {
+  Program shown = program;
+  std::erase_if(shown.verbs, [](const Verb& verb) { return verb.run == nullptr; });
+  for (Verb& verb : shown.verbs)
+    std::erase_if(verb.flags, [](const Flag& flag) { return flag.built == Built::kNotYet; });
+  shown.flags.push_back({"help", "", "print help", 'h'});
+  shown.flags.push_back({"version", "", "print version and git hash"});
+  const std::vector<std::string> keys = program.keys != nullptr ? program.keys() : std::vector<std::string>{};
+  switch (shell) {
+    case Shell::kBash: return bash_completion(shown, keys);
+    case Shell::kZsh: return zsh_completion(shown, keys);
+    case Shell::kFish: break;
+  }
+  return fish_completion(shown, keys);
+}
+
+bool takes_keys(const Verb& verb) {
+  return std::ranges::any_of(verb.flags, [](const Flag& flag) { return flag.name == "set"; });
+}
+
+std::string function_name(const Program& program) {
+  std::string name = "_" + program.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string head_comment(const Program& program, const std::string& shell) {
+  return "# Completions of " + program.name + " for " + shell + "; made from its flag table by `" + program.name +
+         " completion " + shell + "`.\n";
+}
+
+std::vector<std::string> halves(const Verb& verb) {
+  std::vector<std::string> found;
+  for (const Flag& flag : verb.flags)
+    if (!flag.after.empty() && std::find(found.begin(), found.end(), flag.after) == found.end())
+      found.push_back(flag.after);
+  return found;
+}
+
+std::vector<Flag> flags_after(const Verb& verb, const std::string& half) {
+  std::vector<Flag> flags = verb.flags;
+  if (!half.empty()) std::erase_if(flags, [&](const Flag& flag) { return !flag.after.empty() && flag.after != half; });
+  return flags;
+}
+
+std::vector<std::string> spellings(const Flag& flag) {
+  std::vector<std::string> words{"--" + flag.name};
+  if (flag.letter != 0) words.push_back(std::string("-") + flag.letter);
+  return words;
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,122 @@
+#include "cli/kit/completion_parts.h"
+
+namespace titan::cli {
+
+namespace {
+
+/// One case for each flag of `flags` that takes a value: what follows it.
+std::string value_cases(const std::vector<Flag>& flags, const std::string& indent) {
+  std::string text;
+  for (const Flag& flag : flags) {
+    if (flag.value.empty()) continue;
+    const Wanted wanted = wanted_by(flag.value);
+    text += indent + joined(spellings(flag), "|") + ") ";
+    // Where nothing is offered `complete -o default` offers files, which is wrong for numbers.
+    if (!wanted.choices.empty())
+      text +=
+          "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")); ";
+    else if (!wanted.file)
+      text += "compopt +o default +o bashdefault 2>/dev/null; ";
+    text += "return ;;\n";
+  }
+  return text;
+}
+
+std::string flag_words(const std::vector<Flag>& flags) {
+  std::vector<std::string> words;
+  for (const Flag& flag : flags) words.push_back("--" + flag.name);
+  return joined(words);
+}
+
+std::string verb_case(const Program& program, const Verb& verb, const std::vector<std::string>& keys) {
+  std::string text = "    " + verb.name + ")\n";
+  if (const std::string values = value_cases(verb.flags, "        "); !values.empty())
+    text += "      case $prev in\n" + values + "      esac\n";
+  const auto words = [&](const std::string& half) {
+    const std::vector<Flag> flags = flags_after(verb, half);
+    return "words='" + flag_words(flags) + (flags.empty() ? "" : " ") + flag_words(program.flags) + "'";
+  };
+  text += "      " + words("") + "\n";
+  for (const std::string& half : halves(verb)) text += "      [[ $first == " + half + " ]] && " + words(half) + "\n";
+  if (takes_keys(verb) && !keys.empty()) text += "      keys=1\n";
+  for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
+    const Wanted wanted = wanted_by(verb.arguments[i].name);
+    if (!wanted.choices.empty())
+      text += "      ((position == " + std::to_string(i) + ")) && choices='" + joined(wanted.choices) + "'\n";
+  }
+  return text + "      ;;\n";
+}
+
+}  // namespace
+
+std::string bash_completion(const Program& program, const std::vector<std::string>& keys) {
+  const std::string function = function_name(program);
+  std::vector<std::string> verbs, takes_value;
+  const auto collect = [&](const std::vector<Flag>& flags) {
+    for (const Flag& flag : flags)
+      if (!flag.value.empty())
+        for (const std::string& word : spellings(flag)) takes_value.push_back(word);
+  };
+  collect(program.flags);
+  for (const Verb& verb : program.verbs) {
+    verbs.push_back(verb.name);
+    collect(verb.flags);
+  }
+
+  std::string text = head_comment(program, "bash");
+  if (!keys.empty()) {
+    text += function + "_keys='";
+    for (const std::string& key : keys) text += "--" + key + "=\n";
+    text.back() = '\'';
+    text += '\n';
+  }
+  text +=
+      function +
+      "() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= first= i "
+      "position=0\n"
+      "  COMPREPLY=()\n"
+      "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
+      "    case ${COMP_WORDS[i]} in\n"
+      "      " +
+      joined(takes_value, "|") +
+      ") ((++i)) ;;\n"
+      "      -*|=) ;;\n"
+      "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case $prev in\n" +
+      value_cases(program.flags, "    ") +
+      "  esac\n"
+      "  case $verb in\n"
+      "    '') words='" +
+      flag_words(program.flags) + "' choices='" + joined(verbs) + "' ;;\n";
+  for (const Verb& verb : program.verbs) text += verb_case(program, verb, keys);
+  text += "  esac\n";
+  if (!keys.empty()) {
+    text +=
+        "  if [[ $keys && $cur == --*.* ]]; then\n"
+        "    compopt -o nospace 2>/dev/null\n"
+        "    COMPREPLY=($(compgen -W \"$" +
+        function +
+        "_keys\" -- \"$cur\"))\n"
+        "  elif [[ $keys && $cur == -* ]]; then\n"
+        "    COMPREPLY=($(compgen -W \"$words $" +
+        function +
+        "_keys\" -- \"$cur\"))\n"
+        "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
+        "  elif [[ $cur == -* ]]; then\n";
+  } else {
+    text += "  if [[ $cur == -* ]]; then\n";
+  }
+  return text +
+         "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+         "  elif [[ $choices ]]; then\n"
+         "    COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n"
+         "  fi\n"
+         "}\n"
+         "complete -o bashdefault -o default -F " +
+         function + " " + program.name + "\n";
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,25 @@
+#pragma once
+// The three dialects behind completion.h; each gets a program without what is not built yet.
+#include "cli/kit/completion.h"
+#include "cli/kit/text.h"
+
+namespace titan::cli {
+
+std::string bash_completion(const Program& program, const std::vector<std::string>& keys);
+std::string zsh_completion(const Program& program, const std::vector<std::string>& keys);
+std::string fish_completion(const Program& program, const std::vector<std::string>& keys);
+
+/// "titan-ckpt" -> "_titan_ckpt".
+std::string function_name(const Program& program);
+/// The first comment of a script.
+std::string head_comment(const Program& program, const std::string& shell);
+/// The first positionals of `verb` that have flags of their own, in the order of the table.
+std::vector<std::string> halves(const Verb& verb);
+/// The flags that go with the first positional `half`; all when it is empty.
+std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
+/// Who takes --set takes the short form, --section.key=value, as well.
+bool takes_keys(const Verb& verb);
+/// {"--output", "-o"}.
+std::vector<std::string> spellings(const Flag& flag);
+
+}  // namespace titan::cli

@@ -1,0 +1,82 @@
+#include "cli/kit/completion_parts.h"
+
+namespace titan::cli {
+
+namespace {
+
+/// Inside single quotes, in a text of `_arguments` or `_describe`.
+std::string quoted(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\'')
+      out += "'\\''";
+    else if (c == '[' || c == ']' || c == ':' || c == '\\')
+      out += std::string("\\") + c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+/// ":PLACEHOLDER:what completes it".
+std::string action(const std::string& placeholder) {
+  const Wanted wanted = wanted_by(placeholder);
+  std::string text = ":" + quoted(placeholder) + ":";
+  if (!wanted.choices.empty())
+    text += "(" + joined(wanted.choices) + ")";
+  else if (wanted.file)
+    text += "_files";
+  return text;
+}
+
+std::string flag_spec(const Flag& flag) {
+  const bool value = !flag.value.empty();
+  const std::string rest = "'[" + quoted(flag.help) + "]" + (value ? action(flag.value) : "") + "'";
+  if (flag.letter == 0)
+    return std::string(flag.repeat == Repeat::kMany ? "'*'" : "") + "--" + flag.name + (value ? "=" : "") + rest;
+  const std::string letter(1, flag.letter);
+  return "'(-" + letter + " --" + flag.name + ")'{-" + letter + (value ? "+" : "") + ",--" + flag.name +
+         (value ? "=" : "") + "}" + rest;
+}
+
+std::string arguments(const Verb& verb, const std::string& half, bool keys) {
+  std::string text = "_arguments $shared";
+  for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag);
+  if (keys && takes_keys(verb)) text += " \\\n          $keys";
+  for (const Argument& argument : verb.arguments)
+    if (argument.required) text += " \\\n          '" + action(argument.name) + "'";
+  return text + " ;;\n";
+}
+
+}  // namespace
+
+std::string zsh_completion(const Program& program, const std::vector<std::string>& keys) {
+  const std::string function = function_name(program);
+  std::string text = "#compdef " + program.name + "\n" + head_comment(program, "zsh");
+  text += function + "() {\n  local -a verbs shared keys\n  local state line\n  shared=(\n";
+  for (const Flag& flag : program.flags) text += "    " + flag_spec(flag) + "\n";
+  text += "  )\n  verbs=(\n";
+  for (const Verb& verb : program.verbs) text += "    '" + verb.name + ":" + quoted(verb.help) + "'\n";
+  text += "  )\n";
+  if (!keys.empty()) {
+    text += "  keys=(\n";
+    for (const std::string& key : keys) text += "    '*--" + key + "=::value:'\n";
+    text += "  )\n";
+  }
+  // Up to the verb by one call, after it by the verb's own, for which the verb is word 1.
+  text +=
+      "  _arguments -C $shared ': :->verb' '*:: :->rest' && return\n"
+      "  case $state in\n"
+      "    verb) _describe 'verb' verbs ;;\n"
+      "    rest)\n"
+      "      case \"$words[1] $words[2]\" in\n";
+  for (const Verb& verb : program.verbs) {
+    // The two words are one pattern, so that each half of a verb has its own flags.
+    for (const std::string& half : halves(verb))
+      text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty());
+    text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty());
+  }
+  return text + "      esac ;;\n  esac\n}\n" + function + " \"$@\"\n";
+}
+
+}  // namespace titan::cli

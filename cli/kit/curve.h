@@ -1,0 +1,26 @@
+#pragma once
+// A learning-rate curve as a drawing for the terminal. Pure: phases in, text out.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/model/lr.h"
+#include "cli/kit/terminal.h"
+
+namespace titan::cli {
+
+struct Curve {
+  std::vector<ckpt::LrPhase> old_phases;                 ///< the curve so far; '*', or '.' beside new phases
+  std::optional<std::vector<ckpt::LrPhase>> new_phases;  ///< '*'; where both agree only this one shows
+  std::uint64_t first = 1, last = 1;                     ///< steps drawn, 1-based, both included
+  std::optional<std::uint64_t> resume;                   ///< first step after the checkpoint: marked by a line of '|'
+  std::size_t width = 76, height = 10;                   ///< of the whole drawing in columns; rows of the plot alone
+};
+
+/// Rows of the plot with a labelled axis, a row of steps, and, with new phases, a legend; no line is longer than
+/// `width` (at least 40). A column shows the least and the greatest rate among its steps, joined, so that no jump
+/// disappears.
+std::string curve_text(const Curve& curve, const Palette& palette);
+
+}  // namespace titan::cli

@@ -1,0 +1,78 @@
+#include "cli/kit/errors.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "cli/kit/json_out.h"
+#include "cli/kit/output.h"
+#include "cli/kit/text.h"
+
+namespace titan::cli {
+
+namespace {
+
+// Who may not do something needs to know where to look; whoever knows better has given a hint.
+std::string hint_of(const ckpt::Status& status) {
+  if (!status.hint.empty() || status.error != EACCES) return status.hint;
+  return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
+}
+
+/// Lines to paste stand below a hint, each after "\n    ".
+std::string hint_lines(const std::string& hint) {
+  constexpr std::string_view kBreak = "\n    ";
+  std::string text;
+  for (std::size_t at = 0, end; at <= hint.size(); at = end + kBreak.size()) {
+    end = std::min(hint.find(kBreak, at), hint.size());
+    text += (at == 0 ? "" : "\n    ") + escape(hint.substr(at, end - at));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string error_text(const ckpt::Status& status, const Palette& palette) {
+  std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
+  for (const std::string& cause : status.causes)
+    text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
+  if (const std::string hint = hint_of(status); !hint.empty())
+    text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
+  return text;
+}
+
+std::string error_json(const ckpt::Status& status) {
+  JsonOut json;
+  json.begin_object();
+  json.text("type", "error");
+  json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
+  json.text("kind", ckpt::code_name(status.code));
+  json.text("message", status.message);
+  json.texts("causes", status.causes);
+  json.text("hint", hint_of(status));
+  json.end_object();
+  return json.line();
+}
+
+int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
+  to_stderr(json ? error_json(status) : error_text(status, {color_of_process(STDERR_FILENO, color)}));
+  return ckpt::exit_code(status.code);
+}
+
+void report_note(const std::string& message, ColorChoice color) {
+  const Palette palette{color_of_process(STDERR_FILENO, color)};
+  to_stderr(palette.paint(Role::kWarning, "note:") + " " + escape(message) + "\n");
+}
+
+void report_warning(const std::string& message, bool json, ColorChoice color) {
+  if (!json) return report_note(message, color);
+  JsonOut object;
+  object.begin_object();
+  object.text("type", "warning");
+  object.text("message", message);
+  object.end_object();
+  to_stderr(object.line());
+}
+
+}  // namespace titan::cli

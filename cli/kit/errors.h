@@ -1,0 +1,24 @@
+#pragma once
+// How a failure reaches the person or script: text, or one JSON object, on stderr; and the exit code.
+#include <string>
+
+#include "ckpt/base/status.h"
+#include "cli/kit/terminal.h"
+
+namespace titan::cli {
+
+/// "error: ...", then "  caused by: ..." lines, then "  hint: ..."; everything escaped.
+std::string error_text(const ckpt::Status& status, const Palette& palette);
+
+/// {"type":"error","code":12,"kind":"corruption","message":...,"causes":[...],"hint":...} and a newline.
+std::string error_json(const ckpt::Status& status);
+
+/// Prints `status` on stderr and returns its exit code.
+int report_error(const ckpt::Status& status, bool json, ColorChoice color);
+
+/// Prints "note: ..." on stderr.
+void report_note(const std::string& message, ColorChoice color);
+/// The same, or {"type":"warning","message":...} and a newline.
+void report_warning(const std::string& message, bool json, ColorChoice color);
+
+}  // namespace titan::cli

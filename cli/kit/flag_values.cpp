@@ -1,0 +1,25 @@
+#include "cli/kit/flag_values.h"
+
+namespace titan::cli {
+
+ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected) {
+  return ckpt::invalid("`--" + flag + "` is `" + text + "`, expected " + expected);
+}
+
+ckpt::Result<ColorChoice> color_choice(const Command& command) {
+  const std::string when = command.value("color").value_or("auto");
+  if (when == "auto") return ColorChoice::kAuto;
+  if (when == "always") return ColorChoice::kAlways;
+  if (when == "never") return ColorChoice::kNever;
+  return wrong_value("color", when, "auto, always or never");
+}
+
+ckpt::Result<unsigned> thread_count(const Command& command) {
+  const std::optional<std::string> text = command.value("threads");
+  if (!text) return 0u;
+  const std::optional<unsigned> count = read_number<unsigned>(*text);
+  if (!count || *count == 0 || *count > 1024) return wrong_value("threads", *text, "a whole number from 1 to 1024");
+  return *count;
+}
+
+}  // namespace titan::cli

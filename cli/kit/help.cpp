@@ -1,0 +1,46 @@
+#include "cli/kit/command_line.h"
+#include "cli/kit/table.h"
+
+namespace titan::cli {
+
+namespace {
+
+void add_rows(Table& table, const std::vector<Flag>& flags) {
+  for (const Flag& flag : flags) {
+    const std::string letter = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
+    const std::string value = flag.value.empty() ? "" : " " + flag.value;
+    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help +
+                                                      (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
+  }
+}
+
+std::string usage(const Verb& verb) {
+  std::string text = verb.name;
+  for (const Argument& argument : verb.arguments)
+    text += argument.required ? " " + argument.name : " [" + argument.name + "]";
+  return text;
+}
+
+}  // namespace
+
+std::string help_text(const Program& program, const std::string& verb_name) {
+  const Palette plain;
+  Table flags({{}, {}});
+  std::string text;
+  if (const Verb* verb = program.find(verb_name)) {
+    text = "usage: " + program.name + " " + usage(*verb) + " [flags]\n\n" + verb->help + "\n\nflags\n";
+    add_rows(flags, verb->flags);
+  } else {
+    Table verbs({{}, {}});
+    for (const Verb& verb : program.verbs)
+      verbs.row({usage(verb), verb.help + (verb.run == nullptr ? " (not supported yet)" : "")});
+    text = program.name + ": " + program.help + "\n\nusage: " + program.name + " VERB [arguments] [flags]\n\nverbs\n" +
+           verbs.render(plain, "  ") + "\nflags of every verb\n";
+  }
+  add_rows(flags, program.flags);
+  add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'},
+                   {"version", "", "print version and git hash"}});
+  return text + flags.render(plain, "  ");
+}
+
+}  // namespace titan::cli

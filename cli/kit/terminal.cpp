@@ -1,0 +1,55 @@
+#include "cli/kit/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace titan::cli {
+
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+bool decide_color(const ColorInputs& inputs) {
+  if (inputs.choice != ColorChoice::kAuto) return inputs.choice == ColorChoice::kAlways;
+  if (inputs.no_color && !inputs.no_color->empty()) return false;
+  if (inputs.clicolor_force && *inputs.clicolor_force != "0") return true;
+  return inputs.is_tty && inputs.term != "dumb";
+}
+
+bool color_of_process(int fd, ColorChoice choice) {
+  return decide_color(
+      {choice, environment("NO_COLOR"), environment("CLICOLOR_FORCE"), environment("TERM"), isatty(fd) == 1});
+}
+
+bool progress_possible() { return isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"; }
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const std::string columns = environment("COLUMNS").value_or("");
+  const long width = std::strtol(columns.c_str(), nullptr, 10);
+  return width > 0 ? static_cast<std::size_t>(width) : 80;
+}
+
+std::string Palette::paint(Role role, std::string_view text) const {
+  const char* code = nullptr;
+  switch (role) {
+    case Role::kPlain: break;
+    case Role::kOk: code = "32"; break;
+    case Role::kWarning: code = "33"; break;
+    case Role::kError: code = "31"; break;
+    case Role::kName: code = "1"; break;
+    case Role::kDim: code = "2"; break;
+  }
+  if (!on || code == nullptr || text.empty()) return std::string(text);
+  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+}
+
+}  // namespace titan::cli

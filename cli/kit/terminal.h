@@ -1,0 +1,48 @@
+#pragma once
+// What the terminal can do, and colour as roles. The decisions are pure; the *_of_process functions ask the system.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace titan::cli {
+
+enum class ColorChoice { kAuto, kAlways, kNever };
+
+/// What decides about colour on one stream.
+struct ColorInputs {
+  ColorChoice choice = ColorChoice::kAuto;
+  std::optional<std::string> no_color, clicolor_force, term;  ///< environment; nullopt = not set
+  bool is_tty = false;
+};
+
+/// Order: the flag, NO_COLOR (set, not empty), CLICOLOR_FORCE (set, not 0), TTY whose TERM is not "dumb".
+bool decide_color(const ColorInputs& inputs);
+
+/// Asks environment and descriptor `fd` of this process.
+bool color_of_process(int fd, ColorChoice choice);
+
+/// True when progress may be drawn: stderr is a terminal and TERM is not "dumb".
+bool progress_possible();
+
+/// Columns of the terminal behind stderr, else COLUMNS, else 80.
+std::size_t terminal_width();
+
+/// What a piece of text is; colour is never the only carrier of it.
+enum class Role { kPlain, kOk, kWarning, kError, kName, kDim };
+
+/// Wraps text in escape sequences, or leaves it alone.
+struct Palette {
+  bool on = false;
+  std::string paint(Role role, std::string_view text) const;
+};
+
+/// How text for people is drawn.
+struct TextStyle {
+  Palette palette;
+  bool exact_bytes = false;  ///< sizes as plain numbers
+  std::int64_t now = 0;      ///< seconds since the epoch, for ages
+};
+
+}  // namespace titan::cli

@@ -1,0 +1,123 @@
+#include "cli/kit/units.h"
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "ckpt/base/size_text.h"
+
+namespace titan::cli {
+
+namespace {
+
+template <typename... Args>
+std::string format(const char* pattern, Args... args) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, pattern, args...);
+  return buffer;
+}
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+
+/// Reads exactly the digits of `text`; nullopt for anything else.
+std::optional<int> digits(std::string_view text) {
+  int value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || text[0] == '-') return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string format_bytes(std::uint64_t bytes, bool exact) {
+  return exact ? std::to_string(bytes) : ckpt::size_text(bytes);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {
+      {"", 1},
+      {"B", 1},
+      {"KB", 1'000},
+      {"MB", 1'000'000},
+      {"GB", 1'000'000'000},
+      {"TB", 1'000'000'000'000},
+      {"K", 1ull << 10},
+      {"KiB", 1ull << 10},
+      {"M", 1ull << 20},
+      {"MiB", 1ull << 20},
+      {"G", 1ull << 30},
+      {"GiB", 1ull << 30},
+      {"TiB", 1ull << 40},
+  };
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number == 0) return std::nullopt;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, bytes] : kUnits) {
+    if (unit == name) return number > UINT64_MAX / bytes ? std::nullopt : std::optional(number * bytes);
+  }
+  return std::nullopt;
+}
+
+std::string format_duration(double seconds) {
+  if (!(seconds > 0)) return "0s";
+  if (seconds < 9.95) return format("%.1fs", seconds);
+  const auto total = static_cast<std::uint64_t>(std::llround(seconds));
+  const auto part = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  if (total < 60) return format("%llus", part(total));
+  if (total < 3600) return format("%llum%02llus", part(total / 60), part(total % 60));
+  if (total < 86400) return format("%lluh%02llum", part(total / 3600), part(total % 3600 / 60));
+  return format("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
+}
+
+std::string format_count(std::uint64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string format_real(double value) { return shortest(value); }
+
+std::string format_rounded(double value, int digits) {
+  if (!std::isfinite(value)) return shortest(value);
+  return format("%.*g", digits, value);
+}
+
+std::optional<std::int64_t> parse_utc(std::string_view text) {
+  // YYYY-MM-DDThh:mm:ss[.fraction]Z
+  if (text.size() < 20 || text.back() != 'Z' || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||
+      text[13] != ':' || text[16] != ':')
+    return std::nullopt;
+  const auto year = digits(text.substr(0, 4)), month = digits(text.substr(5, 2)), day = digits(text.substr(8, 2));
+  const auto hour = digits(text.substr(11, 2)), minute = digits(text.substr(14, 2)),
+             second = digits(text.substr(17, 2));
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return days * 86400 + *hour * 3600 + *minute * 60 + *second;
+}
+
+std::string format_utc(std::int64_t seconds) {
+  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return format("%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+}
+
+}  // namespace titan::cli

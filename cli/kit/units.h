@@ -1,0 +1,28 @@
+#pragma once
+// Numbers for people: sizes, durations, learning rates. Pure.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace titan::cli {
+
+/// "1023 B", "1.5 GiB"; plain digits with `exact`.
+std::string format_bytes(std::uint64_t bytes, bool exact = false);
+/// "500000000", "500MB", "5GB" (decimal), "512MiB", "4GiB", "4G" (binary); nullopt for anything else and for 0.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+/// "0.3s", "45s", "2m03s", "1h02m", "3d04h".
+std::string format_duration(double seconds);
+/// 1234567 -> "1,234,567".
+std::string format_count(std::uint64_t value);
+/// Shortest text that reads back as the same double; "nan", "inf", "-inf".
+std::string format_real(double value);
+/// At most `digits` significant digits, for people: 0.00030000000000000003 -> "0.0003".
+std::string format_rounded(double value, int digits = 4);
+/// Seconds since the epoch of an RFC 3339 UTC time ("2026-01-02T03:04:05Z", fractions dropped); nullopt when it is
+/// none.
+std::optional<std::int64_t> parse_utc(std::string_view text);
+/// The reverse of parse_utc, in whole seconds.
+std::string format_utc(std::int64_t seconds);
+
+}  // namespace titan::cli

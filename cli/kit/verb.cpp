@@ -1,0 +1,72 @@
+#include "cli/kit/verb.h"
+
+#include <unistd.h>
+
+#include <ctime>
+#include <exception>
+
+#include "ckpt/base/helpers.h"
+#include "ckpt/io/run_folder.h"
+#include "cli/kit/errors.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/output.h"
+#include "cli/kit/version.h"
+
+namespace titan::cli {
+
+namespace {
+
+/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and the answer warns why. What
+/// cannot be resolved stays as it was typed: the verb says what is wrong with it.
+std::vector<std::string> settle_latest(const Verb& verb, ckpt::Fs& fs, std::vector<std::string>& positionals) {
+  std::vector<std::string> warnings;
+  for (const std::size_t i : verb.sources(false)) {
+    std::vector<std::string> skipped;
+    if (i >= positionals.size() || !positionals[i].ends_with("@latest")) continue;
+    const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(fs, positionals[i], &skipped);
+    if (!path.ok() || skipped.empty()) continue;
+    for (const std::string& why : skipped) warnings.push_back(positionals[i] + " passes over " + why);
+    positionals[i] = *path;
+  }
+  return warnings;
+}
+
+int deliver_answer(const Answer& answer, bool json, ColorChoice color) {
+  ckpt::Status status;
+  if (deliver(STDOUT_FILENO, answer.text, &status) == Delivery::kReaderGone && answer.error.ok()) return 0;
+  if (!status.ok()) return report_error(status, json, color);
+  for (const std::string& warning : answer.warnings) report_warning(warning, json, color);
+  if (!json)
+    for (const std::string& note : answer.notes) report_note(note, color);
+  return answer.error.ok() ? answer.exit_code : report_error(answer.error, json, color);
+}
+
+Answer answer_of(const Request& request, Command& command) {
+  std::vector<std::string> warnings = settle_latest(request.verb, request.fs, command.positionals);
+  Answer answer = request.verb.run(request);
+  answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
+  if (request.program.explain != nullptr) request.program.explain(request, answer.error);
+  return answer;
+}
+
+}  // namespace
+
+int run_command(const Program& program, Command command) {
+  if (command.help || command.version)
+    return deliver_answer({.text = command.version && !command.help ? version_line(program.name) + "\n"
+                                                                    : help_text(program, command.verb)},
+                          false, ColorChoice::kAuto);
+  const Verb& verb = *program.find(command.verb);
+  const bool json = verb.json && command.has("json");
+  const ckpt::Result<ColorChoice> color = color_choice(command);
+  if (!color.ok()) return report_error(color.status(), json, ColorChoice::kAuto);
+  const TextStyle style{{!json && color_of_process(STDOUT_FILENO, *color)}, command.has("bytes"), std::time(nullptr)};
+  try {
+    return deliver_answer(answer_of({program, verb, command, ckpt::posix_fs(), json, style, *color}, command), json,
+                          *color);
+  } catch (const std::exception& error) {  // memory ran out; what was being made is gone by now
+    return report_error(ckpt::status_of(error), json, *color);
+  }
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,42 @@
+#pragma once
+// How a verb of either program is run: what it gets, what it answers, and how the answer reaches people and scripts.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "cli/kit/command_line.h"
+#include "cli/kit/terminal.h"
+
+namespace titan::cli {
+
+struct Request {
+  const Program& program;
+  const Verb& verb;
+  const Command& command;
+  ckpt::Fs& fs;
+  bool json = false;  ///< the answer is one JSON document
+  TextStyle style;
+  ColorChoice color = ColorChoice::kAuto;
+};
+
+/// What the program prints and returns. With an `error` the exit code is the error's.
+struct Answer {
+  std::string text;                        ///< for stdout
+  std::vector<std::string> notes = {};     ///< for stderr; with --json they are in the document
+  std::vector<std::string> warnings = {};  ///< for stderr, with --json as objects: what no document holds
+  ckpt::Status error = {};
+  int exit_code = 0;
+};
+
+/// Help, the version, or the verb that was typed: prints what it answers and returns the exit code.
+int run_command(const Program& program, Command command);
+
+}  // namespace titan::cli
+
+/// Assigns the value of a Result to `lhs`, or returns its Status as the verb's answer.
+#define TITAN_ASSIGN_OR_ANSWER(lhs, expr)                              \
+  do {                                                                 \
+    auto titan_result_ = (expr);                                       \
+    if (!titan_result_.ok()) return {.error = titan_result_.status()}; \
+    lhs = std::move(titan_result_).value();                            \
+  } while (0)

@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+
+namespace titan::cli {
+
+std::string version();   ///< "0.1.0"
+std::string git_hash();  ///< of the built tree, with "-dirty" when it had changes; "unknown" outside a repository
+/// "<program> 0.1.0 (0123456789ab)"
+std::string version_line(const std::string& program);
+
+}  // namespace titan::cli

@@ -1,0 +1,40 @@
+#include "cli/titan_ckpt/carried.h"
+
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+
+namespace titan::cli {
+
+std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style) {
+  std::uint64_t linked = 0, bytes = 0;
+  std::string others;
+  for (const ckpt::CarriedFile& file : files) {
+    if (file.method == ckpt::CarryMethod::kLink) {
+      ++linked;
+      bytes += file.bytes;
+    } else {
+      others += "  " + std::string(ckpt::carry_name(file.method)) + "  " + escape(file.member) + "  " +
+                format_bytes(file.bytes, style.exact_bytes) + "  (no hard link: " + escape(file.reason) + ")\n";
+    }
+  }
+  std::string out;
+  if (linked > 0)
+    out = "  hard links of " + std::to_string(linked) + (linked == 1 ? " file, " : " files, ") +
+          format_bytes(bytes, style.exact_bytes) + "\n";
+  out += others;
+  if (verified) return out + "  verified: every digest of the source holds\n";
+  return files.empty()
+             ? out
+             : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
+}
+
+void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
+  json.each("files", files, [&](const ckpt::CarriedFile& file) {
+    json.path("path", file.member);
+    json.count("bytes", file.bytes);
+    json.text("method", ckpt::carry_name(file.method));
+    json.text("reason", file.reason);
+  });
+}
+
+}  // namespace titan::cli

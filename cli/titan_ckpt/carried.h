@@ -1,0 +1,17 @@
+#pragma once
+// What tools that make a checkpoint from another say about files that they take over. Pure.
+#include <string>
+#include <vector>
+
+#include "ckpt/ops/derive.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/terminal.h"
+
+namespace titan::cli {
+
+/// "5 files, 1.2 MiB: hard links", then a line for each file that is something else, with the reason.
+std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style);
+/// "files":[{"path","bytes","method","reason"}].
+void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);
+
+}  // namespace titan::cli

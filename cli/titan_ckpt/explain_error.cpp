@@ -1,0 +1,46 @@
+#include "cli/titan_ckpt/explain_error.h"
+
+#include "ckpt/io/run_folder.h"
+#include "converters/import.h"
+
+namespace titan::cli {
+
+namespace {
+
+/// Corruption met on the way asks for the full list, of the checkpoint that is damaged.
+void add_verify_hint(const Request& request, ckpt::Status& error) {
+  if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
+  std::vector<std::string> suspects;
+  for (const std::size_t i : request.verb.sources(true)) {
+    const std::string& typed = request.command.positionals[i];
+    const std::string named = convert::resolve_any(request.fs, typed);
+    const ckpt::Result<std::string> folder = ckpt::resolve_checkpoint(request.fs, named);
+    if (error.path.empty() || error.path == (folder.ok() ? *folder : named)) suspects.push_back(typed);
+  }
+  for (const std::string& typed : suspects)
+    error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
+  if (!suspects.empty()) error.hint += " names every damaged place";
+}
+
+/// These verbs work on our format alone: who gives them another is told how to get there.
+void refuse_foreign(const Request& request, ckpt::Status& error) {
+  if (error.code != ckpt::Code::kNotFound) return;
+  for (const std::size_t i : request.verb.sources(true)) {
+    if (request.verb.arguments[i].takes == Takes::kForeign || i >= request.command.positionals.size()) continue;
+    const std::string& folder = request.command.positionals[i];
+    const auto format = convert::detect_format(request.fs, folder);
+    if (format.ok() && *format != nullptr)
+      error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" +
+                                request.verb.name + "` does not take")
+                  .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
+  }
+}
+
+}  // namespace
+
+void explain_error(const Request& request, ckpt::Status& error) {
+  add_verify_hint(request, error);
+  refuse_foreign(request, error);
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,169 @@
+#include "cli/titan_ckpt/inspect.h"
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/values.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::InspectReport;
+using ckpt::Manifest;
+
+void components(JsonOut& json, const Manifest& m) {
+  json.each("components", m.components, [&](const ckpt::ComponentEntry& c) {
+    json.text("name", c.name);
+    json.count("bytes", c.bytes);
+    json.count("stored_bytes", c.stored_bytes);
+    digest_json(json, "digest", c.digest);
+    json.count("files", c.files);
+  });
+}
+
+void stages(JsonOut& json, const Manifest& m) {
+  json.each("stages", ckpt::stage_summaries(m), [&](const ckpt::StageSummary& stage) {
+    json.count("tensors", stage.parameters);
+    json.count("parameters", stage.elements);
+    json.text("first", stage.first);
+    json.text("last", stage.last);
+  });
+}
+
+void schedule(JsonOut& json, const std::optional<ckpt::LrSchedule>& lr) {
+  if (!lr) return json.null("lr_schedule");
+  json.begin_object("lr_schedule");
+  lr_phases_json(json, lr->phases);
+  lr_settings_json(json, "accepted", lr->accepted);
+  json.end_object();
+}
+
+void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
+  if (!position) return json.null("data");
+  const ckpt::DataPosition& d = *position;
+  json.begin_object("data");
+  json.count("samples", d.samples);
+  json.count("epoch_base", d.epoch_base);
+  json.count("first_epoch", d.first_epoch);
+  json.text("seed", std::to_string(d.seed));  // all 64 bits: a string, as in the format
+  json.flag("shuffle", d.shuffle);
+  json.count("seq_len", d.seq_len);
+  json.count("sample_stride", d.sample_stride);
+  json.count("samples_per_epoch", d.samples_per_epoch);
+  json.text("kind", d.kind);
+  json.text("tokenizer", d.tokenizer);
+  json.each("files", d.files, [&](const ckpt::DataFile& file) {
+    json.path("name", file.name);
+    json.count("bytes", file.bytes);
+    json.text("blocks", file.blocks.hex());
+  });
+  json.end_object();
+}
+
+void attempt(JsonOut& json, const ckpt::Attempt& a) {
+  json.count("number", a.number);
+  json.text("started", a.started);
+  json.count("first_step", a.first_step);
+  json.count("last_step", a.last_step);
+  json.count("dp", a.dp);
+  json.count("pp", a.pp);
+  json.text("schedule", a.schedule);
+  json.text("version", a.version);
+  json.text("environment", a.environment);
+  json.text("policy", a.policy);
+  json.texts("changed", a.changed);
+  json.texts("notes", a.notes);
+}
+
+void train(JsonOut& json, const std::optional<ckpt::TrainState>& state) {
+  if (!state) return json.null("train_state");
+  const ckpt::TrainState& t = *state;
+  json.begin_object("train_state");
+  json.count("tokens", t.tokens);
+  json.text("seed", std::to_string(t.seed));
+  json.text("origin", t.origin);
+  json.real("wall_time_s", t.wall_time_s);
+  json.each("attempts", t.attempts, [&](const ckpt::Attempt& a) { attempt(json, a); });
+  json.end_object();
+}
+
+void statistics(JsonOut& json, const ckpt::TensorStats& s) {
+  json.begin_object("stats");
+  for (const auto& [key, value] :
+       {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
+    if (s.finite() == 0)
+      json.null(key);
+    else
+      json.real(key, value);
+  }
+  json.real("norm", s.norm());
+  json.count("zeros", s.zeros);
+  json.count("nan", s.nans);
+  json.count("inf", s.infinities);
+  json.end_object();
+}
+
+void tensors(JsonOut& json, const Manifest& m, const InspectView& view) {
+  json.begin_array("tensors");
+  const std::vector<ckpt::TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(m), *view.tensors);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckpt::TensorRow& row = rows[i];
+    json.begin_object();
+    json.text("component", row.component);
+    json.text("name", row.name);
+    json.text("dtype", ckpt::dtype_name(row.dtype));
+    shape_json(json, "shape", row.shape);
+    digest_json(json, "digest", row.digest);
+    json.count("stage", row.stage);
+    json.count("bytes", row.bytes);
+    json.count("leaves", row.leaves);
+    json.count("pieces", row.pieces);
+    if (view.stats) statistics(json, (*view.stats)[i]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string inspect_json(const InspectReport& report, const InspectView& view) {
+  const Manifest& m = report.manifest;
+  JsonOut json("titan.inspect/1");
+  json.path("path", report.path);
+  digest_json(json, "id", m.id);
+  json.text("format", report.foreign ? m.writer : "titan");
+  json.text("format_version", std::to_string(m.major) + "." + std::to_string(m.minor));
+  json.count("step", m.step);
+  json.text("created", m.created);
+  json.text("writer", m.writer);
+  if (!report.left_out.empty()) {
+    json.texts("left_out", report.left_out);
+  }
+  mesh_json(json, "mesh", m.mesh);
+  json.begin_array("stage_cuts");
+  for (const std::uint32_t cut : m.stage_cuts) json.count(cut);
+  json.end_array();
+  stages(json, m);
+  json.count("leaf_elements", m.leaf_elements);
+  components(json, m);
+  schedule(json, report.lr);
+  data(json, report.data);
+  train(json, report.train);
+  if (m.derived_from) {
+    json.begin_object("derived_from");
+    json.text("id", m.derived_from->id.hex());
+    json.count("step", m.derived_from->step);
+    json.path("path", m.derived_from->path);
+    json.end_object();
+  } else {
+    json.null("derived_from");
+  }
+  if (view.config) {
+    json.begin_object("config");
+    for (const auto& [key, value] : m.config) json.text(key, value);
+    json.end_object();
+  }
+  if (view.tensors) tensors(json, m, view);
+  return json.document();
+}
+
+}  // namespace titan::cli

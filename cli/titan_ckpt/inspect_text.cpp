@@ -1,0 +1,209 @@
+#include "cli/titan_ckpt/inspect.h"
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/kit/values.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::InspectReport;
+using ckpt::Manifest;
+using ckpt::TensorRow;
+
+constexpr std::size_t kTopTensors = 8;
+
+std::string summary(const InspectReport& report, const TextStyle& style) {
+  const Manifest& m = report.manifest;
+  Facts facts;
+  facts.add("checkpoint", escape(report.path));
+  if (!report.foreign) facts.add("id", m.id.hex());
+  facts.add("step", std::to_string(m.step));
+  if (report.train) facts.add("tokens", format_count(report.train->tokens));
+  if (report.foreign) {
+    facts.add("format", escape(m.writer));
+    if (!report.left_out.empty())
+      facts.add("left out", escape(ckpt::left_out_text(report.left_out)) + " (no place in a checkpoint of ours)");
+    return facts.render(style.palette);
+  }
+  facts.add("format", "titan " + std::to_string(m.major) + "." + std::to_string(m.minor));
+  facts.add("created", escape(m.created));
+  facts.add("writer", escape(m.writer));
+  facts.add("mesh", mesh_text(m.mesh) + " (DP x PP" + (m.mesh.tp > 1 ? " x TP)" : ")"));
+  facts.add("leaf", format_count(m.leaf_elements) + " elements");
+  if (m.derived_from)
+    facts.add("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " +
+                                  m.derived_from->id.hex());
+  return facts.render(style.palette);
+}
+
+std::string components(const Manifest& m, const TextStyle& style) {
+  Table table(
+      {{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
+  for (const ckpt::ComponentEntry& c : m.components)
+    table.row({escape(c.name),
+               format_bytes(c.bytes, style.exact_bytes),
+               format_bytes(c.stored_bytes, style.exact_bytes),
+               std::to_string(c.files),
+               {digest_text(c.digest), Role::kDim}});
+  return heading(style.palette, "components") + table.render(style.palette, "  ");
+}
+
+std::string stages(const Manifest& m, const TextStyle& style) {
+  Table table({{"stage", Align::kRight}, {"tensors", Align::kRight}, {"parameters", Align::kRight}, {"from"}, {"to"}});
+  std::uint64_t tensors = 0, elements = 0;
+  const std::vector<ckpt::StageSummary> all = ckpt::stage_summaries(m);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    table.row({std::to_string(i), std::to_string(all[i].parameters), format_count(all[i].elements),
+               escape(all[i].first), escape(all[i].last)});
+    tensors += all[i].parameters;
+    elements += all[i].elements;
+  }
+  table.row({"total", std::to_string(tensors), format_count(elements)});
+  return heading(style.palette, "stages") + table.render(style.palette, "  ");
+}
+
+std::string phase_line(const ckpt::LrPhase& phase) {
+  std::string text = "from step " + std::to_string(phase.first) + ": " + ckpt::phase_kind_name(phase.kind) + " ";
+  if (phase.kind == ckpt::PhaseKind::kConstant) return text + format_rounded(phase.start);
+  return text + format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " +
+         format_rounded(phase.length, 9) + " steps";
+}
+
+std::string schedule(const InspectReport& report, const TextStyle& style) {
+  std::string out = heading(style.palette, "LR schedule");
+  if (!report.lr) return out + "  absent\n";
+  const std::vector<ckpt::LrPhase>& phases = report.lr->phases;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    // A phase that the next one replaces from its first step on never applies.
+    const bool applies = i + 1 == phases.size() || phases[i + 1].first > phases[i].first;
+    if (applies) out += "  " + phase_line(phases[i]) + "\n";
+  }
+  const std::uint64_t next = report.manifest.step + 1;
+  if (!phases.empty())
+    out += "  next step " + std::to_string(next) + ": " + format_rounded(ckpt::lr_at(phases, next)) +
+           "; the curve ends at step " + std::to_string(ckpt::curve_end(phases)) + "\n";
+  return out;
+}
+
+std::string data(const InspectReport& report, const TextStyle& style) {
+  std::string out = heading(style.palette, "data position");
+  if (!report.data) return out + "  absent\n";
+  const ckpt::DataPosition& d = *report.data;
+  out += "  " + format_count(d.samples) + " samples consumed";
+  if (d.samples_per_epoch > 0 && d.samples >= d.epoch_base) {
+    const std::uint64_t since = d.samples - d.epoch_base;
+    out += "; epoch " + std::to_string(d.first_epoch + since / d.samples_per_epoch) + ", sample " +
+           format_count(since % d.samples_per_epoch) + " of " + format_count(d.samples_per_epoch);
+  }
+  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) +
+         ", stride " + std::to_string(d.sample_stride) + ", " +
+         (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
+  for (const ckpt::DataFile& file : d.files)
+    out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
+  return out;
+}
+
+std::string attempts(const InspectReport& report, const TextStyle& style) {
+  if (!report.train) return heading(style.palette, "attempts") + "  absent\n";
+  Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
+  for (const ckpt::Attempt& a : report.train->attempts)
+    table.row({std::to_string(a.number), escape(a.started),
+               std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
+               std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
+               a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
+  std::string out = heading(style.palette, "attempts") + table.render(style.palette, "  ");
+  for (const ckpt::Attempt& a : report.train->attempts) {
+    const std::string who = "  attempt " + std::to_string(a.number) + ": ";
+    for (const std::string& change : a.changed) out += who + "changed " + escape(change) + "\n";
+    for (const std::string& note : a.notes) out += who + escape(note) + "\n";
+  }
+  return out;
+}
+
+/// What is unknown without a finite element.
+std::string finite_or_dash(const ckpt::TensorStats& s, double value) {
+  return s.finite() == 0 ? "-" : format_rounded(value);
+}
+
+std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
+  Table table({{"tensor"},
+               {"dtype"},
+               {"elements", Align::kRight},
+               {"min", Align::kRight},
+               {"max", Align::kRight},
+               {"mean", Align::kRight},
+               {"std", Align::kRight},
+               {"norm", Align::kRight},
+               {"zeros", Align::kRight},
+               {"not finite", Align::kRight}});
+  ckpt::TensorStats all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckpt::TensorStats& s = (*view.stats)[i];
+    table.row({escape(rows[i].name),
+               std::string(ckpt::dtype_name(rows[i].dtype)),
+               format_count(s.elements),
+               finite_or_dash(s, s.min),
+               finite_or_dash(s, s.max),
+               finite_or_dash(s, s.mean),
+               finite_or_dash(s, s.std()),
+               format_rounded(s.norm()),
+               format_count(s.zeros),
+               {format_count(s.non_finite()), s.non_finite() == 0 ? Role::kPlain : Role::kError}});
+    all.elements += s.elements;
+    all.zeros += s.zeros;
+    all.nans += s.non_finite();
+  }
+  table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "",
+             format_count(all.zeros), format_count(all.nans)});
+  return heading(style.palette, "statistics") + table.render(style.palette, "  ");
+}
+
+std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  const std::vector<TensorRow> rows = view.tensors
+                                          ? ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors)
+                                          : ckpt::tensor_rows(report.manifest, kTopTensors);
+  const std::size_t all = ckpt::tensor_count(report.manifest), shown = rows.size();
+  Table table({{"tensor"},
+               {"dtype"},
+               {"shape"},
+               {"size", Align::kRight},
+               {"leaves", Align::kRight},
+               {"stage", Align::kRight},
+               {"digest"}});
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TensorRow& row = rows[i];
+    table.row({escape(row.name),
+               std::string(ckpt::dtype_name(row.dtype)),
+               shape_text(row.shape),
+               format_bytes(row.bytes, style.exact_bytes),
+               std::to_string(row.leaves),
+               std::to_string(row.stage),
+               {digest_text(row.digest).substr(0, 12), Role::kDim}});
+  }
+  std::string out = heading(style.palette, "tensors");
+  if (!table.empty()) out += table.render(style.palette, "  ");
+  if (view.tensors) return out + "  " + std::to_string(shown) + " of " + std::to_string(all) + "\n";
+  if (shown < all) out += "  and " + std::to_string(all - shown) + " more; --tensors '*' lists them\n";
+  return out;
+}
+
+std::string config(const Manifest& m, const TextStyle& style) {
+  std::string out = heading(style.palette, "configuration");
+  for (const auto& [key, value] : m.config) out += "  " + escape(key) + " = " + escape(value) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string inspect_text(const InspectReport& report, const InspectView& view, const TextStyle& style) {
+  std::string out = summary(report, style) + components(report.manifest, style) + stages(report.manifest, style) +
+                    schedule(report, style) + data(report, style) + attempts(report, style);
+  if (view.config) out += config(report.manifest, style);
+  return out + (view.stats ? statistics(report, view, style) : tensors(report, view, style));
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,13 @@
+#include "cli/titan_ckpt/ls.h"
+
+#include "converters/import.h"
+
+namespace titan::cli {
+
+Answer run_ls(const Request& request) {
+  const ckpt::Result<ckpt::ListReport> report = convert::list_any(request.fs, request.command.positionals[0]);
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? ls_json(*report) : ls_text(*report, request.style)};
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,10 @@
+#pragma once
+// What titan-ckpt is: its verbs and flags.
+#include "cli/kit/command_line.h"
+
+namespace titan::cli {
+
+/// Every verb and flag, also those that are not built yet.
+Program titan_ckpt_program();
+
+}  // namespace titan::cli

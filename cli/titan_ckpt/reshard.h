@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "ckpt/ops/reshard.h"
+#include "cli/kit/verb.h"
+
+namespace titan::cli {
+
+Answer run_reshard(const Request& request);
+
+std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
+std::string reshard_json(const ckpt::ReshardReport& report);
+
+}  // namespace titan::cli

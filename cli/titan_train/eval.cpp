@@ -1,0 +1,138 @@
+#include "cli/titan_train/eval.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <thread>
+
+#include "ckpt/io/destination.h"
+#include "ckpt/io/publish.h"
+#include "ckpt/io/run_resolve.h"
+#include "ckpt/ops/cat.h"
+#include "cli/kit/flag_values.h"
+#include "cli/titan_train/weights.h"
+#include "converters/import.h"
+#include "recipe/change/model_source.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
+  const auto text = command.value("seq-len");
+  if (!text) return std::optional<std::uint64_t>();
+  const std::optional<std::uint64_t> length = read_number<std::uint64_t>(*text);
+  if (!length || *length < 1 || *length > (1u << 24))
+    return ckpt::invalid("--seq-len " + *text + ": expected a number of tokens from 1 to " + std::to_string(1u << 24));
+  return length;
+}
+
+/// Bytes of a raw id: as asked for, else two where every id of the vocabulary fits.
+Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size) {
+  const std::string text = command.value("token-dtype").value_or(vocab_size <= 65536 ? "uint16" : "uint32");
+  if (text == "uint16") return 2u;
+  if (text == "uint32") return 4u;
+  return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
+}
+
+/// Writes rows of logits as [B, T, vocabulary] beside `out` and renames at the end.
+class LogitsFile {
+ public:
+  static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out,
+                                                    const std::vector<std::uint64_t>& shape) {
+    TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
+    std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
+    TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
+    const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
+    TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(header))));
+    return file;
+  }
+  ~LogitsFile() {
+    if (file_ && !done_) (void)fs_.remove_file(temporary_);
+  }
+  Status append(std::span<const std::byte> bytes) {
+    TITAN_RETURN_IF_ERROR(file_->pwrite(offset_, bytes));
+    offset_ += bytes.size();
+    return ckpt::ok_status();
+  }
+  Status publish() {
+    TITAN_RETURN_IF_ERROR(file_->datasync());
+    TITAN_RETURN_IF_ERROR(file_->close());
+    TITAN_RETURN_IF_ERROR(fs_.rename(temporary_, out_));
+    done_ = true;
+    return fs_.sync_dir(ckpt::parent_path(out_));
+  }
+
+ private:
+  LogitsFile(ckpt::Fs& fs, const std::string& out)
+      : fs_(fs), out_(out), temporary_(out + ".tmp-" + std::to_string(getpid())) {}
+  ckpt::Fs& fs_;
+  std::string out_, temporary_;
+  std::unique_ptr<ckpt::File> file_;
+  std::uint64_t offset_ = 0;
+  bool done_ = false;
+};
+
+/// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
+Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
+  const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors());
+  const std::vector<std::string> unknown = recipe::unknown_model_keys({}, rows);
+  TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(ckpt::posix_fs(), given));
+  if (unknown.empty() || format == nullptr) return recipe::stored_dims(rows, source.path());
+  std::string names;
+  for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
+  return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
+      .with_hint(
+          "titan-ckpt convert " + given +
+          " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
+          "torchtitan's default; then titan-train eval NEW");
+}
+
+Result<EvalReport> evaluate(const Command& command) {
+  const auto tokens = command.value("tokens");
+  if (!tokens)
+    return ckpt::invalid("`titan-train eval` needs --tokens FILE")
+        .with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
+  TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0]));
+  train::TokenRows::Options options;
+  TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
+  TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));
+  TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, train::TokenRows::open(*tokens, options));
+
+  EvalReport report;
+  report.checkpoint = source->path();
+  report.id = source->id();
+  report.step = source->step();
+  report.tokens_file = *tokens;
+  report.left_over = rows.left_over();
+  report.row_length = rows.length();
+  std::unique_ptr<LogitsFile> logits;
+  train::LogitsSink sink;
+  if (command.has("logits")) {
+    report.logits_file = *command.value("logits");
+    if (report.logits_file.empty()) return ckpt::invalid("`--logits` is empty, expected the name of a file");
+    TITAN_ASSIGN_OR_RETURN(
+        logits, LogitsFile::create(ckpt::posix_fs(), report.logits_file,
+                                   {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)}));
+    sink = [&logits](std::span<const float> row) { return logits->append(std::as_bytes(row)); };
+  }
+  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  TITAN_ASSIGN_OR_RETURN(report.evaluation, train::evaluate(*source, dims, rows, threads, sink));
+  if (logits) TITAN_RETURN_IF_ERROR(logits->publish());
+  return report;
+}
+
+}  // namespace
+
+Answer run_eval(const Request& request) {
+  EvalReport report;
+  TITAN_ASSIGN_OR_ANSWER(report, evaluate(request.command));
+  return {.text = request.json ? eval_json(report) : eval_text(report, request.style.palette)};
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,147 @@
+#include "cli/titan_train/plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "cli/titan_train/ranks.h"
+#include "cli/titan_train/weights.h"
+#include "libtrain/launch/cores.h"
+#include "libtrain/launch/launch_env.h"
+#include "libtrain/launch/process_limits.h"
+#include "libtrain/start/look_ahead.h"
+#include "libtrain/start/space.h"
+#include "libtrain/start/threads.h"
+#include "recipe/plan/run_config.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+using recipe::Config;
+
+struct Ranks {
+  std::uint32_t count = 1;
+  std::string from;
+  std::uint32_t local = count;  ///< of them on this host
+  bool launched = false;        ///< by another launcher, of which this process is a rank
+};
+
+/// As `run` counts them; without --nproc and launcher the mesh that the keys describe.
+Result<Ranks> count_ranks(const Command& command, const Config& config) {
+  constexpr int kMost = 1'000'000;
+  TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
+  TITAN_ASSIGN_OR_RETURN(const auto env, launch_env());
+  TITAN_RETURN_IF_ERROR(train::check_process_limits());
+  TITAN_RETURN_IF_ERROR(check_nproc(command, nproc, env));
+  if (env.has_value())
+    return Ranks{static_cast<std::uint32_t>(env->world), "as the launcher says",
+                 static_cast<std::uint32_t>(env->local_world), true};
+  if (command.has("nproc")) return Ranks{static_cast<std::uint32_t>(nproc), "as --nproc says"};
+  const Config::Parallelism& p = config.parallelism;
+  const double product = static_cast<double>(p.data_parallel_replicate_degree) *
+                         static_cast<double>(p.pipeline_parallel_degree) *
+                         static_cast<double>(std::max<std::int64_t>(1, p.data_parallel_shard_degree));
+  if (product > kMost) return ckpt::invalid("the mesh keys ask for more than " + std::to_string(kMost) + " ranks");
+  if (product == 1) return Ranks{1, "the default"};
+  const auto count = static_cast<std::uint32_t>(product);
+  return Ranks{count, "as the mesh keys say (run needs --nproc " + std::to_string(count) + ")"};
+}
+
+train::CoreShare share_of(const Ranks& ranks) {
+  return ranks.launched ? train::core_share(static_cast<int>(ranks.local)) : train::CoreShare{train::allowed_cores()};
+}
+
+/// Of a rank that would run on this host.
+int threads_of(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
+  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
+  return train::threads_per_rank(config, threads, static_cast<int>(ranks.local), share_of(ranks));
+}
+
+/// Whether the ranks that would run on this host have more threads than it allows them cores.
+std::string threads_warning(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
+  return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
+}
+
+/// What settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
+void look_further(PlanReport& report, const Ranks& ranks) {
+  const train::StartPreview& start = *report.start;
+  train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
+  report.refused = outlook.refused;
+  report.scan = outlook.scan;
+  std::vector<std::string>& warnings = report.forecast.warnings;
+  warnings.insert(warnings.end(), outlook.warnings.begin(), outlook.warnings.end());
+  report.speed = train::guess_speed(ckpt::posix_fs(), report.run_folder, start.plan,
+                                    threads_of(ranks, start.loaded.config, report.stored()));
+}
+
+Status make_report(const Command& command, const recipe::LoadedConfig& loaded, PlanReport& report) {
+  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
+  auto start = train::preview_start(ckpt::posix_fs(), {loaded, command.value("resume").value_or("auto"),
+                                                       command.all("allow"), ranks.count, weight_opener(), true});
+  // What does not hang on the start is worth showing where the start is refused.
+  const Config& config = start.ok() ? start->loaded.config : loaded.config;
+  // Of which model could only be said with the checkpoint.
+  if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded))) return start.status();
+  auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
+  if (!made.ok()) return start.ok() ? made.status() : start.status();
+  const recipe::RunPlan plan = std::move(*made);
+  report.ranks_from = ranks.from;
+  report.config_file = command.positionals[0];
+  report.run_folder = config.job.dump_folder;
+  report.configured_steps = static_cast<std::uint64_t>(config.training.steps);
+  report.lr = ckpt::schedule_from(plan.lr);
+  if (config.debug.seed) report.seed = static_cast<std::uint64_t>(*config.debug.seed);
+
+  std::uint64_t step = 0, tokens = 0;
+  if (start.ok()) {
+    step = start->decision.mode == train::StartMode::kResume ? start->decision.step : 0;
+    tokens = start->stored ? start->stored->state.tokens : 0;
+    report.lr = start->lr;
+    report.seed = start->seed;
+    report.refused = start->verdict;
+    report.start = *start;
+  } else {
+    report.refused = start.status();
+  }
+
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::make_forecast(config, plan, step, tokens,
+                                                               train::count_kept_steps(ckpt::posix_fs(), config)));
+  train::Forecast& f = report.forecast;
+  f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty())
+    f.warnings.push_back(std::move(line));
+  if (!report.start) return ckpt::ok_status();
+  f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
+  const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
+  if (report.start->data.samples_per_epoch > 0)
+    report.data = train::forecast_data(report.start->data, report.start->validation_samples,
+                                       steps * static_cast<std::uint64_t>(plan.batch.global));
+  if (!report.refused.ok() || report.complete() || steps == 0) return ckpt::ok_status();
+  look_further(report, ranks);
+  return ckpt::ok_status();
+}
+
+/// What the report has shown in full is not said again.
+Status in_short(Status status, const PlanReport& report) {
+  if (report.start && !report.start->continuation.changes.empty()) status.causes.clear();
+  return status;
+}
+
+}  // namespace
+
+Answer run_plan(const Request& request) {
+  const Command& command = request.command;
+  Status refused;
+  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides, &refused);
+  if (!loaded.ok()) return {.error = loaded.status()};
+  PlanReport report;
+  if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};
+  if (!refused.ok()) report.refused = refused;
+  if (request.json) return {.text = plan_json(report), .error = report.refused};
+  return {.text = plan_text(report, request.style.palette), .error = in_short(report.refused, report)};
+}
+
+}  // namespace titan::cli

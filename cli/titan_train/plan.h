@@ -1,0 +1,48 @@
+#pragma once
+// `titan-train plan`: what a run would do, as text for people and as one JSON document for scripts.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/kit/verb.h"
+#include "libtrain/forecast/forecast.h"
+#include "libtrain/start/preview.h"
+#include "libtrain/start/speed.h"
+#include "libtrain/start/token_scan.h"
+
+namespace titan::cli {
+
+/// Says what `run` would do, without doing it; its error is what `run` would answer before its first step.
+Answer run_plan(const Request& request);
+
+struct PlanReport {
+  std::string config_file, run_folder;
+  std::string ranks_from;              ///< "as --nproc says"
+  std::uint64_t configured_steps = 0;  ///< training.steps
+  std::optional<train::StartPreview>
+      start;  ///< nothing: the start is refused before it is known; the rest is a fresh start's
+  train::Forecast forecast;
+  std::optional<train::DataForecast> data;
+  std::optional<std::uint64_t> seed;  ///< nothing: drawn at the start
+  ckpt::LrSchedule lr;                ///< the curve that would be followed
+  train::TokenScan scan;              ///< of token files
+  train::SpeedGuess speed;
+  ckpt::Status refused;  ///< why the run would not start
+
+  bool complete() const { return start && start->complete; }
+  const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
+};
+
+/// Steps at which a curve from `first` to `last` is given out: all when few, else about 200 at equal distances, ends
+/// included.
+std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
+
+std::string plan_text(const PlanReport& report, const Palette& palette);
+std::string plan_json(const PlanReport& report);
+
+/// The part of the text about the learning rate: the curve drawn, its steps in numbers; where settings changed, what
+/// each policy would do.
+std::string plan_curve_text(const PlanReport& report, const Palette& palette);
+
+}  // namespace titan::cli

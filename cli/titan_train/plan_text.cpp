@@ -1,0 +1,243 @@
+// `plan` as text. The JSON side is plan_json.cpp.
+#include "cli/titan_train/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ckpt/plan/same_files.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/kit/values.h"
+#include "recipe/change/change_lines.h"
+
+namespace titan::cli {
+namespace {
+
+using train::Forecast;
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+std::string counted(std::uint64_t count, const std::string& thing) {
+  return format_count(count) + " " + thing + (count == 1 ? "" : "s");
+}
+std::string percent(double share) { return format_rounded(100 * share, 3) + "%"; }
+
+std::string model_text(const recipe::RunPlan& plan) {
+  const recipe::ModelDims& d = plan.dims;
+  std::string text = "dim " + number(d.dim) + ", " + counted(static_cast<std::uint64_t>(d.n_layers), "layer") + ", " +
+                     number(d.n_heads) + " heads";
+  if (d.n_kv_heads != d.n_heads) text += " (" + number(d.n_kv_heads) + " for keys and values)";
+  text += " of " + number(d.head_dim) + ", feed-forward " + number(d.ffn_dim) + ", vocabulary " + number(d.vocab_size);
+  if (d.tied) text += ", tied";
+  if (d.qkv_bias) text += ", biased q k v";
+  if (d.rope_scaling) text += ", RoPE " + recipe::rope_scaling_text(*d.rope_scaling);
+  return text;
+}
+
+std::string start_text(const PlanReport& report) {
+  if (!report.start) return "refused (see the error below); the rest shows a fresh start";
+  const train::StartDecision& decision = report.start->decision;
+  switch (decision.mode) {
+    case train::StartMode::kFresh:
+    case train::StartMode::kTransfer: return escape(decision.reason);
+    case train::StartMode::kResume: break;
+  }
+  std::string text = "resume at step " + std::to_string(decision.step) + " from " + escape(decision.path) + ": " +
+                     escape(decision.reason);
+  const recipe::StoredRun* stored = report.stored();
+  if (stored && !stored->state.attempts.empty()) {
+    const ckpt::Attempt& last = stored->state.attempts.back();
+    text += "; saved on " + std::to_string(last.dp) + "x" + std::to_string(last.pp);
+  }
+  return text;
+}
+
+std::string steps_text(const PlanReport& report) {
+  const Forecast& f = report.forecast;
+  if (report.complete()) return "none: complete at training.steps = " + std::to_string(report.configured_steps);
+  if (report.start && train::is_at_stop(report.start->loaded.config, report.start->decision))
+    return "none: complete at debug.stop_at_step = " + std::to_string(*report.start->loaded.config.debug.stop_at_step);
+  if (f.first_step > f.last_step) return "none";
+  std::string text = std::to_string(f.first_step) + " to " + std::to_string(f.last_step);
+  return f.last_step < report.configured_steps
+             ? text + " (debug.stop_at_step; training.steps = " + std::to_string(report.configured_steps) + ")"
+             : text;
+}
+
+std::string time_text(const PlanReport& report) {
+  const train::SpeedGuess& speed = report.speed;
+  const std::uint64_t steps = report.forecast.last_step - report.forecast.first_step + 1;
+  if (speed.seconds_per_step <= 0) return "not guessed: " + escape(speed.why_none);
+  return "about " + format_duration(speed.seconds_per_step * static_cast<double>(steps)) + " for " +
+         counted(steps, "step") + ": " + format_rounded(speed.seconds_per_step, 3) +
+         " s a step, the median of the last " + counted(speed.steps, "step") + " of attempt " +
+         std::to_string(speed.attempt) + "; saves and validation come on top";
+}
+
+/// "4, 4, 3, 3": at most eight, else the number of ranks with each count.
+std::string shares_text(const std::vector<std::uint32_t>& counts) {
+  std::string text;
+  if (counts.size() <= 8) {
+    for (const std::uint32_t count : counts) text += (text.empty() ? "" : ", ") + std::to_string(count);
+    return text;
+  }
+  std::map<std::uint32_t, std::uint64_t, std::greater<>> ranks;
+  for (const std::uint32_t count : counts) ++ranks[count];
+  for (const auto& [count, times] : ranks)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " on " + counted(times, "rank");
+  return text;
+}
+
+std::string overview(const PlanReport& report, const Palette& palette) {
+  const Forecast& f = report.forecast;
+  const recipe::BatchPlan& batch = f.plan.batch;
+  Facts facts;
+  facts.add("config", report.config_file.empty() ? "defaults" : escape(report.config_file));
+  facts.add("run folder", escape(report.run_folder));
+  facts.add("start", start_text(report));
+  if (report.start)
+    for (const std::string& line : report.start->decision.skipped) facts.add("not taken", escape(line));
+  facts.add("steps", steps_text(report));
+  if (report.speed.seconds_per_step > 0 || !report.speed.why_none.empty()) facts.add("time", time_text(report));
+  facts.add("model", model_text(f.plan) + "; " + format_count(f.parameters) + " parameters");
+  if (const std::string line = report.start ? recipe::model_source_line(report.start->loaded) : ""; !line.empty())
+    facts.add("model from", escape(line));
+  facts.add("precision",
+            f.plan.bf16 ? "bfloat16 compute; parameters, moments and gradient sums in float32" : "float32");
+  facts.add("mesh",
+            mesh_text(f.plan.mesh) + " (DP x PP): " + counted(f.plan.mesh.world(), "rank") + ", " + report.ranks_from);
+  facts.add("batch", format_count(static_cast<std::uint64_t>(batch.count)) +
+                         (batch.count == 1 ? " micro-batch of " : " micro-batches of ") + number(batch.micro) + " x " +
+                         number(batch.seq_len) +
+                         " tokens = " + counted(static_cast<std::uint64_t>(batch.global), "sequence") +
+                         " a step; per DP rank " + shares_text(f.rank_micro_batches));
+  facts.add("tokens", format_count(f.tokens_per_step) + " a step; " + format_count(f.tokens_before) + " before, " +
+                          format_count(f.tokens_after) + " after the last step");
+  facts.add("seed", report.seed ? std::to_string(*report.seed) : "drawn at the start");
+  return facts.render(palette);
+}
+
+std::string parts_text(const train::StageParts& parts, bool tied) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : " + ") + part; };
+  if (parts.embedding) add("embedding");
+  const std::int64_t layers = parts.end_layer - parts.first_layer;
+  if (layers == 1) add("layer " + number(parts.first_layer));
+  if (layers > 1) add("layers " + number(parts.first_layer) + "-" + number(parts.end_layer - 1));
+  if (parts.head) add(tied ? "norm + tied head" : "norm + head");
+  return text;
+}
+
+std::string stages(const Forecast& f, const Palette& palette) {
+  Table table({{"stage", Align::kRight},
+               {"holds"},
+               {"parameters", Align::kRight},
+               {"cost", Align::kRight},
+               {"in flight", Align::kRight},
+               {"weights", Align::kRight},
+               {"gradients*", Align::kRight},
+               {"optimizer", Align::kRight},
+               {"activations*", Align::kRight},
+               {"a rank*", Align::kRight}});
+  for (std::size_t i = 0; i < f.stages.size(); ++i) {
+    const train::StageForecast& s = f.stages[i];
+    table.row({std::to_string(i), parts_text(s.parts, f.plan.dims.tied), format_count(s.parameters),
+               percent(s.cost_share), std::to_string(s.in_flight), format_bytes(s.memory.weights),
+               format_bytes(s.memory.gradients), format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
+               format_bytes(s.memory.total())});
+  }
+  return heading(palette, "stages") + table.render(palette, "  ") + "  " +
+         palette.paint(Role::kDim, "* estimated; buffers of communication and the libraries come on top") + "\n";
+}
+
+std::string pipeline(const Forecast& f, const Palette& palette) {
+  if (f.plan.mesh.pp == 1) return "";
+  std::string text = heading(palette, "pipeline") + "  " + f.plan.schedule + " over " +
+                     counted(f.plan.mesh.pp, "stage") + ": bubble " + percent(f.bubble.equal) + " with equal stages, " +
+                     percent(f.bubble.with_costs) + " with these costs\n";
+  return text + "  " + palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") +
+         "\n";
+}
+
+std::string data(const PlanReport& report, const Palette& palette) {
+  if (report.start && !report.start->no_data.ok())
+    return heading(palette, "data") + "  " + escape(report.start->no_data.message) +
+           "; a run needs --training.dataset_path=FILE\n";
+  if (!report.data) return "";
+  const train::DataForecast& d = *report.data;
+  Facts facts;
+  facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
+  if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
+  if (report.start && !report.start->continuation.same_data.empty())
+    facts.add("note", escape(report.start->continuation.same_data.substr(6)));
+  facts.add("epoch", counted(d.samples_per_epoch, "sample") +
+                         (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
+  facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " +
+                            format_rounded(d.first_epoch, 4) + " to " + format_rounded(d.end_epoch, 4) +
+                            (d.end_epoch > 1 ? ": samples repeat" : ": no sample repeats"));
+  if (report.scan.checked > 0 && report.scan.refused.ok())
+    facts.add("ids", "looked at in " +
+                         (report.scan.checked == report.scan.to_read
+                              ? "all of "
+                              : "the first " + format_count(report.scan.checked) + " of ") +
+                         counted(report.scan.to_read, "sample"));
+  return heading(palette, "data") + facts.render(palette, "  ");
+}
+
+std::string saves(const Forecast& f, const Palette& palette) {
+  const train::SaveForecast& s = f.saves;
+  if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
+  const std::uint64_t each = s.model_bytes + s.optimizer_bytes;
+  Facts facts;
+  facts.add("each", "about " + format_bytes(each) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
+                        format_bytes(s.optimizer_bytes));
+  facts.add("number",
+            counted(s.count, "save") + ", every " + counted(s.interval, "step") + " and at the end; " +
+                (s.kept == 0 ? "all are kept"
+                             : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
+  facts.add("disk", "at most about " + format_bytes(each * s.peak_count) + " at once, besides what is there");
+  return heading(palette, "checkpoints") + facts.render(palette, "  ");
+}
+
+std::string changes(const PlanReport& report, const Palette& palette) {
+  if (!report.start) return "";
+  std::string out;
+  const std::vector<std::string>& weights = report.start->weights;
+  if (!weights.empty()) out += heading(palette, "weights");
+  for (const std::string& line : weights) out += "  " + escape(line) + "\n";
+  if (!report.stored()) return out;
+  const std::vector<recipe::Change>& list = report.start->continuation.changes;
+  if (list.empty())
+    return out + heading(palette, "settings") + "  none that shapes the curve differs from the checkpoint's\n";
+  out += heading(palette, "settings that differ");
+  const std::vector<std::string> lines = recipe::change_lines(list);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    out += "  " + (list[i].allowed ? palette.paint(Role::kOk, "allowed") : palette.paint(Role::kError, "refused")) +
+           "  " + escape(lines[i]) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last) {
+  constexpr std::uint64_t kPoints = 200;
+  std::vector<std::uint64_t> steps;
+  if (first > last) return steps;
+  const std::uint64_t stride = std::max<std::uint64_t>(1, (last - first) / kPoints);
+  for (std::uint64_t step = first; step < last; step += stride) steps.push_back(step);
+  steps.push_back(last);
+  return steps;
+}
+
+std::string plan_text(const PlanReport& report, const Palette& palette) {
+  const Forecast& f = report.forecast;
+  std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) + data(report, palette) +
+                    changes(report, palette);
+  if (!report.complete()) out += plan_curve_text(report, palette) + saves(f, palette);
+  if (!f.warnings.empty()) out += heading(palette, "warnings");
+  for (const std::string& warning : f.warnings)
+    out += "  " + palette.paint(Role::kWarning, "!") + " " + escape(warning) + "\n";
+  return out;
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,124 @@
+#include "cli/titan_train/program.h"
+
+#include <algorithm>
+
+#include "cli/kit/completion.h"
+#include "cli/titan_train/config.h"
+#include "cli/titan_train/eval.h"
+#include "cli/titan_train/plan.h"
+#include "cli/titan_train/run.h"
+#include "recipe/keys/key_table.h"
+
+namespace titan::cli {
+
+namespace {
+
+// "section.key" of a boolean, or "section.no_key": a flag without a value.
+bool is_switch(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  const auto boolean = [](const std::string& candidate) {
+    const recipe::Key* key = recipe::find_key(recipe::canonical_name(candidate));
+    return key != nullptr && recipe::is_bool(*key);
+  };
+  const std::size_t dot = name.rfind('.');
+  return boolean(name) ||
+         (name.compare(dot + 1, 3, "no_") == 0 && boolean(name.substr(0, dot + 1) + name.substr(dot + 4)));
+}
+
+bool names_the_file(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name == "job.config_file";
+}
+
+std::vector<std::string> keys() {
+  std::vector<std::string> names;
+  for (const recipe::Key& key : recipe::key_table())
+    if (key.slot != nullptr) names.push_back(key.name);
+  return names;
+}
+
+}  // namespace
+
+const Program& titan_train_program() {
+  static const std::vector<Flag> run_flags = {
+      {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
+      {"resume", "auto|required|never|PATH",
+       "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh start"},
+      {"init-from", "PATH",
+       "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
+      {"init-map", "FILE", "rename and skip rules for --init-from"},
+      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Built::kYes,
+       Repeat::kMany},
+      {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Built::kYes,
+       Repeat::kMany},
+  };
+  static const std::vector<Flag> config_flags = [] {
+    std::vector<Flag> flags = run_flags;
+    flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
+    return flags;
+  }();
+  static const std::vector<Flag> eval_flags = {
+      {"tokens", "FILE", "integers [B,T] as .npy, or raw ids cut into rows by --seq-len"},
+      {"seq-len", "T", "tokens of a row"},
+      {"token-dtype", "uint16|uint32", "of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
+      {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
+  };
+  static const Program table = {
+      "titan-train",
+      "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for "
+      "bit",
+      {
+          {"run", {{"CONFIG"}}, "train, and resume where the run stopped", run_flags, run_run, false},
+          {"config",
+           {{"CONFIG"}},
+           "print the resolved configuration with the origin of every value",
+           config_flags,
+           run_config},
+          {"plan",
+           {{"CONFIG"}},
+           "say what a run would do, without ranks or tensors, writing nothing",
+           run_flags,
+           run_plan},
+          {"eval",
+           {{"CKPT", Names::kSource, Takes::kForeign}},
+           "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file",
+           eval_flags,
+           run_eval},
+          completion_verb(false),
+      },
+      {{"json", "", "machine-readable output (config, plan, eval)"},
+       {"color", "auto|always|never", "colour of the output (default: auto)"}},
+      keys};
+  return table;
+}
+
+ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
+  std::vector<std::string> rest(words.begin() + 1, words.end()), files, overrides;
+  for (Override& taken : take_overrides(rest, is_switch)) {
+    if (!names_the_file(taken.key)) {
+      overrides.insert(overrides.end(), taken.words.begin(), taken.words.end());
+      continue;
+    }
+    // torchtitan's way to name the configuration.
+    const std::string& last = taken.words.back();
+    const std::size_t equals = taken.words.size() == 1 ? last.find('=') : std::string::npos;
+    if (taken.words.size() == 1 && equals == std::string::npos)
+      return ckpt::invalid("--job.config_file needs a value").with_hint("write `--job.config_file FILE`");
+    files.push_back(equals == std::string::npos ? last : last.substr(equals + 1));
+  }
+  rest.insert(rest.end(), files.begin(), files.end());
+  ckpt::Result<Command> command = parse_command_line(titan_train_program(), rest);
+  if (!command.ok() && !files.empty() && command.status().message.starts_with("unexpected argument"))
+    return ckpt::invalid("more than one configuration file")
+        .with_hint("name it once: as CONFIG or with --job.config_file");
+  if (!command.ok()) return command;
+  for (const std::string& item : command->all("set")) overrides.push_back("--set=" + item);
+  // Flags that are short for keys.
+  if (const auto path = command->value("init-from")) overrides.push_back("--checkpoint.initial_load_path=" + *path);
+  if (const auto file = command->value("init-map")) overrides.push_back("--checkpoint.initial_load_map=" + *file);
+  command->overrides = std::move(overrides);
+  command->words = words;
+  return command;
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,193 @@
+#include "cli/titan_train/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+
+#include "ckpt/io/open_run.h"
+#include "ckpt/io/run_folder.h"
+#include "cli/kit/errors.h"
+#include "cli/kit/output.h"
+#include "cli/kit/version.h"
+#include "cli/titan_train/go_on.h"
+#include "cli/titan_train/ranks.h"
+#include "cli/titan_train/weights.h"
+#include "libtrain/launch/cores.h"
+#include "libtrain/launch/launch_env.h"
+#include "libtrain/launch/launcher.h"
+#include "libtrain/launch/process_limits.h"
+#include "libtrain/launch/rank_process.h"
+#include "libtrain/launch/signals.h"
+#include "libtrain/parallel/rendezvous.h"
+#include "libtrain/start/preview.h"
+#include "libtrain/start/threads.h"
+#include "libtrain/train/trainer.h"
+#include "recipe/plan/run_config.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Status;
+
+// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
+// all, where torchrun's agent carries its word.
+int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& env) {
+  if (env.threads > 0) return env.threads;
+  if (const int threads = train::threads_of_restart(); threads > 0) return threads;
+  const auto look = [&] { return std::to_string(train::choose_threads(ckpt::posix_fs(), inputs, env.local_world)); };
+  const auto timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(inputs.loaded.config.comm.init_timeout_seconds * 1000));
+  return std::max(1, std::atoi(train::word_of_rank_0(env, timeout, look).c_str()));
+}
+
+// The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
+[[noreturn]] void be_rank(const Command& command, const train::LaunchEnv& env, ColorChoice color) {
+  train::install_stop_handlers();
+  // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
+  const auto leave = [&](const Status& status) {
+    if (env.local_rank == 0)
+      report_error(status, false, color);
+    else
+      report_note("rank " + std::to_string(env.rank) + " ends with exit code " +
+                      std::to_string(ckpt::exit_code(status.code)) + ": " + status.message,
+                  color);
+    train::note_said_why();
+    std::_Exit(ckpt::exit_code(status.code));
+  };
+  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
+  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
+  if (!loaded.ok()) leave(loaded.status());
+  const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
+  if (!mesh.ok()) leave(mesh.status());
+
+  train::TrainOptions options;
+  options.resume = command.value("resume").value_or("auto");
+  options.allow = command.all("allow");
+  options.open_weights = weight_opener();
+  options.threads = threads_of_rank(
+      {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
+  // The program that takes this one's place knows nothing of a signal that came before.
+  if (train::stop_requested()) {
+    const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
+    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
+  }
+  train::ensure_thread_env(options.threads);
+  options.loaded = std::move(*loaded);
+  options.env = env;
+  options.version = version_line("titan-train");
+  options.color = !options.loaded.config.metrics.disable_color_printing && color_of_process(1, color);
+  options.out = [](const std::string& line) {
+    Status ignored;  // a closed stdout does not end a training run
+    deliver(1, line + "\n", &ignored);
+  };
+  const bool of_launcher = env.source == "titan";
+  if (!of_launcher) options.go_on = "the same job goes on from the newest step";
+  train::TrainOutcome outcome = train::train(options);
+  const Status& status = outcome.status;
+  if (!status.ok() && outcome.report && !(outcome.lost_rank && train::leave_to_launcher(status.message, status.hint))) {
+    report_error(status, false, color);
+    train::note_said_why();
+  }
+  const bool goes_on =
+      outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
+  if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
+    say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
+  std::_Exit(outcome.exit_code);
+}
+
+// A run that is complete never starts ranks again: what its last deletion left would hold its space for good.
+void free_leftovers(const recipe::Config& config, ColorChoice color) {
+  ckpt::Fs& fs = ckpt::posix_fs();
+  const std::string folder = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
+  const auto entries = fs.list(folder);
+  if (!entries.ok() || std::none_of(entries->begin(), entries->end(), ckpt::is_leftover)) return;
+  const auto opened = ckpt::open_run(fs, config.job.dump_folder, folder);
+  if (!opened.ok()) return report_note("leftovers stay in " + folder + ": " + opened.status().message, color);
+  for (const std::string& warning : opened->warnings) report_note("leftover: " + warning, color);
+}
+
+// Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in
+// silence.
+void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview& preview, ColorChoice color) {
+  report_note(train::complete_line(loaded.config, preview.decision), color);
+  bool model = false, data = false;
+  for (const recipe::Change& change : preview.continuation.changes) {
+    const std::string& key = change.drift.key;
+    report_note("not the checkpoint's setting: " + key + " is " + change.drift.stored + " there, " +
+                    change.drift.config + " here",
+                color);
+    model |= key.starts_with("model.");
+    data |= key.starts_with("training.dataset");
+  }
+  const std::string other = model && data ? "another model and dataset"
+                            : model       ? "another model"
+                            : data        ? "another dataset"
+                                          : "";
+  if (!other.empty())
+    report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?", color);
+}
+
+}  // namespace
+
+Answer run_run(const Request& request) {
+  const Command& command = request.command;
+  int nproc = 1;
+  TITAN_ASSIGN_OR_ANSWER(nproc, parse_nproc(command));
+  std::optional<train::LaunchEnv> env;
+  TITAN_ASSIGN_OR_ANSWER(env, launch_env());
+  if (const Status limits = train::check_process_limits(); !limits.ok()) {
+    if (env && env->local_rank != 0) {  // an error once on each host
+      report_note("rank " + std::to_string(env->rank) + " ends with exit code " +
+                      std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message,
+                  request.color);
+      return {.exit_code = ckpt::exit_code(limits.code)};
+    }
+    return {.error = limits};
+  }
+  if (const Status agrees = check_nproc(command, nproc, env); !agrees.ok()) return {.error = agrees};
+  if (env) be_rank(command, *env, request.color);
+
+  // What every rank would refuse is refused here, once.
+  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
+  if (!loaded.ok()) return {.error = loaded.status()};
+  const std::string resume = command.value("resume").value_or("auto");
+  const auto preview = train::preview_start(
+      ckpt::posix_fs(), {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()},
+      true);
+  if (!preview.ok()) return {.error = preview.status()};
+  if (!preview->verdict.ok()) return {.error = preview->verdict};
+  if (preview->complete) {
+    free_leftovers(loaded->config, request.color);
+    say_complete(*loaded, *preview, request.color);
+    return {};
+  }
+  for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);
+
+  train::LaunchOptions options;
+  options.nproc = nproc;
+  options.argv = command.words;
+  options.threads_per_rank = train::threads_per_rank(
+      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt,
+      nproc);
+  options.run_dir = loaded->config.job.dump_folder;
+  if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, {train::allowed_cores()});
+      !line.empty())
+    report_note(line, request.color);
+  train::LaunchEvents events;
+  bool lost_rank = false;
+  events.failed = [&](const std::string& message, const std::string& hint) {
+    lost_rank = true;
+    report_error(ckpt::failed(message).with_hint(hint), false, request.color);
+  };
+  const int code = train::launch_local(options, events);
+  const bool early =
+      ckpt::stopped_early(code) || (code == ckpt::kExitDone && train::is_at_stop(loaded->config, preview->decision));
+  if (early || (code == ckpt::kExitFailed && lost_rank))
+    say_how_to_go_on(code, command.words, loaded->config, Starter::kUs, request.color);
+  return {.exit_code = code};
+}
+
+}  // namespace titan::cli

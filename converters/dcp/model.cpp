@@ -1,0 +1,115 @@
+#include "converters/dcp/model.h"
+
+#include <algorithm>
+
+#include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/torchtitan.h"
+#include "converters/model_agreement.h"
+#include "recipe/model/from_rows.h"
+
+namespace titan::convert::dcp {
+
+using ckpt::Result;
+using ckpt::Settings;
+using ckpt::Status;
+
+namespace {
+
+/// Flavours that mask attention between documents, which ours does not.
+constexpr const char* kMasked[] = {
+    "debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex",
+    "405B_varlen"};
+
+Status no_heads(const std::string& what, const std::string& flavor) {
+  const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
+  return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" +
+                            flavor + "` " +
+                            (masked ? "masks attention between documents, which Titan's model does not do"
+                                    : "is not known, or is of another size"))
+      .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S goes on without "
+                          "the mask"
+                        : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
+}
+
+// torchtitan's own flavours have 500000 and scale RoPE; a flavour of the user's may not, and the tensors do not tell.
+Status check_rope_said(const std::string& what, const std::string& flavor, bool theta, bool scaling) {
+  if (theta && scaling) return ckpt::ok_status();
+  const std::string missing = std::string(theta ? "" : "model.rope_theta") + (theta || scaling ? "" : " and ") +
+                              (scaling ? "" : "model.rope_scaling");
+  return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" + flavor +
+                            "` is not known, or is of another size")
+      .with_hint(std::string("say it:") +
+                 (theta ? ""
+                        : " --set model.rope_theta=X (torchtitan's flavours have 500000, "
+                          "TransformerModelArgs alone has 10000)") +
+                 (scaling ? ""
+                          : " --set model.rope_scaling=llama3:8:1:4:8192 (TransformerModelArgs' default), or "
+                            "none where its scaling_factor is 1"));
+}
+
+/// Fails where `said` has other dimensions than the tensors.
+Status check_same(const std::string& what, const ModelDims& said, const ModelDims& shown) {
+  ModelDims same = said;
+  same.norm_eps = shown.norm_eps;
+  same.rope_theta = shown.rope_theta;
+  same.rope_scaling = shown.rope_scaling;
+  if (same == shown) return ckpt::ok_status();
+  std::string differing;
+  const Settings theirs = recipe::model_rows(same);
+  for (const auto& [key, text] : recipe::model_rows(shown)) {
+    const std::string other = ckpt::setting(theirs, key);
+    if (other != ckpt::kNotSet && other != text)
+      differing += (differing.empty() ? "" : ", ") + key + " is " + other + " in the configuration and " + text +
+                   " in the tensors";
+  }
+  return ckpt::incompatible(what + ": " + differing);
+}
+
+}  // namespace
+
+Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes, const Settings& rows) {
+  const auto [shown, q, kv] = recipe::dims_from_shapes(shapes);
+  if (shown.vocab_size == 0 || shown.dim == 0 || shown.ffn_dim == 0 || shown.n_layers == 0 || q == 0 || kv == 0) {
+    return ckpt::incompatible(what +
+                              " holds no llama3 model: tok_embeddings.weight or the weights of layer 0 are missing");
+  }
+  ModelDims model = shown;
+  model.tied = false;  // torchtitan's llama3 never is
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(rows));
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config given,
+                         recipe::config_of_rows(rows, {"model.n_heads", "model.norm_eps", "model.rope_theta"}));
+  const std::string name = flavor_name(config);
+  const recipe::Flavor* flavor = recipe::find_flavor(name);
+  const bool known = flavor != nullptr && fits(*flavor, model);
+  model.n_heads = given.model.n_heads.value_or(known ? flavor->n_heads : 0);
+  if (model.n_heads == 0) return no_heads(what, name);
+  const bool scaling_given = std::ranges::any_of(
+      rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
+  if (!known) {
+    TITAN_RETURN_IF_ERROR(check_rope_said(what, name, given.model.rope_theta.has_value(), scaling_given));
+  }
+  if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
+    return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
+                              " key rows do not make whole heads when model.n_heads is " +
+                              std::to_string(model.n_heads));
+  }
+  model.head_dim = q / model.n_heads;
+  model.n_kv_heads = kv / model.head_dim;
+  model.rope_scaling.emplace();
+  model.norm_eps = given.model.norm_eps.value_or(model.norm_eps);
+  model.rope_theta = given.model.rope_theta.value_or(model.rope_theta);
+
+  // Rows that the file has beyond these must agree with the tensors; RoPE's scaling is the file's where it says one.
+  Settings merged = recipe::model_rows(model);
+  if (scaling_given) std::erase_if(merged, [](const auto& row) { return row.first.starts_with("model.rope_scaling"); });
+  for (const auto& [key, text] : rows) {
+    const bool ours = ckpt::has_setting(merged, key);
+    if (key == "model.rope_scaling" && (text == ckpt::kNotSet || text == "\"none\"")) continue;
+    if (ours || key == "model.rope_scaling") merged = ckpt::with_rows(std::move(merged), {{key, text}});
+  }
+  TITAN_ASSIGN_OR_RETURN(const ModelDims said, recipe::dims_from_rows("the configuration", merged));
+  TITAN_RETURN_IF_ERROR(check_same(what, said, model));
+  return said;
+}
+
+}  // namespace titan::convert::dcp

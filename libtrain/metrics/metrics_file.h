@@ -1,0 +1,50 @@
+#pragma once
+// metrics.jsonl: what rank 0 tells the world, step by step, and the source of truth for it.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "libtrain/metrics/step_line.h"
+
+namespace titan::train {
+
+/// A value of an event line.
+using EventValue = std::variant<std::string, double, std::uint64_t, bool>;
+using EventFields = std::vector<std::pair<std::string, EventValue>>;
+
+/// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form,
+/// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
+class MetricsFile {
+ public:
+  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
+  /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
+  /// too. A torn last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
+  static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
+                                                         std::uint32_t attempt);
+  ckpt::Status step(const StepMetrics& metrics);
+  /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
+  ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
+  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without
+  /// its lines.
+  ckpt::Status sync();
+  /// sync() and close; reports late errors.
+  ckpt::Status close();
+
+ private:
+  MetricsFile(std::unique_ptr<ckpt::File> file, std::string path, std::uint32_t attempt)
+      : file_(std::move(file)), path_(std::move(path)), attempt_(attempt) {}
+  std::string line_start(std::uint64_t step) const;
+  ckpt::Status append(std::string line);
+
+  std::unique_ptr<ckpt::File> file_;  ///< null: closed
+  std::uint64_t end_ = 0;             ///< where the next line goes
+  std::string path_;
+  std::uint32_t attempt_ = 1;
+};
+
+}  // namespace titan::train

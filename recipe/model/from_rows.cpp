@@ -1,0 +1,92 @@
+#include "recipe/model/from_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_settings.h"
+
+namespace titan::recipe {
+namespace {
+
+template <typename T>
+bool parse_whole(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool parse(std::string_view text, std::int64_t& value) { return parse_whole(text, value) && value >= 0; }
+bool parse(std::string_view text, double& value) { return parse_whole(text, value); }
+bool parse(std::string_view text, bool& value) {
+  value = text == "true";
+  return value || text == "false";
+}
+bool parse(std::string_view text, std::optional<RopeScaling>& value) {
+  if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return false;
+  text = text.substr(1, text.size() - 2);
+  value = read_rope_scaling(text);
+  return value || text == kPlainRope;
+}
+
+}  // namespace
+
+std::vector<std::string> model_keys() {
+  std::vector<std::string> keys(std::begin(kModelDimensions), std::end(kModelDimensions));
+  keys.insert(keys.end(), std::begin(kModelSwitches), std::end(kModelSwitches));
+  return keys;
+}
+
+ckpt::Settings model_rows(const ModelDims& dims) {
+  ckpt::Settings rows;
+  for (const auto& [key, member] : kModelSizes) rows.emplace_back(key, std::to_string(dims.*member));
+  rows.emplace_back("model.norm_eps", ckpt::toml_float(dims.norm_eps));
+  rows.emplace_back("model.rope_theta", ckpt::toml_float(dims.rope_theta));
+  rows.emplace_back("model.tied_embeddings", dims.tied ? "true" : "false");
+  if (dims.qkv_bias) rows.emplace_back("model.qkv_bias", "true");
+  if (dims.rope_scaling)
+    rows.emplace_back("model.rope_scaling", ckpt::toml_string(rope_scaling_text(*dims.rope_scaling)));
+  std::ranges::sort(rows);
+  return rows;
+}
+
+Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows) {
+  ModelDims dims;
+  std::string missing, wrong;
+  const auto take = [&](const std::string& key, auto& value, bool required) {
+    const std::string text = ckpt::setting(rows, key);
+    if (text != ckpt::kNotSet && !parse(text, value) && wrong.empty()) wrong = key + " is " + text;
+    if (text == ckpt::kNotSet && required) missing += (missing.empty() ? "" : ", ") + key;
+  };
+  for (const auto& [key, member] : kModelSizes) take(key, dims.*member, member != &ModelDims::head_dim);
+  // As titan-train reads its configuration. Without dim or heads it is those that are asked for.
+  if (dims.dim > 0 && dims.n_heads > 0 && ckpt::setting(rows, "model.head_dim") == ckpt::kNotSet) {
+    if (dims.dim % dims.n_heads == 0)
+      dims.head_dim = dims.dim / dims.n_heads;
+    else
+      take("model.head_dim", dims.head_dim, true);
+  }
+  take("model.norm_eps", dims.norm_eps, true);
+  take("model.rope_theta", dims.rope_theta, true);
+  take("model.tied_embeddings", dims.tied, false);
+  take("model.qkv_bias", dims.qkv_bias, false);
+  take("model.rope_scaling", dims.rope_scaling, false);
+  if (!missing.empty())
+    return ckpt::incompatible(what + " does not say what its model is: " + missing + " missing")
+        .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
+  if (!wrong.empty()) return ckpt::incompatible(what + ": " + wrong + ", which has another type than expected");
+  if (const Status checked = check_dims(dims); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
+  return dims;
+}
+
+Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path) {
+  std::string missing;
+  for (const char* key : kModelDimensions)
+    if (!ckpt::has_setting(rows, key)) missing += (missing.empty() ? "" : ", ") + std::string(key);
+  if (missing.empty()) return dims_from_rows(path, rows);
+  return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + missing)
+      .with_hint(
+          "convert the original with a configuration that says it: titan-ckpt convert ORIGINAL NEW --to titan "
+          "--config FILE.toml, with these keys under [model] or a model.flavor");
+}
+
+}  // namespace titan::recipe

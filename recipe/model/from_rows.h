@@ -1,0 +1,29 @@
+#pragma once
+// The dimensions of a model as manifests store them: rows "model.*" of Manifest::config, as TOML text. Pure.
+#include <string>
+#include <vector>
+
+#include "ckpt/model/settings.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+
+/// Keys that describe a model; the switches are off where a checkpoint has no row for them.
+inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
+                                                   "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
+                                                   "model.vocab_size", "model.norm_eps", "model.rope_theta"};
+inline constexpr const char* kModelSwitches[] = {"model.tied_embeddings", "model.qkv_bias", "model.rope_scaling"};
+/// All of them: the dimensions, then the switches.
+std::vector<std::string> model_keys();
+
+/// The rows of a model, ascending. Biases and scaling have a row only when there are some.
+ckpt::Settings model_rows(const ModelDims& dims);
+
+/// Reads the rows back; others are ignored, and those that are "not set". Switches may be absent, and head_dim where it
+/// is dim / n_heads. `what` names the holder of the rows in messages. \error kIncompatible naming the rows that are
+/// missing, have another type, or make no model (check_dims)
+Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows);
+/// The same of the checkpoint at `path`, for a trainer, which takes no dimension for granted. \error kIncompatible
+Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path);
+
+}  // namespace titan::recipe

@@ -1,0 +1,67 @@
+#include "recipe/model/from_shapes.h"
+
+#include <algorithm>
+
+#include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/key_table.h"
+#include "recipe/keys/toml_reader.h"
+
+namespace titan::recipe {
+namespace {
+
+/// The number of heads that a row says; nothing when no configuration could say it.
+std::optional<std::int64_t> read_heads(const std::string& row) {
+  Config config;
+  (void)set_value(*find_key("model.n_heads"), parse_override_value(row), config);
+  return config.model.n_heads;
+}
+
+}  // namespace
+
+ShownModel dims_from_shapes(const Shapes& shapes) {
+  const auto extent = [&](const char* name, std::size_t dim) -> std::int64_t {
+    const auto at = shapes.find(name);
+    return at == shapes.end() || at->second.size() <= dim ? 0 : to_dimension(at->second[dim]);
+  };
+  ShownModel shown;
+  ModelDims& dims = shown.dims;
+  dims.dim = extent("tok_embeddings.weight", 1);
+  dims.vocab_size = extent("tok_embeddings.weight", 0);
+  dims.ffn_dim = extent("layers.0.feed_forward.w1.weight", 0);
+  while (shapes.contains("layers." + std::to_string(dims.n_layers) + ".attention_norm.weight")) ++dims.n_layers;
+  dims.tied = dims.n_layers > 0 && !shapes.contains("output.weight");
+  dims.qkv_bias = shapes.contains("layers.0.attention.wq.bias");
+  shown.query_rows = extent("layers.0.attention.wq.weight", 0);
+  shown.key_rows = extent("layers.0.attention.wk.weight", 0);
+  return shown;
+}
+
+ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
+                           std::optional<std::int64_t> n_heads) {
+  Shapes shapes;
+  for (const ckpt::WeightInfo& tensor : tensors) shapes[tensor.name] = tensor.shape;
+  const ShownModel shown = dims_from_shapes(shapes);
+  ckpt::Settings known = rows;
+  const auto add = [&](const char* key, std::int64_t value) {
+    if (value != 0 && !ckpt::has_setting(rows, key)) known.emplace_back(key, std::to_string(value));
+  };
+  const auto add_switch = [&](const char* key, bool on) {
+    if (!ckpt::has_setting(rows, key) && on) known.emplace_back(key, "true");
+  };
+  add("model.dim", shown.dims.dim);
+  add("model.vocab_size", shown.dims.vocab_size);
+  add("model.ffn_dim", shown.dims.ffn_dim);
+  add("model.n_layers", shown.dims.n_layers);
+  add_switch("model.tied_embeddings", shown.dims.tied);
+  add_switch("model.qkv_bias", shown.dims.qkv_bias);
+  if (ckpt::has_setting(rows, "model.n_heads")) n_heads = read_heads(ckpt::setting(rows, "model.n_heads"));
+  if (n_heads && *n_heads > 0 && shown.query_rows >= *n_heads) {
+    const std::int64_t head_dim = shown.query_rows / *n_heads;
+    add("model.head_dim", head_dim);
+    add("model.n_kv_heads", shown.key_rows / head_dim);
+  }
+  std::ranges::sort(known);
+  return known;
+}
+
+}  // namespace titan::recipe

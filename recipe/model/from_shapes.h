@@ -1,0 +1,28 @@
+#pragma once
+// What the shapes of a model's tensors show of its dimensions. Pure.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/io/weight_source.h"
+#include "ckpt/model/settings.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+
+using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< by the parameter's name
+
+struct ShownModel {
+  ModelDims dims;                             ///< dim, n_layers, ffn_dim, vocab_size (0: not shown), tying and biases
+  std::int64_t query_rows = 0, key_rows = 0;  ///< of layer 0; whole heads
+};
+ShownModel dims_from_shapes(const Shapes& shapes);
+
+/// The rows "model.*" of a checkpoint, and, where it has none, those that the shapes of its tensors show; with the
+/// number of query heads (of the rows, else `n_heads`) also head_dim and n_kv_heads.
+ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
+                           std::optional<std::int64_t> n_heads = {});
+
+}  // namespace titan::recipe

@@ -1,0 +1,22 @@
+#include "cli/kit/progress.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/kit/text.h"
+
+namespace titan::cli {
+namespace {
+
+TEST(ProgressLine, ShowsShareRateAndTimeLeft) {
+  EXPECT_EQ(progress_line("verify a", 512 << 20, 1 << 30, 2, 80),
+            "verify a  512.0 MiB of 1.0 GiB  50%  256.0 MiB/s  2.0s left");
+  EXPECT_EQ(progress_line("verify a", 512, 0, 0, 80), "verify a  512 B");
+}
+
+TEST(ProgressLine, StaysBelowTheWidthOfTheTerminal) {
+  for (std::size_t width = 1; width < 60; ++width)
+    EXPECT_LT(display_width(progress_line("verify a\x1b", 512 << 20, 1 << 30, 2, width)), width);
+}
+
+}  // namespace
+}  // namespace titan::cli

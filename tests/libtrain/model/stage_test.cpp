@@ -1,0 +1,268 @@
+#include "libtrain/model/stage.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "libtrain/model/blocks.h"
+#include "tests/libtrain/support/tiny_model.h"
+
+namespace titan::train {
+namespace {
+
+using namespace titan::test;
+
+TEST(StageSpec, FollowsTheCuts) {
+  const recipe::ModelDims dims = tiny_dims();  // groups 0 embedding, 1..3 layers, 4 head
+  EXPECT_EQ(stage_spec(dims, {}, 0), (StageSpec{0, 3, true, true}));
+  EXPECT_EQ(stage_spec(dims, {2}, 0), (StageSpec{0, 1, true, false}));
+  EXPECT_EQ(stage_spec(dims, {2}, 1), (StageSpec{1, 3, false, true}));
+  EXPECT_EQ(stage_spec(dims, {1, 4}, 0), (StageSpec{0, 0, true, false}));
+  EXPECT_EQ(stage_spec(dims, {1, 4}, 1), (StageSpec{0, 3, false, false}));
+  EXPECT_EQ(stage_spec(dims, {1, 4}, 2), (StageSpec{3, 3, false, true}));
+}
+
+TEST(Stage, HoldsItsParametersInModelOrderWithATiedHeadLast) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(true), {1, {3}}, 8, /*bf16=*/true);
+  Stage first(plan, 0, kSeqLen), last(plan, 1, kSeqLen);
+  EXPECT_EQ(first.parameters().front().name, "tok_embeddings.weight");
+  EXPECT_EQ(first.parameters().size(), 1u + 2 * 9);
+  EXPECT_EQ(last.parameters().size(), 9u + 1 + 1);
+  EXPECT_EQ(last.parameters().back().name, "tok_embeddings.weight");
+  EXPECT_TRUE(last.parameters().back().tied_head);
+  EXPECT_EQ(last.parameters().back().index, 0u);
+  for (Stage* stage : {&first, &last}) {
+    for (const StageParameter& p : stage->parameters()) {
+      EXPECT_TRUE(p.compute.is_leaf() && p.compute.requires_grad()) << p.name;
+      EXPECT_FALSE(p.master.requires_grad()) << p.name;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p.master.const_data_ptr()) % 64, 0u) << p.name;
+      EXPECT_EQ(plan.parameters[p.index].name, p.name);
+    }
+  }
+}
+
+TEST(Stage, KeepsTwoLeavesOfATiedMatrixOnOneStage) {
+  Stage stage(make_plan(tiny_dims(true), {}, 8), 0, kSeqLen);
+  const StageParameter &embedding = stage.parameters().front(), &head = stage.parameters().back();
+  EXPECT_EQ(embedding.master.const_data_ptr(), head.compute.const_data_ptr());
+  EXPECT_EQ(embedding.compute.const_data_ptr(), head.compute.const_data_ptr());
+  EXPECT_NE(embedding.compute.unsafeGetTensorImpl(), head.compute.unsafeGetTensorImpl());
+}
+
+TEST(Stage, RefreshRenewsBf16Copies) {
+  Stage stage(make_plan(tiny_dims(true), {}, 8, /*bf16=*/true), 0, kSeqLen);
+  stage.init_weights(1);
+  for (StageParameter& p : stage.parameters()) p.master.add_(1);
+  stage.refresh();
+  for (const StageParameter& p : stage.parameters()) {
+    EXPECT_EQ(p.compute.scalar_type(), p.name == "tok_embeddings.weight" && !p.tied_head ? at::kFloat : at::kBFloat16);
+    EXPECT_TRUE(at::equal(p.compute, p.master.to(p.compute.scalar_type()))) << p.name;
+    EXPECT_TRUE(p.compute.requires_grad());
+  }
+}
+
+TEST(Stage, FailsWhenThePlanLacksAParameter) {
+  recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  std::erase_if(plan.parameters, [](const auto& p) { return p.name == "layers.1.feed_forward.w2.weight"; });
+  EXPECT_THROW(Stage(plan, 0, kSeqLen), std::invalid_argument);
+}
+
+// Loss of one micro-batch as a function of the parameters, for finite differences.
+double loss_of(const Stage& stage, const recipe::RunPlan& plan) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor tokens = tokens_of(plan, 1, 0);
+  return ordered_sum(token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen)));
+}
+
+TEST(Stage, GradientsAgreeWithFiniteDifferences) {
+  use_one_thread();
+  for (const bool tied : {false, true}) {
+    recipe::ModelDims dims = tiny_dims(tied);
+    dims.qkv_bias = tied;
+    const recipe::RunPlan plan = make_plan(dims, {}, 1);
+    Stage stage(plan, 0, kSeqLen);
+    stage.init_weights(11);
+    const at::Tensor tokens = tokens_of(plan, 1, 0);
+    const at::Tensor losses = token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen));
+    std::vector<at::Tensor> leaves;
+    for (const StageParameter& p : stage.parameters()) leaves.push_back(p.compute);
+    const auto grads = torch::autograd::grad({losses}, leaves, {at::ones_like(losses)});
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (stage.parameters()[i].tied_head) continue;
+      // Along the gradient itself the slope is its norm: large enough to stand out of fp32 noise.
+      at::Tensor grad = grads[i];
+      if (tied && i == 0) grad = grad + grads.back();
+      const double norm = std::sqrt(leaf_sum_of_squares(grad.contiguous().const_data_ptr<float>(), grad.numel()));
+      ASSERT_GT(norm, 0) << stage.parameters()[i].name;
+      const double h = 0.1 / std::max(norm, 1.0);
+      at::Tensor& master = stage.parameters()[i].master;
+      const at::Tensor saved = master.clone(), direction = grad / norm;
+      master.add_(direction, h);
+      const double above = loss_of(stage, plan);
+      master.copy_(saved - direction * h);
+      const double below = loss_of(stage, plan);
+      master.copy_(saved);
+      EXPECT_NEAR((above - below) / (2 * h) / norm, 1, 0.02) << stage.parameters()[i].name << (tied ? ", tied" : "");
+    }
+  }
+}
+
+TEST(Stage, StartsNearTheLossOfAUniformGuess) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 1), tied = make_plan(tiny_dims(true), {}, 1);
+  for (const recipe::RunPlan& p : {plan, tied}) {
+    Stage stage(p, 0, kSeqLen);
+    stage.init_weights(1);
+    EXPECT_NEAR(loss_of(stage, p) / (kMicro * kSeqLen), std::log(83.0), 0.8);
+  }
+}
+
+TEST(Stage, DoesNotSeeTheFuture) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 1);
+  Stage stage(plan, 0, kSeqLen);
+  stage.init_weights(1);
+  const at::NoGradGuard no_grad;
+  at::Tensor tokens = tokens_of(plan, 1, 0).narrow(1, 0, kSeqLen).clone();
+  const at::Tensor before = stage.forward(tokens);
+  tokens.select(1, 12).add_(1).remainder_(83);
+  const at::Tensor after = stage.forward(tokens);
+  EXPECT_TRUE(at::equal(before.narrow(1, 0, 12), after.narrow(1, 0, 12)));
+  EXPECT_FALSE(at::equal(before.narrow(1, 12, 7), after.narrow(1, 12, 7)));
+}
+
+TEST(Rope, RotatesAdjacentPairsByKnownAngles) {
+  // One head of dim 4, theta 10000: frequencies 1 and 0.01.
+  const at::Tensor table = rope_table(3, 4, 10000);
+  at::Tensor x_BTHK = at::arange(1, 13, at::kFloat).view({1, 3, 1, 4});
+  const std::vector<float> got = floats(apply_rope(x_BTHK, table));
+  for (int t = 0; t < 3; ++t) {
+    for (int pair = 0; pair < 2; ++pair) {
+      const double angle = t * (pair == 0 ? 1.0 : 0.01), a = 4 * t + 2 * pair + 1, b = a + 1;
+      EXPECT_NEAR(got[4 * t + 2 * pair], a * std::cos(angle) - b * std::sin(angle), 2e-6);
+      EXPECT_NEAR(got[4 * t + 2 * pair + 1], a * std::sin(angle) + b * std::cos(angle), 2e-6);
+    }
+  }
+}
+
+TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
+  // Head dim 8, theta 10000: frequencies 1, 0.1, 0.01, 0.001; wavelengths 6.3, 63, 628, 6283.
+  const recipe::RopeScaling scaling{
+      .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position_embeddings = 1000};
+  const at::Tensor plain = at::angle(rope_table(2, 8, 10000))[1],
+                   scaled = at::angle(rope_table(2, 8, 10000, scaling))[1];
+  const std::vector<float> was = floats(plain), is = floats(scaled);
+  EXPECT_EQ(is[0], was[0]);  // below 1000 / 4
+  EXPECT_EQ(is[1], was[1]);
+  const double wavelength = 2 * std::acos(-1.0) / 0.01, smooth = (1000 / wavelength - 1) / 3;  // between
+  EXPECT_NEAR(is[2], (1 - smooth) * 0.01 / 8 + smooth * 0.01, 1e-8);
+  EXPECT_NEAR(is[3], 0.001 / 8, 1e-9);  // above 1000 / 1
+}
+
+TEST(Rope, ScoresDependOnDistanceOnly) {
+  const at::Tensor table = rope_table(64, 8, 500000);
+  const at::Tensor q = at::arange(8, at::kFloat).cos(), k = at::arange(8, at::kFloat).sin();
+  const auto score = [&](std::int64_t i, std::int64_t j) {
+    at::Tensor rows = at::zeros({1, 64, 1, 8});
+    rows[0][i][0] = q;
+    const at::Tensor turned_q = apply_rope(rows, table)[0][i][0];
+    rows[0][j][0] = k;
+    return at::dot(turned_q, apply_rope(rows, table)[0][j][0]).item<double>();
+  };
+  EXPECT_NEAR(score(10, 3), score(50, 43), 1e-5);
+  EXPECT_GT(std::abs(score(10, 3) - score(10, 9)), 1e-2);
+}
+
+TEST(Rope, KeepsBf16AndComputesInFp32) {
+  const at::Tensor table = rope_table(7, 10, 10000);
+  const at::Tensor x = at::arange(7 * 10, at::kFloat).sin().view({1, 7, 1, 10}).to(at::kBFloat16);
+  const at::Tensor got = apply_rope(x, table);
+  EXPECT_EQ(got.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(got, apply_rope(x.to(at::kFloat), table).to(at::kBFloat16)));
+}
+
+TEST(Attention, RefusesWhatTheFlashKernelCannotDoInsteadOfChangingKernels) {
+  use_one_thread();
+  const at::Tensor q = at::ones({1, 2, 8, 4}), v = at::ones({1, 2, 8, 6});
+  EXPECT_ANY_THROW(at::scaled_dot_product_attention(q, q, v, {}, 0.0, true))
+      << "unequal head dims need the math kernel";
+}
+
+TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
+  const at::Tensor x = at::arange(2 * 9 * 24, at::kFloat).sin().view({2, 9, 24}), rope = rope_table(9, 6, 10000);
+  const auto weight = [](std::int64_t rows, double phase) {
+    return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2;
+  };
+  const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
+  const auto repeat = [](const at::Tensor& w) { return w.view({2, 6, 24}).repeat_interleave(2, 0).view({24, 24}); };
+  const at::Tensor wk4 = repeat(wk), wv4 = repeat(wv);
+  EXPECT_TRUE(
+      at::allclose(attention(x, {wq, wk, wv, wo}, 6, rope), attention(x, {wq, wk4, wv4, wo}, 6, rope), 1e-5, 1e-6));
+}
+
+TEST(Attention, BiasesAreAddedBeforeTheRotation) {
+  const at::Tensor x = at::arange(2 * 9 * 24, at::kFloat).sin().view({2, 9, 24}), rope = rope_table(9, 6, 10000);
+  const auto weight = [](std::int64_t rows, double phase) {
+    return (at::arange(rows * 24, at::kFloat) * 0.37 + phase).cos().view({rows, 24}) * 0.2;
+  };
+  const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
+  const at::Tensor q = at::arange(24, at::kFloat).sin(), k = at::arange(12, at::kFloat).cos(),
+                   v = at::arange(12, at::kFloat).sin();
+  // A further input that is always 1 carries the bias in a wider weight.
+  const at::Tensor one = at::ones({2, 9, 1});
+  const auto wide = [](const at::Tensor& w, const at::Tensor& bias) { return at::cat({w, bias.unsqueeze(1)}, 1); };
+  const at::Tensor wide_q = wide(wq, q), wide_k = wide(wk, k), wide_v = wide(wv, v);
+  const at::Tensor with = attention(x, {wq, wk, wv, wo, q, k, v}, 6, rope);
+  EXPECT_TRUE(at::allclose(with, attention(at::cat({x, one}, 2), {wide_q, wide_k, wide_v, wo}, 6, rope), 1e-5, 1e-5));
+  EXPECT_FALSE(at::allclose(with, attention(x, {wq, wk, wv, wo}, 6, rope), 1e-2, 1e-2));
+}
+
+TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
+  const at::Tensor x = at::tensor({3.0f, 4.0f, 0.0f, 0.0f}).view({1, 1, 4}), w = at::tensor({1.0f, 2.0f, 1.0f, 1.0f});
+  const std::vector<float> y = floats(rms_norm(x, w, 0.75));  // mean square 6.25 + 0.75 = 7
+  EXPECT_NEAR(y[0], 3 / std::sqrt(7.0), 1e-6);
+  EXPECT_NEAR(y[1], 8 / std::sqrt(7.0), 1e-6);
+}
+
+TEST(OrderedSum, AddsInIndexOrderInFp64) {
+  at::Tensor losses = at::full({1001}, 1e-9f);
+  losses[0] = 1.0f;
+  EXPECT_NEAR(ordered_sum(losses), 1 + 1e-6, 1e-12);
+}
+
+// 49k classes, as SmolLM2 has: the mean over many tokens was 8e-6 low in fp32.
+TEST(ExactTokenLosses, AreThoseOfFp64OverALargeVocabulary) {
+  at::manual_seed(3);
+  const at::Tensor logits = at::randn({2, 3, 49152}, at::kFloat) * 3;
+  const at::Tensor targets = at::randint(49152, {2, 3}, at::kLong);
+  const at::Tensor expected =
+      at::cross_entropy_loss(logits.to(at::kDouble).flatten(0, 1), targets.flatten(), {}, at::Reduction::None);
+  const at::Tensor exact = exact_token_losses(logits, targets);
+  EXPECT_EQ(exact.scalar_type(), at::kDouble);
+  EXPECT_LT((exact - expected).abs().max().item<double>(), 1e-12);
+  EXPECT_GT((token_losses(logits, targets).to(at::kDouble) - expected).abs().max().item<double>(), 1e-8)
+      << "fp32 would not do";
+}
+
+TEST(ExactTokenLosses, AreNotANumberWhereALogitIsNone) {
+  at::Tensor logits = at::zeros({1, 1, 4}, at::kFloat);
+  logits[0][0][2] = std::nanf("");
+  EXPECT_TRUE(std::isnan(exact_token_losses(logits, at::zeros({1, 1}, at::kLong))[0].item<double>()));
+}
+
+TEST(OrderedSum, TakesOneAfterTheOther) {
+  // Beside 2^60 a one is lost; any other order, or sums of parts, would keep some of them.
+  at::Tensor losses = at::ones({4096});
+  losses[0] = std::ldexp(1.0f, 60);
+  losses[4095] = -std::ldexp(1.0f, 60);
+  EXPECT_EQ(ordered_sum(losses), 0);
+}
+
+TEST(TokenLosses, AreFp32AndUnreduced) {
+  const at::Tensor logits = at::zeros({2, 3, 5}, at::kBFloat16);
+  const at::Tensor losses = token_losses(logits, at::zeros({2, 3}, at::kLong));
+  EXPECT_EQ(losses.sizes(), at::IntArrayRef({6}));
+  EXPECT_EQ(losses.scalar_type(), at::kFloat);
+  EXPECT_NEAR(losses[5].item<double>(), std::log(5.0), 1e-6);
+}
+
+}  // namespace
+}  // namespace titan::train

@@ -1,0 +1,98 @@
+#include "libtrain/optim/adamw.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "libtrain/model/init.h"
+#include "tests/libtrain/support/tiny_model.h"
+
+namespace titan::train {
+namespace {
+
+using namespace titan::test;
+
+// Three steps with gradients that are a function of (parameter, step); returns the masters of the whole model.
+std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, double scale) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), layout, 8);
+  std::map<std::string, std::vector<float>> result;
+  std::mutex mutex;
+  run_ranks(plan.mesh, [&](World& world) {
+    Stage stage(plan, world.stage, kSeqLen);
+    stage.init_weights(3);
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      std::vector<OwnedGradient> grads;
+      for (const auto& state : optimizer.states()) {
+        const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
+        const at::Tensor whole =
+            random_tensor(static_cast<std::int64_t>(grid.elements), state.piece.parameter * 10 + step, 0.1);
+        const auto begin = static_cast<std::int64_t>(grid.begin(state.piece.leaves.first));
+        grads.push_back({state.piece, whole.narrow(0, begin, state.param.numel()).clone()});
+      }
+      optimizer.step(grads, 1e-2, scale, step);
+    }
+    share_weights(world, plan, owners_of(plan), stage);
+    const std::lock_guard lock(mutex);
+    for (const StageParameter& p : stage.parameters()) result[p.name] = floats(p.master);
+  });
+  return result;
+}
+
+TEST(AdamW, ShardedPiecesEqualTheWholeUpdateBitForBit) {
+  use_one_thread();
+  const auto whole = updated_weights({}, 0.37);
+  for (const Layout& layout : {Layout{2, {}}, Layout{3, {}}, Layout{4, {2}}}) {
+    const auto sharded = updated_weights(layout, 0.37);
+    for (const auto& [name, weight] : whole)
+      EXPECT_TRUE(same_bits(sharded.at(name), weight)) << name << ", dp " << layout.dp;
+  }
+}
+
+TEST(AdamW, AgreesWithThePlainFormula) {
+  const auto got = updated_weights({}, 0.5);
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  for (std::uint32_t index = 0; index < plan.parameters.size(); ++index) {
+    const ckpt::ParameterMeta& meta = plan.parameters[index];
+    const auto count = static_cast<std::int64_t>(ckpt::element_count(meta.shape));
+    std::vector<float> init(count);
+    draw(init_rule(plan.dims, meta.name), 3, meta.name, init);
+    std::vector<double> p(init.begin(), init.end()), m(count), v(count);
+    for (int step = 1; step <= 3; ++step) {
+      const std::vector<float> g = floats(random_tensor(count, index * 10 + step, 0.1));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double grad = 0.5 * g[i];
+        p[i] -= 1e-2 * 0.1 * p[i];
+        m[i] = 0.9 * m[i] + 0.1 * grad;
+        v[i] = 0.95 * v[i] + 0.05 * grad * grad;
+        p[i] -= 1e-2 * (m[i] / (1 - std::pow(0.9, step))) / (std::sqrt(v[i] / (1 - std::pow(0.95, step))) + 1e-8);
+      }
+    }
+    double worst = 0;
+    for (std::int64_t i = 0; i < count; ++i) worst = std::max(worst, std::abs(p[i] - got.at(meta.name)[i]));
+    EXPECT_LT(worst, 1e-6) << meta.name;
+  }
+}
+
+TEST(AdamW, RefusesGradientsOfOtherPieces) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  run_ranks(plan.mesh, [&](World& world) {
+    Stage stage(plan, 0, kSeqLen);
+    stage.init_weights(1);
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    std::vector<OwnedGradient> none;
+    EXPECT_THROW(optimizer.step(none, 1e-3, 1, 1), std::logic_error);
+    // As many and as large as its own, but two of one size have changed places.
+    std::vector<OwnedGradient> swapped = own_gradients(plan, world, 0);
+    std::size_t other = 1;
+    while (other < swapped.size() && swapped[other].grad.numel() != swapped[0].grad.numel()) ++other;
+    ASSERT_LT(other, swapped.size());
+    std::swap(swapped[0], swapped[other]);
+    EXPECT_THROW(optimizer.step(swapped, 1e-3, 1, 1), std::logic_error);
+    EXPECT_THROW(ShardedAdamW(plan, {plan.parameters, 1000, plan.mesh}, world, stage, {}), std::invalid_argument)
+        << "1000 is no multiple of 16";
+  });
+}
+
+}  // namespace
+}  // namespace titan::train

@@ -1,0 +1,165 @@
+#include "libtrain/parallel/heartbeat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <mutex>
+#include <stdexcept>
+
+namespace titan::train {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+/// A store in memory with one peer per rank that beats at every exchange unless it was silenced.
+struct FakeStore {
+  std::mutex mutex;
+  std::vector<std::string> values;
+  std::vector<bool> silent, leaving;
+  bool lost = false;
+  int count = 0;
+
+  explicit FakeStore(int world) : values(world, "0"), silent(world, false), leaving(world, false) {}
+
+  Heartbeat::Exchange exchange(int rank) {
+    return [this, rank](const std::string& own) {
+      std::lock_guard lock(mutex);
+      if (lost) throw std::runtime_error("connection reset");
+      ++count;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!silent[i]) values[i] = std::to_string(count) + (leaving[i] ? "L" : "");
+      }
+      values[rank] = own;
+      return values;
+    };
+  }
+};
+
+HeartbeatOptions quick(int rank, int world) {
+  HeartbeatOptions options;
+  options.rank = rank;
+  options.world = world;
+  options.beat = 2ms;
+  options.quiet = 200ms;
+  options.patience = 300ms;
+  options.train_timeout = 300ms;
+  return options;
+}
+
+TEST(Heartbeat, BlamesNobodyWhenAllBeat) {
+  FakeStore store(3);
+  Heartbeat heartbeat(quick(0, 3), store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text,
+              HasSubstr("barrier did not finish within 3 s on rank 0, although every rank has a heartbeat"));
+  EXPECT_TRUE(heartbeat.overdue().empty());
+}
+
+TEST(Heartbeat, NamesASilentRankWithTheDeadline) {
+  FakeStore store(3);
+  store.silent[2] = true;
+  Heartbeat heartbeat(quick(0, 3), store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("barrier of group all", true, 3s).text,
+              testing::MatchesRegex("rank 2 is silent: no heartbeat for 0\\.[0-9] s \\(comm.train_timeout_seconds = "
+                                    "0\\.3\\), noticed by rank 0 in barrier of group all"));
+}
+
+// A long step of one rank is no reason to end the run before comm.train_timeout_seconds.
+TEST(Heartbeat, ARankIsOverdueAfterTheTrainingTimeoutAndNotWhenItIsMerelyQuiet) {
+  FakeStore store(3);
+  store.silent[2] = true;
+  HeartbeatOptions options = quick(0, 3);
+  options.quiet = 50ms;
+  options.train_timeout = 24h;
+  options.linger = 0ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text, HasSubstr("rank 2 is silent")) << "by now it is quiet";
+  EXPECT_TRUE(heartbeat.overdue().empty());
+}
+
+// The store dies with rank 0: the others learn from it what rank 0 has just learned.
+TEST(Heartbeat, TheStoresHostStaysForTheOthersAfterItHasFoundASilentRank) {
+  FakeStore store(3);
+  store.silent[2] = true;
+  HeartbeatOptions options = quick(0, 3);
+  options.quiet = 20ms;
+  options.linger = 1500ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text, HasSubstr("rank 2 is silent"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options.linger);
+  std::lock_guard lock(store.mutex);
+  EXPECT_EQ(store.values[0].back(), 'L') << "and beats on meanwhile, as one that leaves";
+}
+
+TEST(Heartbeat, NamesEveryDeadRank) {
+  FakeStore store(4);
+  store.silent[1] = store.silent[3] = true;
+  Heartbeat heartbeat(quick(0, 4), store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text,
+              HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
+}
+
+TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {
+  FakeStore store(3);
+  store.leaving[1] = true;
+  Heartbeat first(quick(0, 3), store.exchange(0));
+  EXPECT_EQ(first.diagnose("recv", false, 3s).text, "rank 1 met an error and left, noticed by rank 0 in recv");
+  {
+    std::lock_guard lock(store.mutex);
+    store.silent[1] = store.silent[2] = true;
+  }
+  EXPECT_THAT(first.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
+}
+
+TEST(Heartbeat, TellsTheOthersThatItLeaves) {
+  FakeStore store(2);
+  Heartbeat heartbeat(quick(0, 2), store.exchange(0));
+  static_cast<void>(heartbeat.diagnose("recv", false, 3s));
+  std::lock_guard lock(store.mutex);
+  EXPECT_EQ(store.values[0].back(), 'L');
+}
+
+TEST(Heartbeat, TakesALostStoreForRankZero) {
+  FakeStore store(2);
+  store.lost = true;
+  Heartbeat heartbeat(quick(1, 2), store.exchange(1));
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 0 is gone"));
+}
+
+TEST(Heartbeat, BlamesNobodyForTheLostStoreOfAnAgent) {
+  FakeStore store(2);
+  store.lost = true;
+  HeartbeatOptions options = quick(1, 2);
+  options.store_on_rank_0 = false;
+  Heartbeat heartbeat(options, store.exchange(1));
+  EXPECT_EQ(heartbeat.diagnose("recv", false, 3s).text, "a peer closed its connection, noticed by rank 1 in recv");
+}
+
+TEST(Heartbeat, TakesAStoreThatDoesNotAnswerForRankZeroAndEndsAnyway) {
+  Heartbeat heartbeat(quick(1, 2), [](const std::string&) -> std::vector<std::string> {
+    // The thread is left behind in here on purpose, as it would be in a stopped store's connection.
+    while (true) pause();
+  });
+  EXPECT_THAT(heartbeat.diagnose("recv", true, 3s).text, HasSubstr("rank 0 is silent"));
+  const auto overdue = heartbeat.overdue();
+  EXPECT_TRUE(overdue.empty() || overdue[0].rank == 0);
+}
+
+TEST(Heartbeat, WritesNamesAndSecondsForPeople) {
+  EXPECT_EQ(name_ranks({2}), "rank 2");
+  EXPECT_EQ(name_ranks({0, 3}), "ranks 0, 3");
+  EXPECT_EQ(seconds_text(12'000ms), "12 s");
+  EXPECT_EQ(seconds_text(12'400ms), "12 s");
+  EXPECT_EQ(seconds_text(2'500ms), "2.5 s");
+}
+
+TEST(FirstSurvivor, IsTheLowestRankThatIsNotLost) {
+  EXPECT_EQ(first_survivor({}), 0);
+  EXPECT_EQ(first_survivor({2}), 0);
+  EXPECT_EQ(first_survivor({0}), 1);
+  EXPECT_EQ(first_survivor({0, 1, 3}), 2) << "rank 0 lost together with others";
+}
+
+}  // namespace
+}  // namespace titan::train

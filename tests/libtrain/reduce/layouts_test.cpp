@@ -1,0 +1,47 @@
+// The numerics contract in one test: whole training steps give the same bits on every layout.
+#include <gtest/gtest.h>
+
+#include "tests/libtrain/support/tiny_model.h"
+
+namespace titan::test {
+namespace {
+
+void expect_same(const Trace& got, const Trace& expected, const std::string& where) {
+  EXPECT_TRUE(same_bits(got.losses, expected.losses)) << where;
+  EXPECT_TRUE(same_bits(got.norms, expected.norms)) << where;
+  ASSERT_EQ(got.weights.size(), expected.weights.size()) << where;
+  for (const auto& [name, weight] : expected.weights)
+    EXPECT_TRUE(same_bits(got.weights.at(name), weight)) << name << ", " << where;
+  for (const auto& [name, slot] : expected.exp_avg_sq)
+    EXPECT_TRUE(same_bits(got.exp_avg_sq.at(name), slot)) << name << ", " << where;
+}
+
+class Layouts : public testing::TestWithParam<std::tuple<bool, bool, int>> {};
+
+TEST_P(Layouts, TrainToTheSameBits) {
+  use_one_thread();
+  const auto [bf16, tied, count] = GetParam();
+  const Trace expected = train_model(make_plan(tiny_dims(tied), {}, count, bf16), 3);
+  EXPECT_GT(expected.norms.front(), 0);
+  for (const Layout& layout : {Layout{1, {}}, Layout{2, {}}, Layout{3, {}}, Layout{4, {}}, Layout{2, {3}},
+                               Layout{3, {1, 4}}, Layout{1, {1, 2, 3, 4}}}) {
+    const std::string where = std::to_string(layout.dp) + " x " + std::to_string(layout.cuts.size() + 1);
+    expect_same(train_model(make_plan(tiny_dims(tied), layout, count, bf16), 3), expected, where);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Layouts, testing::Combine(testing::Bool(), testing::Bool(), testing::Values(7, 8, 12)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param) ? "Bf16" : "Fp32") +
+                                  (std::get<1>(info.param) ? "Tied" : "Untied") + "M" +
+                                  std::to_string(std::get<2>(info.param));
+                         });
+
+TEST(LayoutsControl, AnotherBatchOfMicroBatchesGivesOtherBits) {
+  const Trace a = train_model(make_plan(tiny_dims(), {}, 7), 2), b = train_model(make_plan(tiny_dims(), {}, 8), 2);
+  EXPECT_FALSE(same_bits(a.losses, b.losses));
+  EXPECT_FALSE(same_bits(a.weights.at("norm.weight"), b.weights.at("norm.weight")));
+}
+
+}  // namespace
+}  // namespace titan::test

@@ -1,0 +1,213 @@
+#pragma once
+// A small Llama with odd tensor sizes, laid out by hand, and a training loop over fake ranks: what tests compare
+// layouts with.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "ckpt/plan/ownership.h"
+#include "ckpt/plan/partition.h"
+#include "libtrain/model/init.h"
+#include "libtrain/model/runtime.h"
+#include "libtrain/model/stage.h"
+#include "libtrain/optim/adamw.h"
+#include "libtrain/optim/grad_norm.h"
+#include "libtrain/reduce/canonical.h"
+#include "recipe/model/parameters.h"
+#include "tests/libtrain/support/thread_world.h"
+
+namespace titan::test {
+
+/// Several tensors have three or more leaves with a short last one.
+inline constexpr std::uint64_t kLeaf = 1024;
+inline constexpr std::int64_t kSeqLen = 19, kMicro = 2;
+
+inline void use_one_thread() { train::setup_determinism(1); }
+
+inline recipe::ModelDims tiny_dims(bool tied = false) {
+  return {.dim = 40,
+          .n_layers = 3,
+          .n_heads = 4,
+          .n_kv_heads = 2,
+          .head_dim = 10,
+          .ffn_dim = 77,
+          .vocab_size = 83,
+          .tied = tied};
+}
+
+/// The model's parameters with the stages of `cuts`.
+inline std::vector<ckpt::ParameterMeta> parameters_of(const recipe::ModelDims& dims,
+                                                      const std::vector<std::uint32_t>& cuts) {
+  std::vector<ckpt::ParameterMeta> list = recipe::model_parameters(dims);
+  const std::vector<std::uint32_t> groups = ckpt::group_parameters(list).value().group_of;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i].stage = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), groups[i]) - cuts.begin());
+  return list;
+}
+
+struct Layout {
+  std::uint32_t dp = 1;
+  std::vector<std::uint32_t> cuts;  ///< as RunPlan::stage_cuts
+};
+
+inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& layout, std::int64_t count,
+                                 bool bf16 = false) {
+  recipe::RunPlan plan;
+  plan.dims = dims;
+  plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
+  plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
+  plan.bf16 = bf16;
+  plan.parameters = parameters_of(dims, layout.cuts);
+  plan.stage_cuts = layout.cuts;
+  plan.leaf_elements = kLeaf;
+  return plan;
+}
+
+inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
+  return {plan.parameters, plan.leaf_elements, plan.mesh};
+}
+
+inline at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1) {
+  at::Tensor t = at::empty({count}, at::kFloat);
+  train::draw({train::InitKind::kNormal, std}, seed, "test",
+              {t.mutable_data_ptr<float>(), static_cast<std::size_t>(count)});
+  return t;
+}
+
+// What the rank owns, each element `value`.
+inline std::vector<train::OwnedGradient> own_gradients(const recipe::RunPlan& plan, const train::World& world,
+                                                       float value) {
+  std::vector<train::OwnedGradient> grads;
+  const ckpt::Ownership owners = owners_of(plan);
+  for (const ckpt::OwnedPiece& piece : owners.of(static_cast<std::uint32_t>(world.rank))) {
+    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
+    grads.push_back(
+        {piece, at::full({static_cast<std::int64_t>(grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first))},
+                         value)});
+  }
+  return grads;
+}
+
+/// Exact equality of two lists of numbers, NaN included.
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+inline std::vector<float> floats(const at::Tensor& tensor) {
+  const at::Tensor t = tensor.detach().to(at::kFloat).contiguous();
+  return {t.const_data_ptr<float>(), t.const_data_ptr<float>() + t.numel()};
+}
+
+/// Tokens [kMicro, kSeqLen + 1] of a micro-batch, a pure function of (step, index).
+inline at::Tensor tokens_of(const recipe::RunPlan& plan, std::uint64_t step, std::uint32_t micro_batch) {
+  std::mt19937_64 random(step * 1000 + micro_batch);
+  at::Tensor tokens = at::empty({kMicro, kSeqLen + 1}, at::kLong);
+  std::generate_n(tokens.mutable_data_ptr<std::int64_t>(), tokens.numel(),
+                  [&] { return static_cast<std::int64_t>(random() % plan.dims.vocab_size); });
+  return tokens;
+}
+
+/// One micro-batch through this rank's stage, forward and backward; inserts the gradients. Returns the token losses on
+/// the last stage, an undefined tensor elsewhere.
+inline at::Tensor run_micro_batch(train::World& world, const recipe::RunPlan& plan, const train::Stage& stage,
+                                  std::uint64_t step, std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
+  const auto hidden = [&] {
+    return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat);
+  };
+  const at::Tensor tokens = tokens_of(plan, step, micro_batch);
+  at::Tensor input = tokens.narrow(1, 0, kSeqLen);
+  if (!stage.spec().embedding) {
+    input = hidden();
+    world.pp->recv(input, world.stage - 1, micro_batch)->wait();
+    input.set_requires_grad(true);
+  }
+  at::Tensor out = stage.forward(input), seed, losses;
+  if (stage.spec().head) {
+    out = losses = train::token_losses(out, tokens.narrow(1, 1, kSeqLen));
+    seed = at::full_like(out, 1.0 / static_cast<double>(plan.batch.tokens_per_step()));
+  } else {
+    world.pp->send(out.detach(), world.stage + 1, micro_batch)->wait();
+    seed = hidden();
+    world.pp->recv(seed, world.stage + 1, 1000 + micro_batch)->wait();
+  }
+  std::vector<at::Tensor> wanted;
+  for (const train::StageParameter& p : stage.parameters()) wanted.push_back(p.compute);
+  if (!stage.spec().embedding) wanted.push_back(input);
+  const auto grads = torch::autograd::grad({out}, wanted, {seed});
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].insert(micro_batch, grads[i]);
+  if (!stage.spec().embedding) world.pp->send(grads.back().contiguous(), world.stage - 1, 1000 + micro_batch)->wait();
+  return losses;
+}
+
+/// What a run leaves behind: everything that must not depend on the layout.
+struct Trace {
+  std::vector<double> losses, norms;                  ///< per step
+  std::map<std::string, std::vector<float>> weights;  ///< by name
+  std::map<std::string, std::vector<float>> exp_avg_sq;
+};
+
+inline std::vector<train::TreeSum> make_sums(const train::World& world, const recipe::RunPlan& plan,
+                                             const train::Stage& stage) {
+  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+  return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
+}
+
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5) {
+  Trace trace;
+  std::mutex mutex;
+  run_ranks(plan.mesh, [&](train::World& world) {
+    const auto count = static_cast<std::uint32_t>(plan.batch.count);
+    const train::Node block = train::dp_block(count, plan.mesh.dp, world.dp_rank);
+    train::Stage stage(plan, world.stage, kSeqLen);
+    stage.init_weights(7);
+    const ckpt::Ownership owners = owners_of(plan);
+    train::ShardedAdamW optimizer(plan, owners, world, stage, {});
+    std::vector<double> losses, norms;
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      std::vector<train::TreeSum> sums = make_sums(world, plan, stage);
+      std::vector<std::uint32_t> order(block.hi - block.lo);
+      std::iota(order.begin(), order.end(), block.lo);
+      std::shuffle(order.begin(), order.end(), std::mt19937(step * 31 + world.dp_rank));
+      at::Tensor loss_row = at::zeros({plan.batch.count}, at::kDouble);
+      for (const std::uint32_t micro_batch : order) {
+        const at::Tensor loss = run_micro_batch(world, plan, stage, step, micro_batch, sums);
+        if (loss.defined()) loss_row[micro_batch] = train::ordered_sum(loss);
+      }
+      auto grads = train::reduce_gradients(world, plan, owners, stage, sums);
+      norms.push_back(train::global_grad_norm(world, plan, grads));
+      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
+      train::share_weights(world, plan, owners, stage);
+      world.all->all_reduce_sum(loss_row);
+      losses.push_back(
+          std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
+          static_cast<double>(plan.batch.tokens_per_step()));
+    }
+    const std::lock_guard lock(mutex);
+    if (world.rank == 0) {
+      trace.losses = losses;
+      trace.norms = norms;
+    }
+    if (world.dp_rank == 0)
+      for (const auto& p : stage.parameters())
+        if (!p.tied_head) trace.weights[p.name] = floats(p.master);
+    for (const auto& state : optimizer.states()) {
+      std::vector<float>& whole = trace.exp_avg_sq[plan.parameters[state.piece.parameter].name];
+      const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
+      whole.resize(grid.elements);
+      const std::vector<float> part = floats(state.exp_avg_sq);
+      std::copy(part.begin(), part.end(),
+                whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(state.piece.leaves.first)));
+    }
+  });
+  return trace;
+}
+
+}  // namespace titan::test

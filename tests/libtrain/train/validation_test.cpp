@@ -1,0 +1,63 @@
+#include "libtrain/train/validation.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/libtrain/support/tiny_model.h"
+#include "tests/support/scratch_dir.h"
+
+namespace titan::test {
+namespace {
+
+constexpr std::int64_t kSamples = 5;
+
+/// The mean loss of kSamples validation samples, computed `rows` at a time on `layout`.
+double mean_loss(const std::string& text, const Layout& layout, std::int64_t rows, std::int64_t steps = -1) {
+  recipe::ModelDims dims = tiny_dims();
+  dims.vocab_size = 256;
+  recipe::RunPlan plan = make_plan(dims, layout, 4);
+  plan.schedule = "1F1B";
+  recipe::Config config;
+  config.training.dataset = "text";
+  config.training.dataset_path = text;
+  config.training.seq_len = kSeqLen;
+  config.validation.enable = true;
+  config.validation.dataset_path = text;
+  config.validation.local_batch_size = rows;
+  config.validation.steps = steps;
+  std::mutex mutex;
+  double loss = 0;
+  run_ranks(plan.mesh, [&](train::World& world) {
+    const auto dataset = train::Dataset::open(config, 1, 256);
+    if (!dataset.ok()) throw std::runtime_error(dataset.status().to_string());
+    if ((*dataset)->validation_samples() != kSamples) throw std::runtime_error("not five samples");
+    train::Stage stage(plan, world.stage, kSeqLen);
+    stage.init_weights(7);
+    train::Executor executor(world, plan, stage);
+    const train::ValidationResult result = train::run_validation(world, executor, **dataset, config);
+    const std::lock_guard lock(mutex);
+    if (world.rank != 0) return;
+    loss = result.loss;
+    EXPECT_EQ(result.tokens,
+              static_cast<std::uint64_t>((steps < 0 ? kSamples : std::min(kSamples, steps * rows)) * kSeqLen));
+  });
+  return loss;
+}
+
+TEST(Validation, IsTheMeanOfAllSamplesHoweverTheyFillTheBatches) {
+  use_one_thread();
+  const train::ScratchDir dir;
+  std::string content;
+  for (std::int64_t i = 0; i < kSamples * kSeqLen + 1; ++i) content += static_cast<char>('a' + i * i % 23);
+  const std::string text = dir.write("text.txt", content);
+  const double one_by_one = mean_loss(text, {}, 1);
+  EXPECT_GT(one_by_one, 1);
+  // The last batch of 2, 3 and 4 is not full: what fills it up does not count.
+  for (const std::int64_t rows : {2, 3, 4, 5, 8})
+    EXPECT_NEAR(mean_loss(text, {}, rows), one_by_one, 1e-6) << rows << " rows";
+  EXPECT_NEAR(mean_loss(text, {2, {}}, 2), one_by_one, 1e-6) << "two ranks";
+  EXPECT_NEAR(mean_loss(text, {1, {2}}, 4), one_by_one, 1e-6) << "two stages";
+  EXPECT_NE(mean_loss(text, {}, 2, 1), one_by_one) << "validation.steps = 1: two samples of the five";
+}
+
+}  // namespace
+}  // namespace titan::test

@@ -1,0 +1,98 @@
+#include "recipe/model/dims.h"
+
+#include <gtest/gtest.h>
+
+#include "recipe/keys/writer.h"
+#include "recipe/plan/run_plan.h"
+#include "tests/recipe/support/config_support.h"
+
+namespace titan::recipe {
+namespace {
+
+const RopeScaling kTorchtitans{8, 1, 4, 8192};
+
+TEST(ModelDims, FlavoursHaveTorchtitansDimensions) {
+  EXPECT_EQ(dims_of("model.flavor=debugmodel"),
+            (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=8B"),
+            (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=70B"),
+            (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+  EXPECT_EQ(dims_of("model.flavor=405B"),
+            (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+}
+
+// Of these, a flavour that is given scales RoPE as torchtitan does.
+TEST(ModelDims, OnlyAFlavourThatIsGivenScalesRope) {
+  EXPECT_EQ(dims_of(""), (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false}));
+  EXPECT_EQ(dims_of("model.flavor=debugmodel model.rope_scaling=none"), dims_of(""));
+  EXPECT_EQ(dims_of("model.flavor=8B model.rope_scaling=llama3:32:1:4:8192").rope_scaling->factor, 32);
+  EXPECT_EQ(dims_of("model.flavor=debugmodel model.dim=64 model.n_heads=4 model.rope_theta=10000").rope_scaling,
+            kTorchtitans);
+  EXPECT_EQ(dims_of("model.rope_scaling=none").rope_scaling, std::nullopt);
+}
+
+// Earlier versions wrote the flavour and all its dimensions into RUN/config.toml, and scaled nothing.
+TEST(ModelDims, AFlavourBesideEveryDimensionSaysNothing) {
+  const std::string all =
+      "model.flavor=8B model.dim=64 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.head_dim=16 "
+      "model.ffn_dim=96 model.vocab_size=99 model.norm_eps=1e-5";
+  EXPECT_EQ(dims_of(all).rope_scaling, kTorchtitans);
+  EXPECT_EQ(dims_of(all + " model.rope_theta=500000").rope_scaling, std::nullopt);
+  RunPlan made;
+  const Config config = load_ok("", split(all + " model.rope_theta=500000")).config;
+  made.dims = *model_dims(config);
+  EXPECT_EQ(resolved_config(config, made).model.rope_scaling, "none") << "from now on it is written down";
+}
+
+// What a run writes down means the same when it is read again.
+TEST(ModelDims, AResolvedConfigurationKeepsItsScaling) {
+  for (const char* flags :
+       {"", "model.flavor=8B", "model.flavor=8B model.rope_scaling=none", "model.rope_scaling=llama3:4:1:4:64"}) {
+    const Config config = load_ok("", split(flags)).config;
+    RunPlan made;
+    made.dims = *model_dims(config);
+    made.batch.global = 8;
+    const Config resolved = resolved_config(config, made);
+    EXPECT_EQ(*model_dims(resolved), made.dims) << flags;
+    EXPECT_EQ(*model_dims(load_ok(config_toml(resolved), {}).config), made.dims) << flags;
+  }
+}
+
+TEST(ModelDims, ExplicitDimensionsWinOverTheFlavour) {
+  EXPECT_EQ(
+      dims_of(
+          "model.dim=200 model.n_layers=2 model.n_heads=4 model.n_kv_heads=2 model.ffn_dim=300 model.vocab_size=4099 "
+          "model.tied_embeddings=true model.norm_eps=1e-6 model.rope_theta=10000"),
+      (ModelDims{200, 2, 4, 2, 50, 300, 4099, 1e-6, 10000, true}));
+  EXPECT_EQ(dims_of("model.dim=128 model.n_heads=4").n_kv_heads, 4);
+  EXPECT_EQ(dims_of("model.flavor=8B model.n_heads=16").n_kv_heads, 16);
+  EXPECT_EQ(dims_of("model.flavor=8B model.dim=2048").n_kv_heads, 8);
+  EXPECT_EQ(dims_of("model.dim=100 model.head_dim=32").head_dim, 32);
+  EXPECT_EQ(dims_of("model.dim=512").ffn_dim, 1536);
+}
+
+TEST(ModelDims, BiasesAndScalingAreOffUnlessAskedFor) {
+  EXPECT_FALSE(dims_of("").qkv_bias);
+  EXPECT_FALSE(dims_of("").rope_scaling.has_value());
+  EXPECT_TRUE(dims_of("model.qkv_bias=true").qkv_bias);
+  EXPECT_EQ(dims_of("model.rope_scaling=llama3:32.0:1:4.0:8192").rope_scaling, (RopeScaling{32, 1, 4, 8192}));
+}
+
+TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
+  struct Case {
+    const char* flags;
+    const char* message;
+  };
+  for (const Case& c :
+       {Case{"--model.dim=100", "model.dim 100 is not a multiple of model.n_heads 16"},
+        {"--model.n_kv_heads=3", "model.n_heads 16 is not a multiple of model.n_kv_heads 3"},
+        {"--model.dim=48", "model.head_dim 3 (= model.dim / model.n_heads) is odd; RoPE rotates pairs"}}) {
+    const Status status = load_error("", {c.flags});
+    EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+    EXPECT_EQ(status.message, c.message);
+  }
+}
+
+}  // namespace
+}  // namespace titan::recipe
