@@ -79,7 +79,9 @@ TEST_F(Recover, PutsBackWhatADeadToolMovedAside) {
   EXPECT_EQ(testing::get_text(fs, dir + "/step-00000020/manifest.json"), "the old one");
   // Durable before anything is removed.
   const std::vector<Call> calls = log.calls();
-  const auto sync = std::find(calls.begin(), calls.end(), Call{Op::kSyncDir, dir});
+  const auto back =
+      std::find_if(calls.begin(), calls.end(), [](const Call& call) { return call.op == Op::kRenameNoReplace; });
+  const auto sync = std::find(back, calls.end(), Call{Op::kSyncDir, dir});
   const auto removal = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
     return call.op == Op::kRemoveFile || call.op == Op::kRemoveDir;
   });
