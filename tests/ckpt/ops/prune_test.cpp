@@ -334,7 +334,9 @@ TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
   for (const std::uint64_t step : {10, 20, 30})
     ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/" + step_name(step)).ok());
   for (const bool gone : {false, true}) {
-    if (gone) ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/step-00000040").ok());
+    if (gone) {
+      ASSERT_TRUE(remove_tree(fs_, std::string(kDir) + "/step-00000040").ok());
+    }
     const auto report = prune_run(fs_, options_);
     ASSERT_TRUE(report.ok()) << report.status().to_string();
     EXPECT_EQ(report->waits.code, Code::kCorrupt);

@@ -93,7 +93,7 @@ TEST(Reshard, MembersAreReadOnlyAndCanBeDeleted) {
   MemFs fs;
   make_source(fs);
   ASSERT_TRUE(reshard_checkpoint(fs, options(4, 1)).ok());
-  for (const std::string root : {std::string(kSource), std::string("/out")}) {
+  for (const std::string& root : {std::string(kSource), std::string("/out")}) {
     for (const std::string& name : testing::tree(fs, root))
       EXPECT_EQ(fs.stat(root + "/" + name)->writable, name.ends_with('/')) << root << "/" << name;
   }

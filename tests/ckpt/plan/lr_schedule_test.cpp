@@ -59,9 +59,10 @@ TEST(LrSchedule, RoundingNeverStepsOverAnEndOfTheCurve) {
         const LrSchedule schedule = schedule_from(settings(20, 5, {}, type, floor / peak, peak));
         for (std::uint64_t n = 1; n <= 25; ++n) {
           ASSERT_LE(lr_at(schedule.phases, n), peak) << high << " " << low << " " << type << " n " << n;
-          if (n > 5)
+          if (n > 5) {
             ASSERT_GE(lr_at(schedule.phases, n), schedule.phases.back().end)
                 << high << " " << low << " " << type << " n " << n;
+          }
         }
       }
     }
