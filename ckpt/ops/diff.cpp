@@ -6,7 +6,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/leaf_runs.h"
 
 namespace titan::ckpt {

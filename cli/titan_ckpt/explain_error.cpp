@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/explain_error.h"
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/io/run_resolve.h"
 #include "converters/import.h"
 
 namespace titan::cli {
