@@ -161,6 +161,11 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
     silent = state_->silent(options.quiet);
     return !silent.empty();
   });
+  // Of ranks that were lost together the last beats lie up to a beat apart, and are seen up to another beat later.
+  if (!silent.empty()) {
+    state_->changed.wait_for(lock, options.beat * 5 / 2, [] { return false; });
+    if (auto now = state_->silent(options.quiet); now.size() > silent.size()) silent = std::move(now);
+  }
   const std::vector<int> leaving = state_->leaving_ranks();
   // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
   if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)

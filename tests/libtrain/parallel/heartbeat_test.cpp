@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 namespace titan::train {
 namespace {
@@ -98,6 +99,22 @@ TEST(Heartbeat, NamesEveryDeadRank) {
   Heartbeat heartbeat(quick(0, 4), store.exchange(0));
   EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text,
               HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
+}
+
+TEST(Heartbeat, NamesAllThatWereLostTogetherThoughOneBeatLater) {
+  FakeStore store(4);
+  store.silent[1] = true;
+  HeartbeatOptions options = quick(0, 4);
+  options.beat = 100ms;
+  options.quiet = 400ms;
+  options.linger = 0ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  std::this_thread::sleep_for(150ms);
+  {
+    std::lock_guard lock(store.mutex);
+    store.silent[3] = true;
+  }
+  EXPECT_THAT(heartbeat.diagnose("barrier", false, 3s).text, HasSubstr("ranks 1, 3 are gone"));
 }
 
 TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {
