@@ -17,7 +17,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
   if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
-  return fs.may_write(*real);
+  return fs.may_write(path);  // not `real`: an error names what was typed
 }
 
 }  // namespace

@@ -70,6 +70,12 @@ class Rights(unittest.TestCase):
                 self.refused(3, f"hint: {dead} is a link to /mnt/nothere, which does not exist: is it mounted", run=run, verb=verb)
             self.refused(3, f"hint: {loop} is a link that leads to itself", run=loop, verb=verb)
 
+    def test_05_plan_names_the_folder_as_it_was_typed(self):
+        (self.work / "theirs").mkdir()
+        (self.work / "linked").symlink_to("theirs")
+        for verb in ("plan", "run"):
+            self.refused(3, f"hint: the folder {self.work}/linked belongs to root", run=self.work / "linked" / "new", verb=verb)
+
 
 if __name__ == "__main__":
     try:
