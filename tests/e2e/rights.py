@@ -76,6 +76,14 @@ class Rights(unittest.TestCase):
         for verb in ("plan", "run"):
             self.refused(3, f"hint: the folder {self.work}/linked belongs to root", run=self.work / "linked" / "new", verb=verb)
 
+    def test_06_a_data_folder_that_he_may_not_enter(self):
+        locked = self.work / "lk"
+        locked.mkdir(mode=0o000)
+        theirs = f"hint: the folder {locked} belongs to root \\(uid 0\\), mode ---------: {NOBODY} may not "
+        for verb in ("plan", "run"):
+            self.refused(2, "cannot list folder", theirs + "list it", training__dataset_path=locked, verb=verb)
+            self.refused(2, "cannot look at", theirs + "pass through it", training__dataset_path=locked / "text.txt", verb=verb)
+
 
 if __name__ == "__main__":
     try:
