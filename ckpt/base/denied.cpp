@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -68,6 +69,22 @@ Obstacle obstacle_on_the_way(const std::string& path) {
   return {};
 }
 
+/// The first link on the way to `path`, or at its end, that leads to what is not there (ENOENT) or to itself (ELOOP).
+Obstacle broken_link(int error, const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string name = path.substr(0, end);
+    std::error_code unread;
+    const std::string target = std::filesystem::read_symlink(name, unread).string();
+    struct stat info {};
+    if (!unread && ::stat(name.c_str(), &info) != 0 && errno == error) {
+      Obstacle found{error == ELOOP ? Kind::kLoop : Kind::kDeadLink, name};
+      found.target = target;
+      return found;
+    }
+    if (end == std::string::npos) return {};
+  }
+}
+
 bool begins_with_any(std::string_view call, std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words)
     if (call.starts_with(word)) return true;
@@ -118,6 +135,10 @@ std::string obstacle_text(const Obstacle& obstacle, const User& user) {
     case Kind::kWrite: return denied("file", "write it", "rw");
     case Kind::kFile:
       return obstacle.path + " is a file, expected a folder: choose another name, or move that file away";
+    case Kind::kDeadLink:
+      return obstacle.path + " is a link to " + obstacle.target +
+             ", which does not exist: is it mounted? Make that folder, or choose another place";
+    case Kind::kLoop: return obstacle.path + " is a link that leads to itself: remove it, or choose another place";
     case Kind::kReadOnly:
       return "the file system of " + obstacle.path +
              " is mounted read-only: choose another place, or have it mounted for writing";
@@ -132,6 +153,7 @@ std::string obstacle_text(const Obstacle& obstacle, const User& user) {
 
 Obstacle find_obstacle(int error, const std::string& path, const std::string& call) {
   if (error == EROFS) return obstacle_at(Kind::kReadOnly, path);
+  if (error == ENOENT || error == ELOOP) return broken_link(error, path);
   if (error != EACCES && error != ENOTDIR) return {};
   Obstacle found = obstacle_on_the_way(path);
   if (error == ENOTDIR) {

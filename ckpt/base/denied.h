@@ -15,6 +15,8 @@ struct Obstacle {
     kRead,      ///< a file that may not be read
     kWrite,     ///< a file that may not be written
     kFile,      ///< a file where a folder is expected
+    kDeadLink,  ///< a link to what is not there
+    kLoop,      ///< a link that leads to itself
     kReadOnly,  ///< a file system that is mounted read-only
     kElse,      ///< the mode allows it: an access list, a server or a security module does not
   };
@@ -22,6 +24,7 @@ struct Obstacle {
   std::string path;  ///< of the file or folder
   std::uint32_t owner = 0, mode = 0;
   std::string owner_name = {};  ///< empty where it is not known
+  std::string target = {};      ///< of a dead link
 };
 
 struct User {
@@ -32,8 +35,8 @@ struct User {
 /// One sentence on what is missing, and what to do; empty for kNone. Pure.
 std::string obstacle_text(const Obstacle& obstacle, const User& user);
 
-/// Looks for what made `call` ("mkdir", "open", "rename to X") on `path` fail with `error` (EACCES, ENOTDIR, EROFS;
-/// nothing for others).
+/// Looks for what made `call` ("mkdir", "open", "rename to X") on `path` fail with `error` (EACCES, ELOOP, ENOENT,
+/// ENOTDIR, EROFS; nothing for others).
 Obstacle find_obstacle(int error, const std::string& path, const std::string& call);
 
 /// obstacle_text of find_obstacle for this process.

@@ -435,7 +435,10 @@ Status errno_status(int error, const std::string& path, const std::string& call)
   }
   Status status = failed(path + ": " + call + ": " + std::generic_category().message(error));
   status.error = error;
-  if (error == ELOOP) status.hint = "symbolic links are not followed here: give the real path";
+  if (error == ELOOP) {
+    status.hint = denied_hint(error, path, call);
+    if (status.hint.empty()) status.hint = "symbolic links are not followed here: give the real path";
+  }
   if (error == EFBIG)
     status.hint = "a limit of file sizes is in force: `ulimit -f` shows this process's, or the file system has its own";
   return status;

@@ -1,5 +1,6 @@
 #include "ckpt/io/open_run.h"
 
+#include "ckpt/base/denied.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/recover.h"
 #include "ckpt/io/store_probe.h"
@@ -12,10 +13,11 @@ Status naming(const Status& status, const std::string& what) {
 }
 
 Status may_make_names(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
-  TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(real));
+  const auto real = fs.real_path(path);
+  if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
-  return fs.may_write(real);
+  return fs.may_write(path);  // not `real`: an error names what was typed
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
 }
 
 std::string nearest_there(Fs& fs, std::string path) {
-  while (!fs.real_path(path).ok() && parent_path(path) != path) path = parent_path(path);
+  // A link that leads nowhere is there, too: nothing can be made at its place.
+  while (!fs.real_path(path).ok() && !fs.stat(path).ok() && parent_path(path) != path) path = parent_path(path);
   return path;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "ckpt/base/denied.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
@@ -41,7 +42,9 @@ Status add_path(const std::string& path, const std::string& key, std::vector<std
   if (status.type() == fs::file_type::not_found)
     return ckpt::invalid(key + ": '" + path + "' does not exist")
         .with_hint("give a file, a folder, or a comma-separated list; relative paths start at the working directory");
-  if (!fs::exists(status)) return ckpt::invalid(key + ": cannot look at '" + path + "': " + error.message());
+  if (!fs::exists(status))
+    return ckpt::invalid(key + ": cannot look at '" + path + "': " + error.message())
+        .with_hint(ckpt::denied_hint(error.value(), path, "open"));
   if (status.type() != fs::file_type::directory) {
     files->push_back(path);
     return {};
@@ -54,7 +57,9 @@ Status add_path(const std::string& path, const std::string& key, std::vector<std
     if (!entry->path().filename().string().starts_with('.') && entry->is_regular_file(dangling))
       found.push_back(entry->path().string());
   }
-  if (error) return ckpt::invalid(key + ": cannot list folder '" + path + "': " + error.message());
+  if (error)
+    return ckpt::invalid(key + ": cannot list folder '" + path + "': " + error.message())
+        .with_hint(ckpt::denied_hint(error.value(), path, "opendir"));
   if (found.empty())
     return ckpt::invalid(key + ": folder '" + path + "' has no data files (hidden files and subfolders do not count)");
   std::sort(found.begin(), found.end());

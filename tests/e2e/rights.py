@@ -29,10 +29,10 @@ class Rights(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def refused(self, code, *texts, run=None, **overrides):
+    def refused(self, code, *texts, run=None, verb="run", **overrides):
         merged = {"training.dataset_path": self.data, "job.dump_folder": run or self.run, "training.steps": 4, "lr_scheduler.total_steps": 10}
         merged.update({key.replace("__", "."): value for key, value in overrides.items()})
-        words = [*AS_NOBODY, harness.TRAIN, "run", str(self.config), "--nproc", "2", *harness.flags(merged)]
+        words = [*AS_NOBODY, harness.TRAIN, verb, str(self.config), "--nproc", "2", *harness.flags(merged)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd="/")
         self.assertEqual(done.returncode, code, done.stderr)
         for text in texts:
@@ -60,6 +60,29 @@ class Rights(unittest.TestCase):
         self.refused(2, "error: cannot read data file", rf"hint: the file {self.data} belongs to root \(uid 0\), mode rw-------: {NOBODY} may not read it")
         self.config.chmod(0o600)
         self.refused(2, "error: cannot read the configuration file", rf"hint: the file {self.config} belongs to root \(uid 0\), mode rw-------: {NOBODY} may not read it")
+
+    def test_04_a_run_folder_behind_a_link_that_leads_nowhere(self):
+        dead, loop = self.work / "dead", self.work / "loop"
+        dead.symlink_to("/mnt/nothere")
+        loop.symlink_to("loop")
+        for verb in ("plan", "run"):
+            for run in (dead, dead / "r1"):
+                self.refused(3, f"hint: {dead} is a link to /mnt/nothere, which does not exist: is it mounted", run=run, verb=verb)
+            self.refused(3, f"hint: {loop} is a link that leads to itself", run=loop, verb=verb)
+
+    def test_05_plan_names_the_folder_as_it_was_typed(self):
+        (self.work / "theirs").mkdir()
+        (self.work / "linked").symlink_to("theirs")
+        for verb in ("plan", "run"):
+            self.refused(3, f"hint: the folder {self.work}/linked belongs to root", run=self.work / "linked" / "new", verb=verb)
+
+    def test_06_a_data_folder_that_he_may_not_enter(self):
+        locked = self.work / "lk"
+        locked.mkdir(mode=0o000)
+        theirs = f"hint: the folder {locked} belongs to root \\(uid 0\\), mode ---------: {NOBODY} may not "
+        for verb in ("plan", "run"):
+            self.refused(2, "cannot list folder", theirs + "list it", training__dataset_path=locked, verb=verb)
+            self.refused(2, "cannot look at", theirs + "pass through it", training__dataset_path=locked / "text.txt", verb=verb)
 
 
 if __name__ == "__main__":

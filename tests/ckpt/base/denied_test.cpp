@@ -61,5 +61,22 @@ TEST(FindObstacle, NamesTheFileThatStandsWhereAFolderIsExpected) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(FindObstacle, NamesTheLinkThatLeadsNowhereOrToItself) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("titan-denied-links-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string dead = folder / "dead", loop = folder / "loop";
+  std::filesystem::create_symlink("absent/disk", dead);
+  std::filesystem::create_symlink("loop", loop);
+  for (const std::string& path : {dead, dead + "/r1"})
+    EXPECT_EQ(obstacle_text(find_obstacle(ENOENT, path, "mkdir"), {}),
+              dead + " is a link to absent/disk, which does not exist: is it mounted? Make that folder, or choose " +
+                  "another place");
+  EXPECT_EQ(find_obstacle(ELOOP, loop + "/r1", "mkdir").kind, Kind::kLoop);
+  EXPECT_EQ(find_obstacle(ELOOP, dead, "open").kind, Kind::kNone) << "no loop: a link that is not followed";
+  EXPECT_EQ(find_obstacle(ENOENT, folder / "absent" / "x", "mkdir").kind, Kind::kNone);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace titan::ckpt
