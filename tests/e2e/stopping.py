@@ -269,6 +269,14 @@ class Stopping(unittest.TestCase):
                 self.assertIn(f", then stopping ({name})", (self.run / "logs" / "rank-0.log").read_text())
                 self.assertEqual(len(harness.published_steps(self.run)), 1)
 
+    def test_20_ranks_have_the_name_of_the_program(self):
+        process = harness.start(CONFIG, 2, self.keys(ENDLESS))
+        self.wait_for_step(2, process)
+        names = [pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in harness.children(process.pid)]
+        process.send_signal(TERMINATE)
+        process.communicate(timeout=60)
+        self.assertEqual(names, ["titan-train\n"] * 2)
+
     def newest_step(self):
         return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 
