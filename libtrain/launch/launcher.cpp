@@ -344,7 +344,8 @@ class Job {
     if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;
-      if (!reports.said && !stopped) report("every rank exited with code " + std::to_string(code), log_hint(0));
+      if (!reports.said && !stopped)
+        report((ranks_.size() == 1 ? who(0) : "every rank") + " exited with code " + std::to_string(code), log_hint(0));
       return code;
     }
     if (killed_ || stopped_ || code <= 0) return ckpt::kExitFailed;

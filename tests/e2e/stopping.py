@@ -277,6 +277,15 @@ class Stopping(unittest.TestCase):
         process.communicate(timeout=60)
         self.assertEqual(names, ["titan-train\n"] * 2)
 
+    def test_21_data_that_is_cut_short_is_one_error(self):
+        process = harness.start(CONFIG, 1, self.keys(ENDLESS))
+        self.wait_for_step(2, process)
+        os.truncate(self.data, 0)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, log)
+        self.assertEqual(len(self.errors(log)), 1, log)
+        self.assertNotIn("exited with code", log)
+
     def newest_step(self):
         return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 
