@@ -1,4 +1,6 @@
 // titan-train: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
+#include <sys/prctl.h>
+
 #include <exception>
 
 #include "ckpt/base/helpers.h"
@@ -9,6 +11,7 @@
 
 int main(int argc, char** argv) {
   using namespace titan;
+  prctl(PR_SET_NAME, "titan-train");  // a rank that was executed by /proc/self/exe would be called "exe"
   cli::ignore_write_signals();
   try {
     const ckpt::Result<cli::Command> command = cli::parse_titan_train({argv, argv + argc});

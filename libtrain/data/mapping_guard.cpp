@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ckpt/base/printable.h"
+#include "libtrain/launch/rank_process.h"
 
 namespace titan::train {
 namespace {
@@ -48,6 +49,7 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     const std::uintptr_t begin = entry->begin.load();
     if (begin == 0 || at < begin || at - begin >= entry->size) continue;
     say(entry->text.data(), entry->text.size());
+    note_said_why();
     _exit(kFailed);
   }
   // Not ours: the instruction is run again and meets the disposition of before.

@@ -18,6 +18,8 @@
 #include <map>
 #include <optional>
 
+#include "libtrain/launch/signals.h"
+
 namespace titan::train {
 namespace {
 
@@ -130,7 +132,8 @@ class Job {
   Job(const LaunchOptions& options, const LaunchEvents& events)
       : options_(options), events_(events), memory_kills_(memory_kills()) {
     sigemptyset(&signals_);
-    for (int signal : {SIGCHLD, SIGTERM, SIGUSR1, SIGINT}) sigaddset(&signals_, signal);
+    sigaddset(&signals_, SIGCHLD);
+    for (int signal : stop_signals()) sigaddset(&signals_, signal);
     std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap the ranks behind our back
     pthread_sigmask(SIG_BLOCK, &signals_, &old_mask_);
   }
@@ -141,7 +144,7 @@ class Job {
     }
     // All ranks have ended: a stop signal that still waits, or comes late, would kill this process in place of their
     // verdict.
-    for (int signal : {SIGTERM, SIGUSR1, SIGINT}) std::signal(signal, SIG_IGN);
+    for (int signal : stop_signals()) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
   }
 
@@ -341,7 +344,8 @@ class Job {
     if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;
-      if (!reports.said && !stopped) report("every rank exited with code " + std::to_string(code), log_hint(0));
+      if (!reports.said && !stopped)
+        report((ranks_.size() == 1 ? who(0) : "every rank") + " exited with code " + std::to_string(code), log_hint(0));
       return code;
     }
     if (killed_ || stopped_ || code <= 0) return ckpt::kExitFailed;

@@ -35,7 +35,7 @@ struct LaunchEvents {
 /// a dead rank; 130 or 143 when a stop signal killed the ranks before they could save.
 ///
 /// The calling process should have one thread: the ranks die with the thread that started them. Afterwards it ignores
-/// SIGTERM, SIGUSR1 and SIGINT, for all that is left to do is to end with this code.
+/// SIGTERM, SIGHUP, SIGUSR1 and SIGINT, for all that is left to do is to end with this code.
 int launch_local(const LaunchOptions& options, const LaunchEvents& events);
 
 }  // namespace titan::train

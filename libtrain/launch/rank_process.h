@@ -13,7 +13,8 @@ namespace titan::train {
 /// launcher is already gone
 ckpt::Status bind_to_launcher();
 
-/// Tells the launcher, if there is one, that this rank has printed why it ends.
+/// Tells the launcher, if there is one, that this rank has printed why it ends. A signal handler may call it: no memory
+/// is allocated.
 void note_said_why();
 /// Leaves it to the launcher to print `message` where it knows no nearer cause: a rank that lost another is a
 /// consequence. False without one.

@@ -41,7 +41,11 @@ void add_steps(SignalLine& line, std::uint64_t count, std::uint64_t since) {
 void announce(int signal, bool already) {
   const std::uint64_t step = finished.load(), kept = saved.load();
   SignalLine line;
-  line.begin() << (signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1") << ": ";
+  line.begin() << (signal == SIGINT    ? "Ctrl-C"
+                   : signal == SIGTERM ? "SIGTERM"
+                   : signal == SIGHUP  ? "SIGHUP"
+                                       : "SIGUSR1")
+               << ": ";
   if (phase == StopPhase::kEnding) {
     line << "ending already";
   } else {
@@ -93,13 +97,21 @@ extern "C" void note_stop(int signal) {
 
 }  // namespace
 
+std::vector<int> stop_signals() {
+  std::vector<int> signals = {SIGTERM, SIGUSR1, SIGINT};
+  struct sigaction action {};
+  sigaction(SIGHUP, nullptr, &action);
+  if (action.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
+  return signals;
+}
+
 void install_stop_handlers() {
   struct sigaction action {};
   action.sa_handler = note_stop;
   // Without SA_RESTART a signal in the middle of a save would surface as EINTR.
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
+  for (int signal : stop_signals()) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
 

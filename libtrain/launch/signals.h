@@ -1,12 +1,15 @@
 #pragma once
-// The wish to stop: what SIGTERM, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for the run
-// says to them.
+// The wish to stop: what SIGTERM, SIGHUP, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for
+// the run says to them.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace titan::train {
 
-/// Installs handlers that take a note: the first SIGTERM, SIGUSR1 or SIGINT asks for a save and an early end at the
+/// The signals that ask for a stop. SIGHUP is not among them where it is ignored, as under nohup: it stays ignored.
+std::vector<int> stop_signals();
+/// Installs handlers that take a note: the first of stop_signals() asks for a save and an early end at the
 /// step boundary, a second SIGINT ends the process at once with 130. Other repetitions change nothing. SIGPIPE is
 /// ignored.
 void install_stop_handlers();

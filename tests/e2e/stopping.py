@@ -100,7 +100,7 @@ class Stopping(unittest.TestCase):
         self.assertEqual(self.errors(log), [])
 
     def test_04_sigterm_and_sigusr1_say_it_too_and_promise_nothing_of_a_second_one(self):
-        for number, name in ((TERMINATE, "SIGTERM"), (signal.SIGUSR1, "SIGUSR1")):
+        for number, name in ((TERMINATE, "SIGTERM"), (signal.SIGUSR1, "SIGUSR1"), (signal.SIGHUP, "SIGHUP")):
             with self.subTest(signal=name):
                 shutil.rmtree(self.run, ignore_errors=True)
                 code, log = self.stop([number], 2)
@@ -249,6 +249,45 @@ class Stopping(unittest.TestCase):
         self.assertEqual(done.returncode, 13, done.stderr)
         self.assertRegex(done.stdout, r"start +refused \(see the error below\); the rest shows a fresh start")
         self.assertEqual(len(self.errors(done.stderr)), 1)
+
+    def test_19_a_closed_terminal_saves_and_one_under_nohup_changes_nothing(self):
+        for ignored in (False, True):
+            with self.subTest(ignored=ignored):
+                shutil.rmtree(self.run, ignore_errors=True)
+                terminal, side = os.openpty()
+                before = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)  # noqa: E731
+                process = subprocess.Popen(harness.command(CONFIG, 2, self.keys(ENDLESS)), stdout=side, stderr=side, start_new_session=True, preexec_fn=before)
+                os.close(side)
+                self.wait_for_step(7, process)
+                os.close(terminal)  # writes of the job fail with EIO from now on
+                process.send_signal(signal.SIGHUP)
+                if ignored:
+                    self.wait_for_step(int(self.newest_step()) + 20, process)
+                    process.send_signal(TERMINATE)
+                self.assertEqual(process.wait(120), 75)
+                name = "SIGTERM" if ignored else "SIGHUP"
+                self.assertIn(f", then stopping ({name})", (self.run / "logs" / "rank-0.log").read_text())
+                self.assertEqual(len(harness.published_steps(self.run)), 1)
+
+    def test_20_ranks_have_the_name_of_the_program(self):
+        process = harness.start(CONFIG, 2, self.keys(ENDLESS))
+        self.wait_for_step(2, process)
+        names = [pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in harness.children(process.pid)]
+        process.send_signal(TERMINATE)
+        process.communicate(timeout=60)
+        self.assertEqual(names, ["titan-train\n"] * 2)
+
+    def test_21_data_that_is_cut_short_is_one_error(self):
+        process = harness.start(CONFIG, 1, self.keys(ENDLESS))
+        self.wait_for_step(2, process)
+        os.truncate(self.data, 0)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, log)
+        self.assertEqual(len(self.errors(log)), 1, log)
+        self.assertNotIn("exited with code", log)
+
+    def newest_step(self):
+        return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 
 
 if __name__ == "__main__":

@@ -146,6 +146,9 @@ TEST(Launcher, SpeaksForRanksThatEndWithoutAWord) {
   Job job(2, "exit 3");
   EXPECT_EQ(job.wait(), 3) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("failed: every rank exited with code 3"));
+  Job alone(1, "exit 3");
+  EXPECT_EQ(alone.wait(), 3) << alone.output();
+  EXPECT_THAT(alone.output(), HasSubstr("failed: rank 0 (pid "));
 }
 
 TEST(Launcher, SaysThatARankIsLostOnlyWhereItKnowsNoNearerCause) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -128,7 +129,15 @@ TEST(StopWords, SayWhatASecondInterruptWouldLoseAndHasLost) {
             "once and loses all 12 steps so far");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Values(SIGTERM, SIGUSR1, SIGINT));
+TEST(StopSignals, LeaveAnIgnoredHangupIgnored) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  EXPECT_EQ(std::ranges::count(stop_signals(), SIGHUP), 0);
+  std::signal(SIGHUP, SIG_DFL);
+  EXPECT_EQ(std::ranges::count(stop_signals(), SIGHUP), 1);
+  std::signal(SIGHUP, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Values(SIGTERM, SIGHUP, SIGUSR1, SIGINT));
 
 }  // namespace
 }  // namespace titan::train
