@@ -110,6 +110,34 @@ bool is_plain_text(std::string_view bytes) {
                              [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
 }
 
+/// "21:00:01" within the first 40 characters.
+bool has_clock_time(std::string_view line) {
+  constexpr std::string_view kForm = "dd:dd:dd";
+  line = line.substr(0, 40);
+  for (std::size_t at = 0; at + kForm.size() <= line.size(); ++at) {
+    const std::string_view here = line.substr(at, kForm.size());
+    if (std::ranges::equal(here, kForm,
+                           [](char c, char form) { return form == ':' ? c == ':' : c >= '0' && c <= '9'; }))
+      return true;
+  }
+  return false;
+}
+
+/// Whether most lines begin with a time: logs of programs, of systemd, of web servers.
+bool begins_as_log(std::string_view text) {
+  constexpr int kLines = 200, kEnough = 3;
+  int timed = 0, lines = 0;
+  while (!text.empty() && lines < kLines) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (line.empty()) continue;
+    ++lines;
+    timed += has_clock_time(line) ? 1 : 0;
+  }
+  return timed >= kEnough && 2 * timed > lines;
+}
+
 bool there(const std::string& folder, const char* name) {
   std::error_code ignored;
   return fs::exists(fs::path(folder) / name, ignored);
@@ -188,9 +216,9 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
           "token ids are read with --training.dataset=tokens; UTF-16 is converted with iconv -f UTF-16 -t UTF-8");
 }
 
-std::string odd_look(const std::string& path, std::string_view beginning, TokenKind kind) {
+std::string odd_look(std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return "";
-  if (lower(path).ends_with(".log")) return "looks like a log";
+  if (begins_as_log(beginning)) return "looks like a log";
   if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
   if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))

@@ -27,6 +27,6 @@ ckpt::Status check_data_bytes(const std::string& path, std::string_view beginnin
 ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
 
 /// What else is odd about a file: "looks like a log"; "" for nothing.
-std::string odd_look(const std::string& path, std::string_view beginning, TokenKind kind);
+std::string odd_look(std::string_view beginning, TokenKind kind);
 
 }  // namespace titan::train

@@ -199,7 +199,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
                                      std::min(file.bytes().size(), kLookBytes));
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
-    if (const std::string look = odd_look(path, beginning, kind); !look.empty()) odd[look].push_back(path);
+    if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
     TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
     const std::uint64_t count = file.bytes().size() / width;

@@ -70,12 +70,22 @@ TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
 }
 
 TEST(DataLooks, OddFilesAreWarnedOf) {
-  EXPECT_EQ(odd_look("train.LOG", "text", kText), "looks like a log");
-  EXPECT_THAT(odd_look("x", std::string("a\0b", 3), kText), HasSubstr("NUL"));
-  EXPECT_THAT(odd_look("x", "{\"text\": 1}\n{\"text\": 2}\n", kText), HasSubstr("JSON lines"));
-  EXPECT_EQ(odd_look("x", "{\"text\": 1\n}", kText), "");
-  EXPECT_EQ(odd_look("x", "", kText), "");
-  EXPECT_EQ(odd_look("x.log", std::string(2, '\0'), kIds), "");
+  EXPECT_THAT(odd_look(std::string("a\0b", 3), kText), HasSubstr("NUL"));
+  EXPECT_THAT(odd_look("{\"text\": 1}\n{\"text\": 2}\n", kText), HasSubstr("JSON lines"));
+  EXPECT_EQ(odd_look("{\"text\": 1\n}", kText), "");
+  EXPECT_EQ(odd_look("", kText), "");
+  EXPECT_EQ(odd_look(std::string(2, '\0'), kIds), "");
+}
+
+TEST(DataLooks, LogsAreKnownByTheTimesThatTheirLinesBeginWith) {
+  for (const std::string line : {"2026-11-21T22:30:51.066Z I r0 step 1", "Nov 22 21:00:01 host sshd[1]: accepted",
+                                 "[titan] 2026-11-22 21:00:01,123 - root - INFO - step: 1",
+                                 "1.2.3.4 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200"}) {
+    EXPECT_EQ(odd_look(line + "\n" + line + "\n\n" + line, kText), "looks like a log") << line;
+    EXPECT_EQ(odd_look(line + "\n" + line + "\n", kText), "") << "too few to tell";
+    EXPECT_EQ(odd_look(line + "\nand\n" + line + "\nthen\n" + line + "\nprose\n", kText), "") << "half is not most";
+  }
+  EXPECT_EQ(odd_look("At 9:30 she left.\nAt 10:00:5 she came.\nThe ratio is 1:2:3.\n", kText), "");
 }
 
 TEST(DataLooks, FoldersOfOtherThingsAreRefused) {
