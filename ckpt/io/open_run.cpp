@@ -17,7 +17,8 @@ Status may_make_names(Fs& fs, const std::string& path) {
   if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
-  return fs.may_write(path);  // not `real`: an error names what was typed
+  // Not `real`: an error names what was typed, so that it is seen to be a path.
+  return fs.may_write(path.find('/') == std::string::npos ? "./" + path : path);
 }
 
 }  // namespace
