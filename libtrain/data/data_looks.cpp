@@ -218,12 +218,11 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
 
 std::string odd_look(std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return "";
-  if (begins_as_log(beginning)) return "looks like a log";
   if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
   if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))
     return "looks like JSON lines: braces and escapes are trained on";
-  return "";
+  return begins_as_log(beginning) ? "looks like a log" : "";
 }
 
 }  // namespace titan::train

@@ -73,6 +73,8 @@ TEST(DataLooks, OddFilesAreWarnedOf) {
   EXPECT_THAT(odd_look(std::string("a\0b", 3), kText), HasSubstr("NUL"));
   EXPECT_THAT(odd_look("{\"text\": 1}\n{\"text\": 2}\n", kText), HasSubstr("JSON lines"));
   EXPECT_EQ(odd_look("{\"text\": 1\n}", kText), "");
+  const std::string row = "{\"time\": \"2026-11-21T22:30:51\"}\n";
+  EXPECT_THAT(odd_look(row + row + row, kText), HasSubstr("JSON lines")) << "though it has times as a log has";
   EXPECT_EQ(odd_look("", kText), "");
   EXPECT_EQ(odd_look(std::string(2, '\0'), kIds), "");
 }
