@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/io/turnstile.h"
 
@@ -40,7 +41,7 @@ class Ring {
   Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile)
       : store_(store), turnstile_(turnstile), slots_(threads + 1) {
     for (Slot& slot : slots_) {
-      slot.scratch.resize(leaf_bytes);
+      slot.scratch.resize((leaf_bytes + kScanAlignment - 1) / kScanAlignment);
       free_.push_back(&slot);
     }
     for (unsigned i = 0; i < threads; ++i) {
@@ -55,15 +56,15 @@ class Ring {
   std::span<std::byte> next_scratch() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
-    return status_.ok() ? std::span<std::byte>(free_.front()->scratch) : std::span<std::byte>();
+    return status_.ok() ? free_.front()->bytes() : std::span<std::byte>();
   }
 
   // Hands the leaf in the present slot to the threads; it is copied unless it was fetched into the scratch.
   void push(FetchedLeaf leaf) {
     Slot* slot = free_front();
-    if (leaf.raw.data() != slot->scratch.data()) {
-      std::memcpy(slot->scratch.data(), leaf.raw.data(), leaf.raw.size());
-      leaf.raw = std::span<const std::byte>(slot->scratch).first(leaf.raw.size());
+    if (leaf.raw.data() != slot->bytes().data()) {
+      std::memcpy(slot->bytes().data(), leaf.raw.data(), leaf.raw.size());
+      leaf.raw = slot->bytes().first(leaf.raw.size());
     }
     slot->leaf = leaf;
     const std::lock_guard lock(mutex_);
@@ -87,9 +88,14 @@ class Ring {
   }
 
  private:
+  // Aligned, so that a leaf can be written past the page cache (Fs::create_large).
+  struct alignas(kScanAlignment) Block {
+    std::byte bytes[kScanAlignment];
+  };
   struct Slot {
-    std::vector<std::byte> scratch;
+    std::vector<Block> scratch;
     FetchedLeaf leaf;
+    std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(scratch)); }
   };
 
   Slot* free_front() {
