@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <functional>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "tests/calls/kernel.h"
-#include "tests/support/aligned_bytes.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 
@@ -166,14 +166,14 @@ TEST(PosixCalls, AStoreThatCannotTakeSpaceAheadGivesItAsItIsWritten) {
 TEST(PosixCalls, WhatAStoreRefusesPastTheCacheGoesThroughIt) {
   const TempDir dir;
   const auto file = made_large(dir / "f");
-  const test::AlignedBytes bytes(2 * kScanAlignment, 7);
+  AlignedBuffer bytes(2 * kScanAlignment);
   Kernel kernel(dir.path());
   kernel.fail("pwrite", EINVAL);
-  ASSERT_TRUE(file->pwrite(0, bytes.span()).ok());
-  ASSERT_TRUE(file->pwrite(bytes.span().size(), bytes.span()).ok());
+  ASSERT_TRUE(file->pwrite(0, bytes.all()).ok());
+  ASSERT_TRUE(file->pwrite(bytes.all().size(), bytes.all()).ok());
   EXPECT_EQ(kernel.count("pwrite", dir / "f"), 3u) << "refused once, then not tried again";
   kernel.fail("pwrite", EIO);
-  EXPECT_EQ(file->pwrite(0, bytes.span()).code, Code::kFailed);
+  EXPECT_EQ(file->pwrite(0, bytes.all()).code, Code::kFailed);
 }
 
 // Half a listing would pass for a run with fewer steps.

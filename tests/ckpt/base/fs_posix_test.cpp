@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "tests/support/aligned_bytes.h"
+#include "ckpt/base/aligned_buffer.h"
 #include "tests/support/child.h"
 #include "tests/support/files.h"
 
@@ -54,7 +54,7 @@ TEST(PosixFs, ALargeFileHoldsWhatWasWrittenWhereverItLay) {
   const auto file = std::move(posix_fs().create_large(dir / "f")).value();
   constexpr std::size_t kBytes = 40 * kScanAlignment;
   ASSERT_TRUE(file->truncate(kBytes).ok());
-  const test::AlignedBytes memory(8 * kScanAlignment, 0);
+  AlignedBuffer memory(8 * kScanAlignment);
   std::vector<std::byte> expected(kBytes);
   int value = 1;
   for (const std::size_t offset : {std::size_t{0}, std::size_t{100}, std::size_t{kScanAlignment},
@@ -62,7 +62,7 @@ TEST(PosixFs, ALargeFileHoldsWhatWasWrittenWhereverItLay) {
     for (const std::size_t shift : {0, 64, 512}) {
       for (const std::size_t size : {std::size_t{1}, std::size_t{kScanAlignment - 1}, std::size_t{kScanAlignment},
                                      2 * kScanAlignment + 77, 7 * kScanAlignment}) {
-        const auto bytes = memory.span().subspan(shift, size);
+        const auto bytes = memory.all().subspan(shift, size);
         std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(value++));
         ASSERT_TRUE(file->pwrite(offset, bytes).ok()) << offset << " " << shift << " " << size;
         std::copy(bytes.begin(), bytes.end(), expected.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -77,9 +77,11 @@ TEST(PosixFs, ALargeFileHoldsWhatWasWrittenWhereverItLay) {
 TEST(PosixFs, WholeBlocksOfALargeFileLeaveThePageCacheAlone) {
   const TempDir dir;
   const auto file = std::move(posix_fs().create_large(dir / "f")).value();
-  const test::AlignedBytes memory(8 * kScanAlignment + 10, 1);
-  ASSERT_TRUE(file->pwrite(0, memory.span()).ok());
-  EXPECT_EQ(*file->size(), memory.span().size());
+  AlignedBuffer memory(9 * kScanAlignment);
+  const auto bytes = memory.first(8 * kScanAlignment + 10);
+  std::fill(bytes.begin(), bytes.end(), std::byte{1});
+  ASSERT_TRUE(file->pwrite(0, bytes).ok());
+  EXPECT_EQ(*file->size(), bytes.size());
   const int fd = ::open((dir / "f").c_str(), O_RDONLY | O_DIRECT);
   if (fd < 0) GTEST_SKIP() << "this store writes through the page cache only";
   ::close(fd);
