@@ -11,6 +11,7 @@
 #include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/stop.h"
 #include "cli/titan_train/weights.h"
 #include "converters/import.h"
 #include "recipe/change/model_source.h"
@@ -59,6 +60,7 @@ class LogitsFile {
                                                     const std::vector<std::uint64_t>& shape) {
     TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
     std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
+    remove_at_stop(file->temporary_);
     TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
     const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
     TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(header))));
@@ -66,6 +68,7 @@ class LogitsFile {
   }
   ~LogitsFile() {
     if (file_ && !done_) (void)fs_.remove_file(temporary_);
+    remove_at_stop("");
   }
   Status append(std::span<const std::byte> bytes) {
     TITAN_RETURN_IF_ERROR(file_->pwrite(offset_, bytes));

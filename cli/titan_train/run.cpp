@@ -45,7 +45,6 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
 [[noreturn]] void be_rank(const Command& command, const train::LaunchEnv& env, ColorChoice color) {
-  train::install_stop_handlers();
   // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
   const auto leave = [&](const Status& status) {
     if (env.local_rank == 0)
@@ -70,11 +69,13 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   options.threads = threads_of_rank(
       {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
   // The program that takes this one's place knows nothing of a signal that came before.
+  train::hold_stop_signals();
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
     leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
   }
   train::ensure_thread_env(options.threads);
+  train::release_stop_signals();
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = version_line("titan-train");

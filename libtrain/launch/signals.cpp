@@ -95,6 +95,13 @@ extern "C" void note_stop(int signal) {
   errno = error;
 }
 
+void mask_stop_signals(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : stop_signals()) sigaddset(&signals, signal);
+  pthread_sigmask(how, &signals, nullptr);
+}
+
 }  // namespace
 
 std::vector<int> stop_signals() {
@@ -114,6 +121,10 @@ void install_stop_handlers() {
   for (int signal : stop_signals()) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void hold_stop_signals() { mask_stop_signals(SIG_BLOCK); }
+
+void release_stop_signals() { mask_stop_signals(SIG_UNBLOCK); }
 
 bool stop_requested() { return first_signal.load() != 0; }
 

@@ -13,6 +13,9 @@ std::vector<int> stop_signals();
 /// step boundary, a second SIGINT ends the process at once with 130. Other repetitions change nothing. SIGPIPE is
 /// ignored.
 void install_stop_handlers();
+/// Keeps stop signals back while this process executes itself anew: a note that is taken before is lost with it.
+void hold_stop_signals();
+void release_stop_signals();
 /// True once a stop was asked for. Async-signal-safe and thread-safe, as is stop_signal().
 bool stop_requested();
 /// The first signal that asked for a stop; 0 when none did.
