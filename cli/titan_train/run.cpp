@@ -20,6 +20,7 @@
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
+#include "libtrain/metrics/log.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
@@ -80,9 +81,15 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   options.env = env;
   options.version = version_line("titan-train");
   options.color = !options.loaded.config.metrics.disable_color_printing && color_of_process(1, color);
-  options.out = [](const std::string& line) {
-    Status ignored;  // a closed stdout does not end a training run
-    deliver(1, line + "\n", &ignored);
+  // A stdout that takes nothing does not end a training run.
+  options.out = [metrics = ckpt::join_path(options.loaded.config.job.dump_folder, "metrics.jsonl"),
+                 lost = false](const std::string& line) mutable {
+    Status failed;
+    const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;
+    if (!lost && (gone || !failed.ok()))
+      train::log_warn("step lines are lost: " + (gone ? "nobody reads standard output any more" : failed.message) +
+                      "; training goes on, and " + metrics + " has every step");
+    lost = lost || gone || !failed.ok();
   };
   const bool of_launcher = env.source == "titan";
   if (!of_launcher) options.go_on = "the same job goes on from the newest step";

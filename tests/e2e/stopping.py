@@ -286,6 +286,22 @@ class Stopping(unittest.TestCase):
         self.assertEqual(len(self.errors(log)), 1, log)
         self.assertNotIn("exited with code", log)
 
+    def test_22_step_lines_that_nobody_gets_are_said_once(self):
+        lost = f"; training goes on, and {self.run}/metrics.jsonl has every step"
+        for where, why in (("full", "standard output: write: No space left on device"), ("pipe", "nobody reads standard output any more")):
+            with self.subTest(stdout=where):
+                shutil.rmtree(self.run, ignore_errors=True)
+                if where == "full":
+                    out = os.open("/dev/full", os.O_WRONLY)
+                else:
+                    reading, out = os.pipe()
+                    os.close(reading)
+                done = subprocess.run(harness.command(CONFIG, 2, self.keys({"metrics.log_freq": 1})), stdout=out, stderr=subprocess.PIPE, text=True, timeout=120)
+                os.close(out)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(re.findall(" W r0 .*lost.*", done.stderr), [f" W r0 step lines are lost: {why}{lost}"])
+                self.assertEqual(sorted(harness.step_lines(self.run)), list(range(1, 11)))
+
     def newest_step(self):
         return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 
