@@ -126,6 +126,23 @@ class EarlySignals(unittest.TestCase):
                     self.assertEqual(log, f"error: {STOPS[number][1]}\n")
                 self.assertEqual([path.name for path in self.work.iterdir() if path.name.startswith("out")], [])
 
+    def test_06_a_rank_that_waits_for_another(self):
+        for rank in ("0", "1"):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                with self.subTest(rank=rank, signal=number):
+                    shutil.rmtree(self.run, ignore_errors=True)
+                    words = [harness.TRAIN, "run", str(CONFIG), *harness.flags(self.keys)]
+                    process = self.start(words, RANK=rank, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29998")
+                    log_file = self.run / "logs" / f"rank-{rank}.log"
+                    self.wait_until(log_file.exists)
+                    time.sleep(0.5)  # into the rendezvous; right before it is as good
+                    process.send_signal(number)
+                    _, log = process.communicate(timeout=60)
+                    self.assertEqual(process.returncode, STOPS[number][0], log)
+                    waits = r"waiting for (the other ranks|rank 1) at|connecting to rank 0 at|waiting for the answer of" if rank == "0" else "connecting to rank 0 at"
+                    self.assertRegex(log, f"error: rank {rank} was stopped by a signal while it was ({waits})")
+                    self.assertNotIn("after the first step", log)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
