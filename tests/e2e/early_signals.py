@@ -139,8 +139,7 @@ class EarlySignals(unittest.TestCase):
                     process.send_signal(number)
                     _, log = process.communicate(timeout=60)
                     self.assertEqual(process.returncode, STOPS[number][0], log)
-                    waits = r"waiting for (the other ranks|rank 1) at|connecting to rank 0 at|waiting for the answer of" if rank == "0" else "connecting to rank 0 at"
-                    self.assertRegex(log, f"error: rank {rank} was stopped by a signal while it was ({waits})")
+                    self.assertRegex(log, f"error: rank {rank} was stopped by a signal (while it was|before it began)")
                     self.assertNotIn("after the first step", log)
 
 
