@@ -156,6 +156,8 @@ ROWS = [
     Row(70, "1 the verb is missing", f"titan-ckpt {STEP}", 2, "unknown verb", f"did you mean `titan-ckpt inspect {STEP}`"),
     Row(71, "1 the verb is missing", "titan-ckpt run@8", 2, "unknown verb `run@8`", "did you mean `titan-ckpt inspect run@8`"),
     Row(72, "1 the verb is missing", "titan-ckpt run", 2, "unknown verb `run`", "did you mean `titan-ckpt ls run` or `titan-ckpt inspect run@latest`"),
+    Row(73, "1.13 a run folder as data", PLAN + NEW + "--training.dataset_path=run", 2, "'run' is a run folder, not a folder of data", "--job.dump_folder=run", also=True),
+    Row(74, "1.13 a checkpoint as data", PLAN + NEW + f"--training.dataset_path={STEP}", 2, f"'{STEP}' is a checkpoint, not a folder of data", f"--resume {STEP}", also=True),
 ]
 
 # Where neighbours of this table mend the words: the rules above hold, of the texts only what is sure.
@@ -302,6 +304,14 @@ class Mistakes(unittest.TestCase):
             done = bash(f"titan-train {verb} own.toml --training.steps=8", self.work)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("complete", done.stdout + done.stderr)
+
+    def test_cat_says_that_it_writes_a_numpy_file(self):
+        """Section 2, "accepted in silence": the name may be any, but what is in the file is said."""
+        for name, noted in (("norm.txt", True), ("norm.npy", False)):
+            done = bash(f"titan-ckpt cat run@8 norm.weight --output {name}", self.work)
+            (self.work / name).unlink()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "note: norm.txt is a NumPy file, though it is not called .npy: read it with numpy.load\n" if noted else "")
 
     def test_eval_takes_the_length_that_the_run_stored(self):
         """Row "eval" of section 3: the checkpoint's length by default, a flag wins, and the answer says which it was."""
