@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/program.h"
 
+#include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
@@ -14,6 +15,15 @@
 #include "cli/titan_ckpt/verify.h"
 
 namespace titan::cli {
+namespace {
+
+std::string meant_by_path(const std::string& path) {
+  const bool is_run = ckpt::resolve_run(ckpt::posix_fs(), path).ok();
+  return is_run ? "titan-ckpt ls " + path + "` or `titan-ckpt inspect " + path + "@latest"
+                : "titan-ckpt inspect " + path;
+}
+
+}  // namespace
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
@@ -134,6 +144,7 @@ Program titan_ckpt_program() {
       },
       nullptr,
       explain_error,
+      meant_by_path,
   };
 }
 

@@ -120,6 +120,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
   // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
   if (options.env.rank == 0) deadline += kLeast;
   std::vector<int> missing;
+  meeting.now("waiting for the other ranks at " + master_text(options.env));
   for (bool first = true;; first = false) {
     std::string word;
     try {

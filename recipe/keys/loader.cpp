@@ -1,5 +1,7 @@
 #include "recipe/keys/loader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -19,8 +21,11 @@ constexpr std::size_t kMostProblems = 20;  // shown of one configuration
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   const auto unreadable = [&] {
-    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno))
-        .with_hint(ckpt::denied_hint(errno, path, "open"));
+    const int error = errno;
+    const std::string inside = path + (path.ends_with('/') ? "" : "/") + "config.toml";
+    const bool is_run = error == EISDIR && access(inside.c_str(), F_OK) == 0;
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(error))
+        .with_hint(is_run ? "did you mean `" + inside + "`?" : ckpt::denied_hint(error, path, "open"));
   };
   if (!file) return unreadable();
   std::string text;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/recipe/support/config_support.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::recipe {
 namespace {
@@ -362,6 +363,10 @@ TEST(Loader, SaysWhyAFileCannotBeRead) {
             ckpt::invalid("cannot read the configuration file '/no/such/run.toml': No such file or directory"));
   const Status folder = load_config("/").status();
   EXPECT_EQ(folder.message, "cannot read the configuration file '/': Is a directory");
+  EXPECT_EQ(folder.hint, "");
+  const train::ScratchDir run;
+  run.write("config.toml", "");
+  EXPECT_EQ(load_config(run.path()).status().hint, "did you mean `" + run.path() + "/config.toml`?");
 }
 
 TEST(Loader, ReadsTheReadyMadeConfigurations) {
