@@ -17,13 +17,13 @@ class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t size)
       : size_((size + kScanAlignment - 1) / kScanAlignment * kScanAlignment),
-        bytes_(static_cast<std::byte*>(::operator new(size_, std::align_val_t{kScanAlignment}))) {}
+        bytes_(static_cast<std::byte*>(::operator new (size_, std::align_val_t{kScanAlignment}))) {}
   std::span<std::byte> all() { return {bytes_.get(), size_}; }
   std::span<std::byte> first(std::size_t size) { return all().first(size); }
 
  private:
   struct Free {
-    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kScanAlignment}); }
+    void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{kScanAlignment}); }
   };
   std::size_t size_;
   std::unique_ptr<std::byte, Free> bytes_;
