@@ -62,8 +62,8 @@ TEST(OutputFile, NothingIsMadeInACheckpointAlsoWhereOneAppearsMeanwhile) {
   {
     const auto file = OutputFile::create(fs, "/out/x");
     ASSERT_TRUE(file.ok());
-    ASSERT_TRUE(testing::put_text(fs, "/out/manifest.json", get_text(fs, "/run/checkpoint/step-00000010/manifest.json"))
-                    .ok());
+    ASSERT_TRUE(
+        testing::put_text(fs, "/out/manifest.json", get_text(fs, "/run/checkpoint/step-00000010/manifest.json")).ok());
     EXPECT_EQ((*file)->publish().code, Code::kInvalid);
   }
   EXPECT_EQ(fs.stat("/out/x").status().code, Code::kNotFound);
