@@ -60,7 +60,7 @@ const Program& titan_train_program() {
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids cut into rows by --seq-len"},
       {"seq-len", "T", "tokens of a row"},
-      {"token-dtype", "uint16|uint32", "of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
+      {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
   };
   static const Program table = {
