@@ -91,7 +91,7 @@ LeafRow LeafReader::measure(std::span<const std::byte> stored, const LeafRow& ro
 }
 
 Result<std::shared_ptr<File>> ShardReader::open(std::uint32_t file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto known = open_files_.find(file); known != open_files_.end()) return known->second;
   TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened,
                          fs_.open_member(folder_, manifest_.files[file].path, Access::kScan));
@@ -120,7 +120,7 @@ Result<std::vector<LeafRow>> ShardReader::table(std::uint32_t file) {
 
 Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::uint32_t file, File& handle) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto known = tables_.find(file); known != tables_.end()) return known->second;
   }
   const FileEntry& entry = manifest_.files[file];
@@ -129,7 +129,7 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
   if (entry.table_rows <= kRowsHeld) {
     TITAN_ASSIGN_OR_RETURN(rows, read_rows(handle, entry, 0, entry.table_rows));
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tables_.emplace(file, std::make_shared<const Rows>(std::move(rows))).first->second;
 }
 
@@ -165,7 +165,7 @@ Status ShardReader::damaged(const std::string& what, const LeafRow& row, const P
 }
 
 std::unique_ptr<LeafReader> ShardReader::borrow_reader() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (idle_readers_.empty()) return std::make_unique<LeafReader>();
   std::unique_ptr<LeafReader> reader = std::move(idle_readers_.back());
   idle_readers_.pop_back();
@@ -173,7 +173,7 @@ std::unique_ptr<LeafReader> ShardReader::borrow_reader() {
 }
 
 void ShardReader::give_back(std::unique_ptr<LeafReader> reader) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_readers_.push_back(std::move(reader));
 }
 

@@ -7,7 +7,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/leaf_codec.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
@@ -123,11 +123,13 @@ class ShardReader {
   std::string folder_;
   const Manifest& manifest_;
 
-  std::mutex mutex_;  // of what follows
-  std::map<std::uint32_t, std::shared_ptr<File>> open_files_;
-  std::list<std::uint32_t> open_order_;
-  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_;  // that matched their digest; empty: too long to keep
-  std::vector<std::unique_ptr<LeafReader>> idle_readers_;        // as many as threads ever read at once
+  Mutex mutex_;
+  std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
+  std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
+  // Tables that matched their digest; empty: too long to keep.
+  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
+  // As many as threads ever read at once.
+  std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace titan::ckpt
