@@ -34,7 +34,7 @@ Program titan_ckpt_program() {
     flag.after = word;
     return flag;
   };
-  const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
+  const Flag threads{"threads", "N", "threads that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
       "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
@@ -63,7 +63,7 @@ Program titan_ckpt_program() {
            {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
             {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
             {"atol", "A", "see --rtol; each is 0 when only the other is given"},
-            {"stats", "", "mean and root mean square of the differences, too"},
+            {"stats", "", "also show mean and root mean square of the differences"},
             {"config", "", "let the notes count as differences"},
             threads},
            run_diff},
@@ -130,7 +130,7 @@ Program titan_ckpt_program() {
             {"keep-every", "N", "keep steps that N divides"},
             {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, Repeat::kMany},
             {"damaged", "",
-             "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
+             "also free the damaged steps that saves moved aside (.damaged-step-N-*), except pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
           completion_verb(),

@@ -1,13 +1,9 @@
 #include "cli/titan_train/eval.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <optional>
 #include <thread>
 
-#include "ckpt/io/destination.h"
-#include "ckpt/io/publish.h"
+#include "ckpt/io/output_file.h"
 #include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
 #include "cli/kit/flag_values.h"
@@ -53,46 +49,6 @@ Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size)
   return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
 }
 
-/// Writes rows of logits as [B, T, vocabulary] beside `out` and renames at the end.
-class LogitsFile {
- public:
-  static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out,
-                                                    const std::vector<std::uint64_t>& shape) {
-    TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
-    std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
-    remove_at_stop(file->temporary_);
-    TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
-    const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
-    TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(header))));
-    return file;
-  }
-  ~LogitsFile() {
-    if (file_ && !done_) (void)fs_.remove_file(temporary_);
-    remove_at_stop("");
-  }
-  Status append(std::span<const std::byte> bytes) {
-    TITAN_RETURN_IF_ERROR(file_->pwrite(offset_, bytes));
-    offset_ += bytes.size();
-    return ckpt::ok_status();
-  }
-  Status publish() {
-    TITAN_RETURN_IF_ERROR(file_->datasync());
-    TITAN_RETURN_IF_ERROR(file_->close());
-    TITAN_RETURN_IF_ERROR(fs_.rename(temporary_, out_));
-    done_ = true;
-    return fs_.sync_dir(ckpt::parent_path(out_));
-  }
-
- private:
-  LogitsFile(ckpt::Fs& fs, const std::string& out)
-      : fs_(fs), out_(out), temporary_(out + ".tmp-" + std::to_string(getpid())) {}
-  ckpt::Fs& fs_;
-  std::string out_, temporary_;
-  std::unique_ptr<ckpt::File> file_;
-  std::uint64_t offset_ = 0;
-  bool done_ = false;
-};
-
 /// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
   const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors());
@@ -128,14 +84,16 @@ Result<EvalReport> evaluate(const Command& command) {
   report.left_over = rows.left_over();
   report.row_length = rows.length();
   report.length_of_run = rows.by_default();
-  std::unique_ptr<LogitsFile> logits;
+  std::unique_ptr<ckpt::OutputFile> logits;
   train::LogitsSink sink;
   if (command.has("logits")) {
     report.logits_file = *command.value("logits");
     if (report.logits_file.empty()) return ckpt::invalid("`--logits` is empty, expected the name of a file");
-    TITAN_ASSIGN_OR_RETURN(
-        logits, LogitsFile::create(ckpt::posix_fs(), report.logits_file,
-                                   {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)}));
+    remove_at_stop(ckpt::OutputFile::temporary_of(report.logits_file));
+    TITAN_ASSIGN_OR_RETURN(logits, ckpt::OutputFile::create(ckpt::posix_fs(), report.logits_file));
+    const std::string header =
+        ckpt::npy_header(ckpt::DType::kF32, {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)});
+    TITAN_RETURN_IF_ERROR(logits->append(std::as_bytes(std::span(header))));
     sink = [&logits](std::span<const float> row) { return logits->append(std::as_bytes(row)); };
   }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

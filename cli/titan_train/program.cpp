@@ -70,7 +70,7 @@ const Program& titan_train_program() {
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
-      {"token-dtype", "uint16|uint32", "of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
+      {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
   };
   static const Program table = {

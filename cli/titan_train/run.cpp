@@ -177,12 +177,11 @@ Answer run_run(const Request& request) {
   train::LaunchOptions options;
   options.nproc = nproc;
   options.argv = command.words;
-  options.threads_per_rank = train::threads_per_rank(
-      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt,
-      nproc);
+  const train::CoreShare cores{train::allowed_cores()};
+  options.threads_per_rank =
+      train::threads_per_rank(loaded->config, preview->stored ? &preview->stored->state : nullptr, nproc, cores);
   options.run_dir = loaded->config.job.dump_folder;
-  if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, {train::allowed_cores()});
-      !line.empty())
+  if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, cores); !line.empty())
     report_note(line, request.color);
   train::LaunchEvents events;
   bool lost_rank = false;

@@ -60,11 +60,11 @@ class Loader {
       drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
-    Status status = set_value(*key, value, loaded_.config, name);
+    // A flag already names the key.
+    const bool named = value_at.kind == Origin::Kind::kFlag;
+    Status status = (named ? put_value : set_value)(*key, value, loaded_.config, name);
     if (!status.ok()) {
-      // A flag already names the key.
-      const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
-      status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
+      status.message = value_at.text() + ": " + status.message;
       const bool from_file = value_at.kind == Origin::Kind::kFile && status.code == ckpt::Code::kUnsupported;
       wrong_values_[name] = {status.message, key, value, from_file};
       return fail(std::move(status));

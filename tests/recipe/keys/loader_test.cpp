@@ -81,6 +81,13 @@ TEST(Loader, RefusesKeysAndValuesThatNestWithoutEnd) {
   EXPECT_EQ(load_error("", {"--training.steps=" + list}).code, Code::kInvalid);
 }
 
+// The held-back tail may be half of the tokens at most: the data refuse more, so the table does.
+TEST(Loader, RefusesAHoldoutThatTheDataWouldRefuse) {
+  EXPECT_EQ(load_ok("", {"--validation.holdout=0.5"}).config.validation.holdout, 0.5);
+  EXPECT_EQ(load_error("", {"--validation.holdout=0.51"}).message,
+            "flag --validation.holdout: expected a float above 0, at most 0.5, found the float 0.51");
+}
+
 TEST(Loader, RefusesFoldersThatNameNothing) {
   EXPECT_EQ(load_error("job.dump_folder = \"\"\n").message,
             "run.toml:1:19: job.dump_folder: expected the name of a folder, found the string \"\"");
