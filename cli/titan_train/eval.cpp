@@ -1,5 +1,6 @@
 #include "cli/titan_train/eval.h"
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 
