@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <mutex>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/io/turnstile.h"
 
 namespace titan::ckpt {
@@ -38,11 +39,8 @@ Result<std::span<const std::byte>> fetch_checked(const ShardPiece& piece, const 
 class Ring {
  public:
   Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile)
-      : store_(store), turnstile_(turnstile), slots_(threads + 1) {
-    for (Slot& slot : slots_) {
-      slot.scratch.resize(leaf_bytes);
-      free_.push_back(&slot);
-    }
+      : store_(store), turnstile_(turnstile) {
+    for (unsigned i = 0; i <= threads; ++i) free_.push_back(&slots_.emplace_back(Slot{AlignedBuffer(leaf_bytes), {}}));
     for (unsigned i = 0; i < threads; ++i) {
       if (!threads_.start([this] { contained_work(); })) break;
     }
@@ -53,20 +51,20 @@ class Ring {
 
   // A slot's scratch to fetch into; empty after an error.
   std::span<std::byte> next_scratch() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
-    return status_.ok() ? std::span<std::byte>(free_.front()->scratch) : std::span<std::byte>();
+    MutexLock lock(mutex_);
+    while (free_.empty() && status_.ok()) changed_.wait(lock);
+    return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
   // Hands the leaf in the present slot to the threads; it is copied unless it was fetched into the scratch.
   void push(FetchedLeaf leaf) {
     Slot* slot = free_front();
-    if (leaf.raw.data() != slot->scratch.data()) {
-      std::memcpy(slot->scratch.data(), leaf.raw.data(), leaf.raw.size());
-      leaf.raw = std::span<const std::byte>(slot->scratch).first(leaf.raw.size());
+    if (leaf.raw.data() != slot->scratch.all().data()) {
+      std::memcpy(slot->scratch.all().data(), leaf.raw.data(), leaf.raw.size());
+      leaf.raw = slot->scratch.all().first(leaf.raw.size());
     }
     slot->leaf = leaf;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     free_.pop_front();
     ready_.push_back(slot);
     changed_.notify_all();
@@ -74,7 +72,7 @@ class Ring {
 
   void fail(const Status& status) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (status_.ok()) status_ = status;
       changed_.notify_all();
     }
@@ -83,17 +81,18 @@ class Ring {
 
   Status finish() {
     join();
+    const MutexLock lock(mutex_);
     return status_;
   }
 
  private:
   struct Slot {
-    std::vector<std::byte> scratch;
+    AlignedBuffer scratch;  // so that a leaf can be written past the page cache (Fs::create_large)
     FetchedLeaf leaf;
   };
 
   Slot* free_front() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return free_.front();
   }
 
@@ -111,14 +110,14 @@ class Ring {
     for (;;) {
       Slot* slot = nullptr;
       {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return !ready_.empty() || closed_ || !status_.ok(); });
+        MutexLock lock(mutex_);
+        while (ready_.empty() && !closed_ && status_.ok()) changed_.wait(lock);
         if (!status_.ok() || ready_.empty()) return;
         slot = ready_.front();
         ready_.pop_front();
       }
       if (Status status = store_(slot->leaf, encoder); !status.ok()) return fail(status);
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       free_.push_back(slot);
       changed_.notify_all();
     }
@@ -126,7 +125,7 @@ class Ring {
 
   void join() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
       changed_.notify_all();
     }
@@ -135,12 +134,12 @@ class Ring {
 
   const LeafStore& store_;
   Turnstile& turnstile_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Slot> slots_;
-  std::deque<Slot*> free_, ready_;
-  Status status_;
-  bool closed_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<Slot> slots_;
+  std::deque<Slot*> free_ TITAN_GUARDED_BY(mutex_), ready_ TITAN_GUARDED_BY(mutex_);
+  Status status_ TITAN_GUARDED_BY(mutex_);
+  bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   Helpers threads_;
 };
 

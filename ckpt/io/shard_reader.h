@@ -7,13 +7,14 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/leaf_codec.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
@@ -109,6 +110,8 @@ class ShardReader {
   Result<std::shared_ptr<const Rows>> kept_table(std::uint32_t file, File& handle);
   Result<Rows> rows(std::uint32_t file, File& handle, std::uint64_t first, std::uint64_t count);
   Status read_part(const PieceLeaves& place, LeafRange leaves, std::span<std::byte> out);
+  Status read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
+                  std::span<std::byte> out, AlignedBuffer& block) const;
   Status read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
                   std::span<std::byte> out) const;
   Status read_compressed(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
@@ -120,11 +123,13 @@ class ShardReader {
   std::string folder_;
   const Manifest& manifest_;
 
-  std::mutex mutex_;  // of what follows
-  std::map<std::uint32_t, std::shared_ptr<File>> open_files_;
-  std::list<std::uint32_t> open_order_;
-  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_;  // that matched their digest; empty: too long to keep
-  std::vector<std::unique_ptr<LeafReader>> idle_readers_;        // as many as threads ever read at once
+  Mutex mutex_;
+  std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
+  std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
+  // Tables that matched their digest; empty: too long to keep.
+  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
+  // As many as threads ever read at once.
+  std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace titan::ckpt
