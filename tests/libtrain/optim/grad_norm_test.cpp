@@ -30,23 +30,23 @@ TEST(LeafSumOfSquares, DoesNotOverflowInFp32Range) {
   EXPECT_NEAR(leaf_sum_of_squares(x.data(), 20) / (20 * 9e76), 1, 1e-6);
 }
 
-TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
+TEST(GradNorms, IsTheLengthOfAllGradientsTogether) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
   std::uint64_t elements = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
   run_ranks(plan.mesh, [&](World& world) {
-    EXPECT_EQ(global_grad_norm(world, plan, own_gradients(plan, world, 0.5f)),
+    EXPECT_EQ(global_norm(world, plan, own_gradients(plan, world, 0.5f)),
               std::sqrt(0.25 * static_cast<double>(elements)));
   });
 }
 
-TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
+TEST(GradNorms, PassesNonFiniteValuesThroughOnEveryRank) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
     run_ranks(plan.mesh, [&](World& world) {
       std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
       if (world.rank == 4) grads.back().grad[-1] = bad;
-      EXPECT_FALSE(std::isfinite(global_grad_norm(world, plan, grads))) << "rank " << world.rank;
+      EXPECT_FALSE(std::isfinite(global_norm(world, plan, grads))) << "rank " << world.rank;
     });
   }
 }
