@@ -15,8 +15,8 @@ namespace titan::train {
 class TreeSum {
  public:
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed: its storage is reused for sums where nobody else holds it. A micro-batch that is outside of the block or was
-  /// inserted before is an std::logic_error.
+  /// `grad` is consumed: its storage is reused for sums where nobody else holds it. A micro-batch that is outside of
+  /// the block or was inserted before is an std::logic_error.
   void insert(std::uint32_t micro_batch, at::Tensor grad);
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.

@@ -32,8 +32,8 @@ struct Addition {
 
 struct ExchangePlan {
   std::uint32_t me = 0;
-  std::vector<Swap> swaps;         ///< of a butterfly, in the order of sums
-  std::vector<SegmentRow> owners;  ///< of an all-to-all, per rank
+  std::vector<Swap> swaps;            ///< of a butterfly, in the order of sums
+  std::vector<SegmentRow> owners;     ///< of an all-to-all, per rank
   std::vector<std::uint32_t> copies;  ///< that each rank sends of an element in an all-to-all: its nodes, or 1
   std::vector<Addition> additions;    ///< over the received rows (by rank, then node); row 0 ends as the sum
   std::int64_t piece = 0;             ///< elements that travel at once: of a swap's rows, or of an owner's row

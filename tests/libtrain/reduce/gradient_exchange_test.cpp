@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "libtrain/model/init.h"
+#include "tests/libtrain/support/counting_communicator.h"
 #include "tests/libtrain/support/synthetic_gradient.h"
 #include "tests/libtrain/support/tiny_model.h"
 
@@ -114,6 +115,62 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
           const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.compute), floats(want.compute))) << got.name << " on rank " << world.rank;
         }
+      });
+    }
+  }
+}
+
+TEST(GradientExchange, GivesTheSameBitsOnEightRanksAndWithAnyBuffers) {
+  use_one_thread();
+  for (const std::int64_t count : {8, 9, 12, 16}) {
+    const Reduced expected = reduce(make_plan(tiny_dims(true), {}, count));
+    for (const std::uint32_t dp : {5u, 8u}) {
+      for (const std::int64_t bytes : {std::int64_t{4096}, std::int64_t{40'000}, kDefaultExchangeBytes}) {
+        const Reduced got = reduce(make_plan(tiny_dims(true), {dp, {}}, count), bytes);
+        for (const auto& [name, grad] : expected.grads)
+          EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", M " << count << ", dp " << dp;
+      }
+    }
+  }
+}
+
+TEST(GradientExchange, WireCarriesWhatThePlanSays) {
+  for (const std::uint32_t dp : {2u, 3u, 4u, 8u}) {
+    for (const bool bf16 : {false, true}) {
+      const recipe::RunPlan plan = make_plan(tiny_dims(), {dp, {}}, 2 * dp, bf16);
+      std::int64_t elements = 0, embedding = 0;
+      for (const ckpt::ParameterMeta& parameter : plan.parameters)
+        elements += static_cast<std::int64_t>(ckpt::element_count(parameter.shape));
+      embedding = static_cast<std::int64_t>(ckpt::element_count(plan.parameters.front().shape));
+      run_ranks(plan.mesh, [&](World& world) {
+        auto counting = std::make_unique<CountingCommunicator>(std::move(world.dp));
+        const CountingCommunicator& counted = *counting;
+        world.dp = std::move(counting);
+        Stage stage(plan, world.stage, kSeqLen);
+        stage.init_weights(5);
+        ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+        optimizer.own_masters(stage);
+        GradientExchange exchange(world, plan, owners_of(plan), stage, kSmallBuffers);
+        std::vector<TreeSum> sums = make_sums(world, plan, stage);
+        const Node block = dp_block(static_cast<std::uint32_t>(plan.batch.count), dp, world.dp_rank);
+        for (std::size_t i = 0; i < sums.size(); ++i)
+          for (std::uint32_t m = block.lo; m < block.hi; ++m)
+            sums[i].insert(m, at::ones(stage.parameters()[i].compute.sizes()));
+        (void)exchange.reduce(sums);
+        std::int64_t owned = 0;
+        for (const at::Tensor& param : optimizer.params()) owned += param.numel();
+        const auto nodes = [&](std::uint32_t rank) {
+          const auto count = static_cast<std::uint32_t>(plan.batch.count);
+          return static_cast<std::int64_t>(maximal_nodes(count, dp_block(count, dp, rank)).size());
+        };
+        EXPECT_EQ(counted.sent(), 4 * (elements - owned) * nodes(world.dp_rank)) << "rank " << world.rank;
+        const std::int64_t before = counted.received();
+        exchange.share(optimizer.params());
+        const std::int64_t whole = bf16 ? 2 * elements + 2 * embedding : 4 * elements;
+        std::int64_t own = 0;
+        for (const ShardedAdamW::State& state : optimizer.states())
+          own += state.param.numel() * (bf16 && state.piece.parameter != 0 ? 2 : 4);
+        EXPECT_EQ(counted.received() - before, whole - own) << "rank " << world.rank;
       });
     }
   }

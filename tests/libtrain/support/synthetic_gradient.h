@@ -15,7 +15,7 @@ namespace titan::test {
 inline at::Tensor synthetic_gradient(const std::string& slot, std::uint32_t micro_batch, at::IntArrayRef shape) {
   at::Tensor grad = at::empty(shape, at::kFloat);
   train::draw({train::InitKind::kNormal, std::exp2(static_cast<double>(micro_batch % 5))}, micro_batch, slot,
-       {grad.mutable_data_ptr<float>(), static_cast<std::size_t>(grad.numel())});
+              {grad.mutable_data_ptr<float>(), static_cast<std::size_t>(grad.numel())});
   return grad;
 }
 
