@@ -17,8 +17,6 @@ constexpr std::uint64_t kSumTags = kExchangeTags, kCopyTags = kExchangeTags + 0x
 // Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
 
-constexpr std::int64_t kSumBytes = 4;
-
 at::Tensor part(const std::vector<at::Tensor>& slots, const Segment& segment) {
   return slots[segment.slot].narrow(0, segment.begin, segment.length);
 }
@@ -49,52 +47,18 @@ void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.co
 
 GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
                                    Stage& stage, std::int64_t buffer_bytes)
-    : world_(world), plan_(plan), stage_(stage) {
-  const auto me = static_cast<std::uint32_t>(world.dp_rank), stage_index = static_cast<std::uint32_t>(world.stage);
-  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+    : world_(world),
+      plan_(plan),
+      stage_(stage),
+      exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
+                                    static_cast<std::uint32_t>(world.dp_rank), buffer_bytes)),
+      bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)) {
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
-
-  const bool parted = plan.dims.tied && stage.spec().embedding != stage.spec().head;
-  sends_tied_ = parted && stage.spec().head;
-  receives_tied_ = parted && stage.spec().embedding;
   for (const StageParameter& parameter : stage.parameters()) {
     weights_.push_back(parameter.compute.detach().view(-1));
-    if (parameter.tied_head && sends_tied_) continue;
-    if (parameter.tied_head) {
-      tied_slot_.push_back(parameters_.size());
-    } else {
-      slot_of_[parameter.index] = parameters_.size();
-    }
-    parameters_.push_back(parameter.index);
+    if (!parameter.tied_head) slot_of_[parameter.index] = weights_.size() - 1;
   }
-  std::vector<std::uint32_t> shared(parameters_.begin(),
-                                    parameters_.end() - static_cast<std::ptrdiff_t>(tied_slot_.size()));
-  if (receives_tied_) {
-    tied_slot_.push_back(parameters_.size());
-    parameters_.push_back(stage.parameters().front().index);
-  }
-
-  sums_ = plan_sums(owner_rows(plan, owners, stage_index, parameters_), me, count, buffer_bytes / kSumBytes);
-  std::int64_t bytes = sums_.buffer_elements() * kSumBytes;
-  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    // A parameter that does not travel in this dtype is none of its slots.
-    std::vector<std::uint32_t> slots = shared;
-    for (std::size_t slot = 0; slot < slots.size(); ++slot)
-      if (weights_[slot].scalar_type() != type) slots[slot] = static_cast<std::uint32_t>(plan.parameters.size());
-    const auto width = static_cast<std::int64_t>(c10::elementSize(type));
-    ExchangePlan sharing = plan_copies(owner_rows(plan, owners, stage_index, slots), me, buffer_bytes / width);
-    const std::int64_t elements = sharing.buffer_elements();
-    if (elements == 0) continue;
-    bytes = std::max(bytes, elements * width);
-    sharings_.push_back({type, std::move(sharing)});
-  }
-  if (parted && plan.bf16) {
-    const std::int64_t table = (sends_tied_ ? weights_.back() : weights_.front()).numel(), width = 2;
-    tied_piece_ = std::min(table, std::max<std::int64_t>(buffer_bytes / width, 1));
-    if (receives_tied_) bytes = std::max(bytes, tied_piece_ * width);
-  }
-  bytes_ = at::empty({bytes}, at::kByte);
 }
 
 std::int64_t GradientExchange::buffer_bytes() const { return bytes_.numel(); }
@@ -140,9 +104,9 @@ void GradientExchange::swap_rows(int peer, std::uint64_t tag, const ExchangePlan
 
 void GradientExchange::sum_by_swaps(const Slots& sums) {
   std::uint64_t tag = kSumTags;
-  for (const Swap& swap : sums_.swaps) {
+  for (const Swap& swap : exchange_.sums.swaps) {
     // The lower rank has the lower micro-batches: its sum is the left half.
-    const bool left = sums_.me < swap.peer;
+    const bool left = exchange_.sums.me < swap.peer;
     const auto add = [&](at::Tensor own, const at::Tensor& received) {
       if (left) {
         at::add_out(own, own, received);
@@ -150,28 +114,30 @@ void GradientExchange::sum_by_swaps(const Slots& sums) {
         at::add_out(own, received, own);
       }
     };
-    swap_rows(static_cast<int>(swap.peer), tag, sums_, sums_.pieces(swap), swap.theirs, swap.mine, sums, at::kFloat,
-              add);
+    swap_rows(static_cast<int>(swap.peer), tag, exchange_.sums, exchange_.sums.pieces(swap), swap.theirs, swap.mine,
+              sums, at::kFloat, add);
     tag += kTagsPerSwap;
   }
 }
 
 void GradientExchange::sum_by_slices(const std::vector<Slots>& partials) {
-  const auto ranks = static_cast<std::uint32_t>(sums_.owners.size());
-  const SegmentRow& mine = sums_.owners[sums_.me];
+  const auto ranks = static_cast<std::uint32_t>(exchange_.sums.owners.size());
+  const SegmentRow& mine = exchange_.sums.owners[exchange_.sums.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
-  for (std::int64_t index = 0; index < sums_.pieces(); ++index) {
-    const std::int64_t from = index * sums_.piece, to = from + sums_.piece, length = length_in(mine, from, to);
+  for (std::int64_t index = 0; index < exchange_.sums.pieces(); ++index) {
+    const std::int64_t from = index * exchange_.sums.piece, to = from + exchange_.sums.piece,
+                       length = length_in(mine, from, to);
     std::int64_t in_total = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_total += in_splits[rank] = length_in(sums_.owners[rank], from, to) * sums_.copies[sums_.me];
-      out_total += out_splits[rank] = length * sums_.copies[rank];
+      in_total += in_splits[rank] =
+          length_in(exchange_.sums.owners[rank], from, to) * exchange_.sums.copies[exchange_.sums.me];
+      out_total += out_splits[rank] = length * exchange_.sums.copies[rank];
     }
     // Rows by owner, then node; they arrive by rank, then node.
     const at::Tensor in = buffer(0, in_total, at::kFloat);
     at::Tensor out = buffer(in_total, out_total, at::kFloat);
     std::int64_t at = 0;
-    for (const SegmentRow& owner : sums_.owners) {
+    for (const SegmentRow& owner : exchange_.sums.owners) {
       const std::int64_t row = length_in(owner, from, to);
       for (const Slots& node : partials) {
         for_parts(owner, from, to, node, in.narrow(0, at, row), copy_to_buffer);
@@ -180,7 +146,7 @@ void GradientExchange::sum_by_slices(const std::vector<Slots>& partials) {
     }
     world_.dp->all_to_all(out, out_splits, in, in_splits);
     const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
-    for (const Addition& addition : sums_.additions) row(addition.into).add_(row(addition.from));
+    for (const Addition& addition : exchange_.sums.additions) row(addition.into).add_(row(addition.from));
     for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
   }
 }
@@ -212,11 +178,11 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
 void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
   for (std::size_t node = 0; node < partials.size(); ++node) {
     const std::uint64_t tag = kTiedSumTags + node;
-    if (sends_tied_) {
+    if (exchange_.sends_tied) {
       world_.pp->send(partials[node].back(), 0, tag)->wait();
       partials[node].pop_back();
     }
-    if (receives_tied_) {
+    if (exchange_.receives_tied) {
       at::Tensor received = at::empty_like(partials[node].front());
       world_.pp->recv(received, static_cast<int>(plan_.mesh.pp) - 1, tag)->wait();
       partials[node].push_back(std::move(received));
@@ -230,6 +196,12 @@ at::Tensor GradientExchange::piece_of(const ckpt::OwnedPiece& piece, const at::T
   return flat.narrow(0, begin, static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin);
 }
 
+/// Of a tied head that is summed on this stage.
+std::optional<std::size_t> GradientExchange::tied_slot() const {
+  if (exchange_.parameters.size() == slot_of_.size()) return std::nullopt;
+  return slot_of_.size();
+}
+
 std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
   if (sums.size() != stage_.parameters().size())
     throw std::logic_error("an exchange needs one sum per parameter of the stage");
@@ -241,28 +213,28 @@ std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) 
     for (std::size_t node = 0; node < nodes.size(); ++node) partials[node].push_back(nodes[node].view(-1));
   }
   move_tied_sums(partials);
-  if (!sums_.swaps.empty()) sum_by_swaps(partials.front());
-  if (!sums_.owners.empty()) sum_by_slices(partials);
+  if (!exchange_.sums.swaps.empty()) sum_by_swaps(partials.front());
+  if (!exchange_.sums.owners.empty()) sum_by_slices(partials);
 
   std::vector<OwnedGradient> gradients;
   for (const ckpt::OwnedPiece& piece : pieces_) {
     const std::size_t slot = slot_of_.at(piece.parameter);
     at::Tensor grad = piece_of(piece, partials.front()[slot]);
     // The one addition of a tied head's tree to its embedding's, at every PP degree.
-    for (const std::size_t head : tied_slot_)
-      if (parameters_[head] == piece.parameter) grad.add_(piece_of(piece, partials.front()[head]));
+    if (tied_slot() && exchange_.parameters[*tied_slot()] == piece.parameter)
+      grad.add_(piece_of(piece, partials.front()[*tied_slot()]));
     gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
   }
   return gradients;
 }
 
 void GradientExchange::move_tied_weight() {
-  const at::Tensor& table = sends_tied_ ? weights_.back() : weights_.front();
-  const std::int64_t piece = tied_piece_ > 0 ? tied_piece_ : table.numel();
+  const at::Tensor& table = exchange_.sends_tied ? weights_.back() : weights_.front();
+  const std::int64_t piece = exchange_.tied_piece;
   std::uint64_t tag = kTiedWeightTags;
   for (std::int64_t from = 0; from < table.numel(); from += piece, ++tag) {
     at::Tensor elements = table.narrow(0, from, std::min(piece, table.numel() - from));
-    if (sends_tied_) {
+    if (exchange_.sends_tied) {
       world_.pp->recv(elements, 0, tag)->wait();
     } else {
       if (plan_.bf16) elements = buffer(0, elements.numel(), at::kBFloat16).copy_(elements);
@@ -280,17 +252,18 @@ void GradientExchange::share(std::span<const at::Tensor> owned) {
   }
   std::uint64_t tag = kCopyTags;
   const auto take = [](at::Tensor own, const at::Tensor& received) { own.copy_(received); };
-  for (const Sharing& sharing : sharings_) {
+  for (const StageExchange::Sharing& sharing : exchange_.sharings) {
+    const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
     for (auto swap = sharing.plan.swaps.rbegin(); swap != sharing.plan.swaps.rend(); ++swap) {
       swap_rows(static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine, swap->theirs,
-                weights_, sharing.type, take);
+                weights_, type, take);
       tag += kTagsPerSwap;
     }
-    if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, sharing.type);
+    if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, type);
   }
-  if (sends_tied_ || receives_tied_) move_tied_weight();
+  if (exchange_.sends_tied || exchange_.receives_tied) move_tied_weight();
   // A head beside its embedding: in fp32 they are one tensor.
-  if (!sends_tied_ && stage_.parameters().back().tied_head && plan_.bf16)
+  if (!exchange_.sends_tied && stage_.parameters().back().tied_head && plan_.bf16)
     weights_.back().copy_(weights_[slot_of_.at(stage_.parameters().back().index)]);
 }
 

@@ -2,6 +2,7 @@
 // Gradients to their owners, weights from their owners to everybody: built once per run, with its plans and buffers.
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/reduce/canonical.h"
-#include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/reduce/stage_exchange.h"
 
 namespace titan::train {
 
@@ -46,10 +47,6 @@ class GradientExchange {
 
  private:
   using Slots = std::vector<at::Tensor>;  ///< flat, by slot
-  struct Sharing {
-    at::ScalarType type;
-    ExchangePlan plan;
-  };
 
   /// Sends and receives the elements of two rows piece by piece; take(segment, received) gets what came.
   template <typename Take>
@@ -61,21 +58,17 @@ class GradientExchange {
   void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
   void move_tied_sums(std::vector<Slots>& partials);
   void move_tied_weight();
+  std::optional<std::size_t> tied_slot() const;
   at::Tensor piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const;
 
   World& world_;
   const recipe::RunPlan& plan_;
   Stage& stage_;
   std::vector<ckpt::OwnedPiece> pieces_;          ///< of this rank
-  std::vector<std::uint32_t> parameters_;         ///< of each slot that is summed on this stage
   std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
-  std::vector<std::size_t> tied_slot_;            ///< of a tied head that is summed on this stage, at most one
-  bool sends_tied_ = false, receives_tied_ = false;
-  Slots weights_;  ///< compute copies
-  ExchangePlan sums_;
-  std::vector<Sharing> sharings_;  ///< one per dtype
-  at::Tensor bytes_;               ///< of all buffers
-  std::int64_t tied_piece_ = 0;    ///< elements of a tied weight that are converted at once
+  Slots weights_;                                 ///< compute copies, flat
+  StageExchange exchange_;
+  at::Tensor bytes_;  ///< of all buffers
 };
 
 }  // namespace titan::train
