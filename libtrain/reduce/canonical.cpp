@@ -18,10 +18,10 @@ void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
     if (next != nodes_.begin() && std::prev(next)->first.contains(node))
       throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " was inserted twice");
   }
-  // autograd may hand out one tensor for two parameters: what somebody else holds too is not added into.
-  const bool shared = grad.use_count() > 1 || grad.storage().use_count() > 1;
   at::Tensor sum = grad.detach().to(at::kFloat).contiguous();
-  if (shared && sum.is_alias_of(grad)) sum = sum.clone();
+  grad.reset();
+  // Autograd may hand out one tensor as the gradient of two inputs, or keep it; sums are added up in place.
+  if (sum.storage().use_count() > 1) sum = sum.clone();
   for (Node above = parent(count_, node); above != node && block_.contains(above); above = parent(count_, node)) {
     const bool is_left = node == above.left();
     const auto sibling = nodes_.find(is_left ? above.right() : above.left());
