@@ -63,7 +63,7 @@ class FileLock {
   virtual Status write(const std::string& text) = 0;
 };
 
-/// Of offsets and buffers, for File::pread of a file from Fs::open_scan.
+/// Of offsets and buffers, for files from Fs::open_scan and Fs::create_large.
 inline constexpr std::uint64_t kScanAlignment = 4096;
 
 /// How the bytes of an open file are read.
@@ -78,6 +78,11 @@ class Fs {
   virtual ~Fs() = default;
   /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
+  /// As create, for a large file that is written once: whole blocks go past the page cache where the store can do that,
+  /// which is faster, and leaves the cache to others. Only writes whose offset, memory and length are multiples of
+  /// kScanAlignment gain, up to their last whole block. truncate() takes the space from the store at once, so that a
+  /// disk that is too full is known before the first byte.
+  virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
   /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where

@@ -75,7 +75,15 @@ class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   ~PosixFile() override {
+    if (direct_ >= 0) ::close(direct_);
     if (fd_ >= 0) ::close(fd_);
+  }
+  /// Sends whole blocks past the page cache from now on. By the open file and not by its path, so that both descriptors
+  /// are the same file. Not every store has it.
+  void write_past_cache() {
+    large_ = true;
+    direct_ = retry(
+        [&] { return ::open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT); });
   }
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -96,8 +104,16 @@ class PosixFile final : public File {
 
   Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {
     while (!data.empty()) {
-      ssize_t put = retry([&] { return ::pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset)); });
+      const std::size_t blocks = whole_blocks(offset, data);
+      ssize_t put = retry([&] {
+        return ::pwrite(blocks > 0 ? direct_ : fd_, data.data(), blocks > 0 ? blocks : data.size(),
+                        static_cast<off_t>(offset));
+      });
       const int error = errno;
+      if (put < 0 && blocks > 0 && error == EINVAL) {  // a store that takes the flag and not our alignment
+        past_cache_ = false;
+        continue;
+      }
       const auto call = [&] {
         return "pwrite of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset);
       };
@@ -105,12 +121,17 @@ class PosixFile final : public File {
       if (put == 0) return failed(path_ + ": " + call() + ": nothing was written");
       offset += static_cast<std::uint64_t>(put);
       data = data.subspan(static_cast<std::size_t>(put));
-      begin_write_back(static_cast<std::uint64_t>(put));
+      if (blocks == 0) begin_write_back(static_cast<std::uint64_t>(put));
     }
     return ok_status();
   }
 
   Status truncate(std::uint64_t size) override {
+    if (large_ && size > 0) {
+      if (retry([&] { return ::fallocate(fd_, 0, 0, static_cast<off_t>(size)); }) < 0 && errno != EOPNOTSUPP &&
+          errno != ENOSYS)
+        return from_errno(errno, path_, "fallocate of " + std::to_string(size) + " bytes");
+    }
     if (retry([&] { return ::ftruncate(fd_, static_cast<off_t>(size)); }) < 0)
       return from_errno(errno, path_, "ftruncate to " + std::to_string(size));
     return ok_status();
@@ -144,6 +165,7 @@ class PosixFile final : public File {
 
   Status close() override {
     if (fd_ < 0) return failed(path_ + ": close: already closed");
+    if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // its writes are answered, nothing is left to fail
     int fd = std::exchange(fd_, -1);
     // Never repeated: after EINTR the descriptor is gone on Linux, and may belong to another thread.
     if (::close(fd) < 0 && errno != EINTR) return from_errno(errno, path_, "close");
@@ -151,6 +173,14 @@ class PosixFile final : public File {
   }
 
  private:
+  // How many bytes of `data` can go past the cache: all whole blocks where everything is aligned.
+  std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const {
+    if (direct_ < 0 || !past_cache_.load(std::memory_order_relaxed) || offset % kScanAlignment != 0 ||
+        reinterpret_cast<std::uintptr_t>(data.data()) % kScanAlignment != 0)
+      return 0;
+    return data.size() / kScanAlignment * kScanAlignment;
+  }
+
   // The kernel keeps what is written for seconds before it turns to the disk, and all of it would wait for datasync().
   // A large file is sent on as it grows. Errors are not lost: datasync() reports them.
   void begin_write_back(std::uint64_t put) {
@@ -158,7 +188,9 @@ class PosixFile final : public File {
     if (before / kWriteBack != (before + put) / kWriteBack) (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
-  int fd_;
+  int fd_, direct_ = -1;
+  bool large_ = false;
+  std::atomic<bool> past_cache_ = true;
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;
@@ -191,6 +223,12 @@ class PosixFs final : public Fs {
     int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
     if (fd < 0) return from_errno(errno, path, "create");
     return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
+  }
+
+  Result<std::unique_ptr<File>> create_large(const std::string& path) override {
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, create(path));
+    static_cast<PosixFile&>(*file).write_past_cache();
+    return file;
   }
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {

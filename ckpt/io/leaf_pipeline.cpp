@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/io/turnstile.h"
 
@@ -38,11 +39,8 @@ Result<std::span<const std::byte>> fetch_checked(const ShardPiece& piece, const 
 class Ring {
  public:
   Ring(const LeafStore& store, unsigned threads, std::uint64_t leaf_bytes, Turnstile& turnstile)
-      : store_(store), turnstile_(turnstile), slots_(threads + 1) {
-    for (Slot& slot : slots_) {
-      slot.scratch.resize(leaf_bytes);
-      free_.push_back(&slot);
-    }
+      : store_(store), turnstile_(turnstile) {
+    for (unsigned i = 0; i <= threads; ++i) free_.push_back(&slots_.emplace_back(Slot{AlignedBuffer(leaf_bytes), {}}));
     for (unsigned i = 0; i < threads; ++i) {
       if (!threads_.start([this] { contained_work(); })) break;
     }
@@ -55,15 +53,15 @@ class Ring {
   std::span<std::byte> next_scratch() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
-    return status_.ok() ? std::span<std::byte>(free_.front()->scratch) : std::span<std::byte>();
+    return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
   // Hands the leaf in the present slot to the threads; it is copied unless it was fetched into the scratch.
   void push(FetchedLeaf leaf) {
     Slot* slot = free_front();
-    if (leaf.raw.data() != slot->scratch.data()) {
-      std::memcpy(slot->scratch.data(), leaf.raw.data(), leaf.raw.size());
-      leaf.raw = std::span<const std::byte>(slot->scratch).first(leaf.raw.size());
+    if (leaf.raw.data() != slot->scratch.all().data()) {
+      std::memcpy(slot->scratch.all().data(), leaf.raw.data(), leaf.raw.size());
+      leaf.raw = slot->scratch.all().first(leaf.raw.size());
     }
     slot->leaf = leaf;
     const std::lock_guard lock(mutex_);
@@ -88,7 +86,7 @@ class Ring {
 
  private:
   struct Slot {
-    std::vector<std::byte> scratch;
+    AlignedBuffer scratch;  // so that a leaf can be written past the page cache (Fs::create_large)
     FetchedLeaf leaf;
   };
 
@@ -137,7 +135,7 @@ class Ring {
   Turnstile& turnstile_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;
   std::deque<Slot*> free_, ready_;
   Status status_;
   bool closed_ = false;

@@ -1,12 +1,16 @@
 #include "ckpt/io/shard_reader.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include "ckpt/base/parallel.h"
 
 namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
+constexpr std::uint64_t kReaders = 4;                         // reads in flight keep a store busy
 
 // of one file; of a longer table parts are read when they are needed
 constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;
@@ -89,7 +93,8 @@ LeafRow LeafReader::measure(std::span<const std::byte> stored, const LeafRow& ro
 Result<std::shared_ptr<File>> ShardReader::open(std::uint32_t file) {
   const std::lock_guard lock(mutex_);
   if (const auto known = open_files_.find(file); known != open_files_.end()) return known->second;
-  TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened, fs_.open_member(folder_, manifest_.files[file].path));
+  TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened,
+                         fs_.open_member(folder_, manifest_.files[file].path, Access::kScan));
   if (open_order_.size() >= kOpenFiles) {
     open_files_.erase(open_order_.front());  // one that is in use lives on in its user's pointer
     open_order_.pop_front();
@@ -192,21 +197,41 @@ Status ShardReader::read_part(const PieceLeaves& place, LeafRange leaves, std::s
                                     : read_compressed(*file, place, found, leaves, out);
 }
 
+// The bytes of `leaves`, which are neighbours in the file, checked. Past the page cache they come by way of `block`,
+// memory that is aligned for that, unless `out` is.
+Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
+                             std::span<std::byte> out, AlignedBuffer& block) const {
+  const std::span<std::byte> into = is_aligned(out.data()) ? out : block.first(out.size());
+  TITAN_RETURN_IF_ERROR(file.pread(*place.at(leaves.first).offset, into));
+  std::uint64_t at = 0;
+  for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
+    const LeafRow& row = rows[leaf - leaves.first];
+    const std::uint64_t bytes = place.bytes({leaf, 1});
+    TITAN_RETURN_IF_ERROR(check_row(row, place, leaf));
+    if (digest_of(into.subspan(at, bytes)) != row.raw)
+      return damaged("data do not match their digest", row, place, leaf);
+    at += bytes;
+  }
+  if (into.data() != out.data()) std::memcpy(out.data(), into.data(), out.size());
+  return ok_status();
+}
+
 Status ShardReader::read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
                              std::span<std::byte> out) const {
-  for (std::uint64_t first = leaves.first; first < leaves.end();) {
-    std::uint64_t end = first + 1;
-    while (end < leaves.end() && place.bytes({first, end + 1 - first}) <= kReadBytes) ++end;
-    TITAN_RETURN_IF_ERROR(file.pread(*place.at(first).offset, out.first(place.bytes({first, end - first}))));
-    for (; first < end; ++first) {
-      const LeafRow& row = rows[first - leaves.first];
-      const std::uint64_t bytes = place.bytes({first, 1});
-      TITAN_RETURN_IF_ERROR(check_row(row, place, first));
-      if (digest_of(out.first(bytes)) != row.raw) return damaged("data do not match their digest", row, place, first);
-      out = out.subspan(bytes);
+  // Leaves of a tensor are equally long but for the last.
+  const std::uint64_t in_run = std::max<std::uint64_t>(kReadBytes / place.bytes({leaves.first, 1}), 1);
+  const std::uint64_t runs = (leaves.count + in_run - 1) / in_run;
+  const std::uint64_t jobs = std::min<std::uint64_t>(runs, kReaders);
+  return parallel_for(jobs, static_cast<unsigned>(jobs), [&](std::size_t job) {
+    AlignedBuffer block(std::min<std::uint64_t>(in_run, leaves.count) * place.bytes({leaves.first, 1}));
+    for (std::uint64_t run = job; run < runs; run += jobs) {
+      const std::uint64_t skip = run * in_run;
+      const LeafRange part{leaves.first + skip, std::min(in_run, leaves.count - skip)};
+      TITAN_RETURN_IF_ERROR(read_run(file, place, std::span(rows).subspan(skip, part.count), part,
+                                     out.subspan(place.bytes({leaves.first, skip}), place.bytes(part)), block));
     }
-  }
-  return ok_status();
+    return ok_status();
+  });
 }
 
 Status ShardReader::read_compressed(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,

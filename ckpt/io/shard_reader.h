@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/format/leaf_codec.h"
 #include "ckpt/format/manifest.h"
@@ -109,6 +110,8 @@ class ShardReader {
   Result<std::shared_ptr<const Rows>> kept_table(std::uint32_t file, File& handle);
   Result<Rows> rows(std::uint32_t file, File& handle, std::uint64_t first, std::uint64_t count);
   Status read_part(const PieceLeaves& place, LeafRange leaves, std::span<std::byte> out);
+  Status read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
+                  std::span<std::byte> out, AlignedBuffer& block) const;
   Status read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
                   std::span<std::byte> out) const;
   Status read_compressed(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,

@@ -163,7 +163,7 @@ Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::stri
                                                          std::vector<ShardPiece> pieces) {
   auto impl = std::make_unique<Impl>(folder, member, std::move(pieces));
   TITAN_ASSIGN_OR_RETURN(impl->skeleton, make_skeleton(impl->pieces));
-  TITAN_ASSIGN_OR_RETURN(impl->file, fs.create(impl->path));
+  TITAN_ASSIGN_OR_RETURN(impl->file, fs.create_large(impl->path));
   TITAN_RETURN_IF_ERROR(impl->write_skeleton());
   return std::unique_ptr<ShardWriter>(new ShardWriter(std::move(impl)));
 }

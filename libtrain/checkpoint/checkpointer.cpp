@@ -19,6 +19,9 @@
 namespace titan::train {
 namespace {
 
+// Writes in flight of a rank that saves raw leaves.
+constexpr unsigned kWriters = 4;
+
 using ckpt::Result;
 using ckpt::Status;
 
@@ -147,8 +150,10 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
 
   // Every rank writes what it owns; nothing but receipts travels.
   OwnedSource source(optimizer, snapshot);
-  // While ranks save they do not compute, so that the threads of computing are free.
-  const auto threads = static_cast<unsigned>(at::get_num_threads());
+  // While ranks save they do not compute, so that the threads of computing are free. Writers of raw leaves mostly wait
+  // for the store: a few more keep it busy.
+  const auto computing = static_cast<unsigned>(at::get_num_threads());
+  const unsigned threads = snapshot.codec == ckpt::Codec::kRaw ? std::max(computing, kWriters) : computing;
   const auto receipt =
       status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
                   : Result<ckpt::RankReceipt>(status);

@@ -398,6 +398,9 @@ StartOutcome start_run(RunState& run) {
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.
   run.start.source.reset();
   run.start.weight_source.reset();
+  run.optimizer->own_masters(*run.stage);
+  run.exchange =
+      std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage, kDefaultExchangeBytes);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
   return StartOutcome::kReady;
 }

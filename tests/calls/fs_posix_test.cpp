@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
@@ -135,6 +136,44 @@ TEST(PosixCalls, AWriteThatTakesNothingIsAnError) {
   Kernel kernel(dir.path());
   kernel.fail("pwrite", 0);
   EXPECT_THAT(file->pwrite(0, std::as_bytes(std::span(kText))).message, HasSubstr("nothing was written"));
+}
+
+std::unique_ptr<File> made_large(const std::string& path) {
+  auto file = posix_fs().create_large(path);
+  EXPECT_TRUE(file.ok()) << file.status().to_string();
+  return std::move(file).value();
+}
+
+TEST(PosixCalls, ALargeFileTakesItsSpaceAtOnce) {
+  const TempDir dir;
+  const auto file = made_large(dir / "f");
+  Kernel kernel(dir.path());
+  kernel.fail("fallocate", ENOSPC);
+  EXPECT_THAT(file->truncate(1 << 20).message, HasSubstr("disk full"));
+}
+
+TEST(PosixCalls, AStoreThatCannotTakeSpaceAheadGivesItAsItIsWritten) {
+  for (const int error : {EOPNOTSUPP, ENOSYS}) {
+    const TempDir dir;
+    const auto file = made_large(dir / "f");
+    Kernel kernel(dir.path());
+    kernel.fail("fallocate", error);
+    EXPECT_TRUE(file->truncate(1 << 20).ok()) << error;
+    EXPECT_EQ(*file->size(), 1u << 20);
+  }
+}
+
+TEST(PosixCalls, WhatAStoreRefusesPastTheCacheGoesThroughIt) {
+  const TempDir dir;
+  const auto file = made_large(dir / "f");
+  AlignedBuffer bytes(2 * kScanAlignment);
+  Kernel kernel(dir.path());
+  kernel.fail("pwrite", EINVAL);
+  ASSERT_TRUE(file->pwrite(0, bytes.all()).ok());
+  ASSERT_TRUE(file->pwrite(bytes.all().size(), bytes.all()).ok());
+  EXPECT_EQ(kernel.count("pwrite", dir / "f"), 3u) << "refused once, then not tried again";
+  kernel.fail("pwrite", EIO);
+  EXPECT_EQ(file->pwrite(0, bytes.all()).code, Code::kFailed);
 }
 
 // Half a listing would pass for a run with fewer steps.

@@ -117,6 +117,7 @@ ssize_t __real_pwrite(int fd, const void* data, size_t size, off_t offset);
 ssize_t __real_read(int fd, void* out, size_t size);
 ssize_t __real_write(int fd, const void* data, size_t size);
 int __real_ftruncate(int fd, off_t size);
+int __real_fallocate(int fd, int mode, off_t offset, off_t size);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_close(int fd);
@@ -166,6 +167,9 @@ ssize_t __wrap_write(int fd, const void* data, size_t size) {
   return seen("write", path_of(fd)) ? -1 : __real_write(fd, data, size);
 }
 int __wrap_ftruncate(int fd, off_t size) { return seen("ftruncate", path_of(fd)) ? -1 : __real_ftruncate(fd, size); }
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size) {
+  return seen("fallocate", path_of(fd)) ? -1 : __real_fallocate(fd, mode, offset, size);
+}
 int __wrap_fdatasync(int fd) { return seen("fdatasync", path_of(fd)) ? -1 : __real_fdatasync(fd); }
 int __wrap_fsync(int fd) { return seen("fsync", path_of(fd)) ? -1 : __real_fsync(fd); }
 int __wrap_flock(int fd, int operation) { return seen("flock", path_of(fd)) ? -1 : __real_flock(fd, operation); }

@@ -1,13 +1,18 @@
 // What only the real file system has: links, FIFOs, processes, errno.
 #include "ckpt/base/fs_posix.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "tests/support/child.h"
 #include "tests/support/files.h"
 
@@ -18,6 +23,18 @@ using testing::get_text;
 using ::testing::HasSubstr;
 using testing::put_text;
 using testing::TempDir;
+
+/// How many pages of the file are in memory.
+std::size_t resident_pages(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  const std::size_t bytes = static_cast<std::size_t>(::lseek(fd, 0, SEEK_END));
+  void* const map = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  std::vector<unsigned char> pages((bytes + kScanAlignment - 1) / kScanAlignment);
+  EXPECT_EQ(::mincore(map, bytes, pages.data()), 0);
+  ::munmap(map, bytes);
+  ::close(fd);
+  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](int page) { return page & 1; }));
+}
 
 TEST(PosixFs, NeverFollowsASymbolicLinkToAFile) {
   TempDir dir;
@@ -30,6 +47,45 @@ TEST(PosixFs, NeverFollowsASymbolicLinkToAFile) {
   EXPECT_EQ(fs.lock(dir / "link").status().code, Code::kFailed);
   EXPECT_EQ(fs.stat(dir / "link")->type, FileType::kLink);
   EXPECT_EQ(fs.stat(dir / "missing").status().code, Code::kNotFound) << "nothing came into being behind the link";
+}
+
+TEST(PosixFs, ALargeFileHoldsWhatWasWrittenWhereverItLay) {
+  const TempDir dir;
+  const auto file = std::move(posix_fs().create_large(dir / "f")).value();
+  constexpr std::size_t kBytes = 40 * kScanAlignment;
+  ASSERT_TRUE(file->truncate(kBytes).ok());
+  AlignedBuffer memory(8 * kScanAlignment);
+  std::vector<std::byte> expected(kBytes);
+  int value = 1;
+  for (const std::size_t offset : {std::size_t{0}, std::size_t{100}, std::size_t{kScanAlignment},
+                                   3 * kScanAlignment + 1, 8 * kScanAlignment, 20 * kScanAlignment - 1}) {
+    for (const std::size_t shift : {0, 64, 512}) {
+      for (const std::size_t size : {std::size_t{1}, std::size_t{kScanAlignment - 1}, std::size_t{kScanAlignment},
+                                     2 * kScanAlignment + 77, 7 * kScanAlignment}) {
+        const auto bytes = memory.all().subspan(shift, size);
+        std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(value++));
+        ASSERT_TRUE(file->pwrite(offset, bytes).ok()) << offset << " " << shift << " " << size;
+        std::copy(bytes.begin(), bytes.end(), expected.begin() + static_cast<std::ptrdiff_t>(offset));
+      }
+    }
+  }
+  ASSERT_TRUE(file->datasync().ok());
+  ASSERT_TRUE(file->close().ok());
+  EXPECT_EQ(*read_file(posix_fs(), dir / "f", kBytes), expected);
+}
+
+TEST(PosixFs, WholeBlocksOfALargeFileLeaveThePageCacheAlone) {
+  const TempDir dir;
+  const auto file = std::move(posix_fs().create_large(dir / "f")).value();
+  AlignedBuffer memory(9 * kScanAlignment);
+  const auto bytes = memory.first(8 * kScanAlignment + 10);
+  std::fill(bytes.begin(), bytes.end(), std::byte{1});
+  ASSERT_TRUE(file->pwrite(0, bytes).ok());
+  EXPECT_EQ(*file->size(), bytes.size());
+  const int fd = ::open((dir / "f").c_str(), O_RDONLY | O_DIRECT);
+  if (fd < 0) GTEST_SKIP() << "this store writes through the page cache only";
+  ::close(fd);
+  EXPECT_EQ(resident_pages(dir / "f"), 1u) << "the tail alone";
 }
 
 TEST(PosixFs, RemoveTreeRemovesLinksAndNotWhatTheyLeadTo) {

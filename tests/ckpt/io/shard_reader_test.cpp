@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
@@ -72,6 +74,25 @@ TEST(ShardReader, ReadsTablesThatMatchTheirDigest) {
   const FileEntry& file = saved.manifest.files[saved.piece().file];
   ASSERT_TRUE(saved.fs.overwrite(saved.path + "/" + file.path, file.table_offset + 70, wrong).ok());
   EXPECT_EQ(shards.table(saved.piece().file).status().code, Code::kCorrupt);
+}
+
+// Leaves of 100,000 elements: two fit into one run of a read, and the last one is short.
+TEST(ShardReader, ReadsManyRunsIntoMemoryOfAnyAlignment) {
+  const testing::TempDir dir;
+  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {1234567}}}, {1, 1, 1}, 100000);
+  ASSERT_TRUE(testing::save(posix_fs(), dir.path(), snapshot).ok());
+  const auto reader = CheckpointReader::open(posix_fs(), dir / "step-00000040");
+  ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+  for (const LeafRange leaves : {LeafRange{0, 13}, LeafRange{1, 12}, LeafRange{3, 5}, LeafRange{12, 1}}) {
+    const std::vector<std::byte> expected = testing::pattern(snapshot, {0, ""}, leaves);
+    AlignedBuffer memory(expected.size() + 64);
+    for (const std::size_t shift : {0, 64}) {
+      const std::span<std::byte> out = memory.all().subspan(shift, expected.size());
+      const Status status = reader->read({0, ""}, leaves, out);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      EXPECT_TRUE(std::equal(out.begin(), out.end(), expected.begin())) << leaves.first << " " << shift;
+    }
+  }
 }
 
 // One set of checks for all who read leaves: the mover asks check_row, the reader reads.

@@ -1,0 +1,32 @@
+#pragma once
+// Memory for reads and writes that go past the page cache.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % kScanAlignment == 0; }
+
+/// At least `size` bytes that begin at a multiple of kScanAlignment; their content is not set.
+class AlignedBuffer {
+ public:
+  explicit AlignedBuffer(std::size_t size)
+      : size_((size + kScanAlignment - 1) / kScanAlignment * kScanAlignment),
+        bytes_(static_cast<std::byte*>(::operator new (size_, std::align_val_t{kScanAlignment}))) {}
+  std::span<std::byte> all() { return {bytes_.get(), size_}; }
+  std::span<std::byte> first(std::size_t size) { return all().first(size); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{kScanAlignment}); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> bytes_;
+};
+
+}  // namespace titan::ckpt
