@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 namespace titan::train {
@@ -34,7 +36,7 @@ std::uint64_t transfer_tag(bool backward, std::uint32_t stage, std::uint32_t mic
 }
 
 void check_tags(std::size_t stages, std::uint32_t count) {
-  if (std::uint64_t{stages} * count > kTiedGradientTag / 2)
+  if (std::uint64_t{stages} * count * 2 > std::numeric_limits<std::int32_t>::max())
     throw std::length_error(std::to_string(stages) + " stages with " + std::to_string(count) +
                             " micro-batches each need more tags than there are");
 }

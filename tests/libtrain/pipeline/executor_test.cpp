@@ -57,14 +57,27 @@ recipe::RunPlan plan_on(const Placement& placement, const std::vector<std::uint3
   return plan;
 }
 
+/// What changes how a stage computes.
+struct Options {
+  Gemm gemm = Gemm::kMkl;
+  std::int64_t loss_chunk = 0, recompute_each = 0;
+};
+recipe::RunPlan with(recipe::RunPlan plan, const Options& options) {
+  plan.gemm = options.gemm;
+  plan.loss_chunk = options.loss_chunk;
+  plan.recompute_each = options.recompute_each;
+  return plan;
+}
+
 /// What one step leaves, whatever ran it: gradients by name (the tied head's use apart), losses, validation losses.
 struct Outcome {
   std::map<std::string, std::vector<float>> gradients;
   std::vector<double> losses, validation;
 };
 
-Outcome run_one_step(const recipe::RunPlan& plan, const Placement& placement, const ScheduleTable& table,
-                     const StageOptions& options = {}) {
+Outcome run_one_step(const recipe::RunPlan& planned, const Placement& placement, const ScheduleTable& table,
+                     const Options& options = {}) {
+  const recipe::RunPlan plan = with(planned, options);
   Outcome outcome;
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   outcome.losses.assign(count, 0);
@@ -74,7 +87,7 @@ Outcome run_one_step(const recipe::RunPlan& plan, const Placement& placement, co
     std::deque<Stage> stages;
     std::vector<Stage*> held;
     for (const std::uint32_t stage : placement[static_cast<std::size_t>(world.stage)]) {
-      held.push_back(&stages.emplace_back(plan, stage, kSeqLen, options));
+      held.push_back(&stages.emplace_back(plan, stage, kSeqLen));
       held.back()->init_weights(7);
     }
     Executor executor(world, plan, held, table);
@@ -95,7 +108,7 @@ Outcome run_one_step(const recipe::RunPlan& plan, const Placement& placement, co
   return outcome;
 }
 
-Outcome run_in_one_piece(bool bf16, bool tied, std::uint32_t micro_batches, const StageOptions& options = {}) {
+Outcome run_in_one_piece(bool bf16, bool tied, std::uint32_t micro_batches, const Options& options = {}) {
   const Placement one{{0}};
   return run_one_step(plan_on(one, {}, micro_batches, bf16, tied), one, depth_first(one, micro_batches), options);
 }
@@ -147,12 +160,12 @@ TEST(Executor, GivesTheSameBitsByEveryTable) {
 // With the settings that make a class of its own too.
 TEST(Executor, RecomputationChangesNoBitByAnyTable) {
   use_one_thread();
-  for (const StageOptions& chosen : {StageOptions{}, StageOptions{.gemm = Gemm::kOneDnn, .loss_chunk = {11}}}) {
+  for (const Options& chosen : {Options{}, Options{.gemm = Gemm::kOneDnn, .loss_chunk = 11}}) {
     for (const bool bf16 : {false, true}) {
       const Outcome expected = run_in_one_piece(bf16, false, 4, chosen);
       for (const std::int64_t every : {1, 2}) {
-        StageOptions options = chosen;
-        options.recompute.every = every;
+        Options options = chosen;
+        options.recompute_each = every;
         for (const Case& c : cases(4))
           expect_equal(run_one_step(plan_on(c.placement, c.cuts, 4, bf16, false), c.placement, c.table, options),
                        expected, c.name + (bf16 ? ", bf16" : ", fp32") + ", every " + std::to_string(every));
@@ -163,7 +176,7 @@ TEST(Executor, RecomputationChangesNoBitByAnyTable) {
 
 TEST(Executor, AnotherChunkOfTheLossIsAnotherClass) {
   use_one_thread();
-  EXPECT_FALSE(run_in_one_piece(false, false, 4, {.loss_chunk = {11}}).gradients ==
+  EXPECT_FALSE(run_in_one_piece(false, false, 4, {.loss_chunk = 11}).gradients ==
                run_in_one_piece(false, false, 4).gradients);
 }
 
@@ -201,7 +214,8 @@ Use measure(std::uint32_t micro_batches, const std::function<void(Executor&, con
     world.all->barrier();
     work(executor, plan);
   });
-  for (const ckpt::ParameterMeta& p : plan.parameters) use.weights += 4 * static_cast<std::int64_t>(ckpt::element_count(p.shape));
+  for (const ckpt::ParameterMeta& p : plan.parameters)
+    use.weights += 4 * static_cast<std::int64_t>(ckpt::element_count(p.shape));
   use.peak = allocator.peak() - before;
   EXPECT_EQ(allocator.held(), 0) << "everything is given back";
   return use;
@@ -216,9 +230,8 @@ BatchSource long_batches(const recipe::RunPlan& plan) {
 }
 
 Use measure_step(std::uint32_t micro_batches) {
-  return measure(micro_batches, [](Executor& executor, const recipe::RunPlan& plan) {
-    executor.run_step(long_batches(plan), 1000);
-  });
+  return measure(micro_batches,
+                 [](Executor& executor, const recipe::RunPlan& plan) { executor.run_step(long_batches(plan), 1000); });
 }
 
 // The sums of the tree grow with the depth of the tree; all else is that of the micro-batches in flight.

@@ -21,8 +21,7 @@ class CountingAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     auto block = std::make_unique<Block>(Block{inner_->allocate(bytes), static_cast<std::int64_t>(bytes), this});
     const std::int64_t held = held_ += block->bytes;
-    for (std::int64_t peak = peak_; held > peak && !peak_.compare_exchange_weak(peak, held);) {
-    }
+    for (std::int64_t peak = peak_; held > peak && !peak_.compare_exchange_weak(peak, held);) {}
     void* data = block->data.get();
     return {data, block.release(), &release, c10::DeviceType::CPU};
   }

@@ -20,7 +20,7 @@
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/pipeline/executor.h"
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
 #include "tests/libtrain/support/thread_world.h"
 
@@ -124,6 +124,15 @@ inline train::BatchSource batches_of(const recipe::RunPlan& plan, std::uint64_t 
   };
 }
 
+/// Puts an owned part into the whole tensor.
+inline void place(const recipe::RunPlan& plan, const ckpt::OwnedPiece& piece, const at::Tensor& part,
+                  std::vector<float>& whole) {
+  const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
+  whole.resize(grid.elements);
+  const std::vector<float> values = floats(part);
+  std::copy(values.begin(), values.end(), whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(piece.leaves.first)));
+}
+
 /// What a run leaves behind: everything that must not depend on the layout.
 struct Trace {
   std::vector<double> losses, norms;                  ///< per step
@@ -137,24 +146,44 @@ inline std::vector<train::TreeSum> make_sums(const train::World& world, const re
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, const train::StageOptions& options = {}) {
-  constexpr double kMaxNorm = 0.5;
+/// Buffers so small that every exchange takes several messages.
+inline constexpr std::int64_t kSmallBuffers = 16 * 1024;
+
+/// Sums the rows of all ranks; the norm and what else can be read from them.
+inline std::vector<double> norm_row(train::World& world, const train::GradNorms& norms,
+                                    const std::vector<train::OwnedGradient>& grads) {
+  std::vector<double> values(static_cast<std::size_t>(norms.size()));
+  norms.fill(grads, values.data());
+  at::Tensor row = at::from_blob(values.data(), {norms.size()}, at::kDouble);
+  world.all->all_reduce_sum(row);
+  return values;
+}
+inline double global_norm(train::World& world, const recipe::RunPlan& plan,
+                          const std::vector<train::OwnedGradient>& grads) {
+  const train::GradNorms norms(plan);
+  return norms.norm(norm_row(world, norms, grads).data());
+}
+
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5,
+                         std::int64_t buffer_bytes = kSmallBuffers) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    train::Stage stage(plan, world.stage, kSeqLen, options);
+    train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
+    optimizer.own_masters(stage);
+    train::GradientExchange exchange(world, plan, owners, stage, buffer_bytes);
     train::Executor executor(world, plan, stage);
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
       train::Executor::StepOutput out = executor.run_step(batches_of(plan, step), tokens);
-      auto grads = train::reduce_gradients(world, plan, owners, stage, out.sums);
-      norms.push_back(train::global_grad_norm(world, plan, grads));
-      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), kMaxNorm), step);
-      train::share_weights(world, plan, owners, stage);
+      auto grads = exchange.reduce(out.sums);
+      norms.push_back(global_norm(world, plan, grads));
+      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
+      exchange.share(optimizer.params());
       at::Tensor loss_row = at::from_blob(out.losses.data(), {plan.batch.count}, at::kDouble).clone();
       world.all->all_reduce_sum(loss_row);
       losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(),
@@ -166,16 +195,10 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, const
       trace.losses = losses;
       trace.norms = norms;
     }
-    if (world.dp_rank == 0)
-      for (const auto& p : stage.parameters())
-        if (!p.tied_head) trace.weights[p.name] = floats(p.master);
     for (const auto& state : optimizer.states()) {
-      std::vector<float>& whole = trace.exp_avg_sq[plan.parameters[state.piece.parameter].name];
-      const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
-      whole.resize(grid.elements);
-      const std::vector<float> part = floats(state.exp_avg_sq);
-      std::copy(part.begin(), part.end(),
-                whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(state.piece.leaves.first)));
+      const std::string& name = plan.parameters[state.piece.parameter].name;
+      place(plan, state.piece, state.param, trace.weights[name]);
+      place(plan, state.piece, state.exp_avg_sq, trace.exp_avg_sq[name]);
     }
   });
   return trace;
