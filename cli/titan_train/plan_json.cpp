@@ -106,6 +106,8 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("gradients_estimate", s.memory.gradients);
     json.count("optimizer", s.memory.optimizer);
     json.count("activations_estimate", s.memory.activations);
+    json.count("exchange", s.memory.exchange);
+    json.count("transfers_estimate", s.memory.transfers);
     json.count("total_estimate", s.memory.total());
     json.end_object();
   });
