@@ -9,7 +9,17 @@ namespace titan::ckpt {
 namespace {
 
 TEST(ExitCode, EachKindOfFailureHasThePublishedOne) {
-  for (const auto& [code, exit] : {std::pair{Code::kOk, 0}, {Code::kInvalid, 2}, {Code::kUnsupported, 2}, {Code::kFailed, 3}, {Code::kMediaError, 3}, {Code::kNotFound, 10}, {Code::kLocked, 11}, {Code::kCorrupt, 12}, {Code::kIncompatible, 13}, {Code::kInterrupted, 130}, {Code::kTerminated, 143}})
+  for (const auto& [code, exit] : {std::pair{Code::kOk, 0},
+                                   {Code::kInvalid, 2},
+                                   {Code::kUnsupported, 2},
+                                   {Code::kFailed, 3},
+                                   {Code::kMediaError, 3},
+                                   {Code::kNotFound, 10},
+                                   {Code::kLocked, 11},
+                                   {Code::kCorrupt, 12},
+                                   {Code::kIncompatible, 13},
+                                   {Code::kInterrupted, 130},
+                                   {Code::kTerminated, 143}})
     EXPECT_EQ(exit_code(code), exit) << code_name(code);
 }
 
