@@ -81,8 +81,7 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
-                         std::int64_t exchange_bytes) {
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
   const StageParts parts = stage_parts(plan, stage);
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
   const bool tied_head = plan.dims.tied && parts.head;
@@ -108,7 +107,7 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
     sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
   memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
-  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0, exchange_bytes);
+  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0);
   // What is left of the sums, beside what comes from a tied head.
   const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
   if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);

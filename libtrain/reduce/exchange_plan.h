@@ -45,9 +45,6 @@ struct ExchangePlan {
   std::int64_t buffer_elements() const;
 };
 
-/// Bytes of all buffers of an exchange together.
-inline constexpr std::int64_t kDefaultExchangeBytes = std::int64_t{256} << 20;
-
 /// Pieces of a swap that are under way at once, in each direction.
 inline constexpr std::int64_t kSwapsUnderWay = 2;
 

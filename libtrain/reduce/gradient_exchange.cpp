@@ -12,8 +12,8 @@ namespace titan::train {
 namespace {
 
 // Ranges of tags: far more than a stage has swaps, a tied table pieces, a block nodes.
-constexpr std::uint64_t kSumTags = kExchangeTags, kCopyTags = kExchangeTags + 0x1000,
-                        kTiedSumTags = kExchangeTags + 0x10000, kTiedWeightTags = kExchangeTags + 0x1000000;
+constexpr std::uint64_t kSumTags = kTiedGradientTag + 0x1000, kCopyTags = kTiedGradientTag + 0x2000,
+                        kTiedWeightTags = kTiedGradientTag + 0x1000000;
 // Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
 
@@ -46,12 +46,12 @@ void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.co
 }  // namespace
 
 GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
-                                   Stage& stage, std::int64_t buffer_bytes)
+                                   Stage& stage)
     : world_(world),
       plan_(plan),
       stage_(stage),
       exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
-                                    static_cast<std::uint32_t>(world.dp_rank), buffer_bytes)),
+                                    static_cast<std::uint32_t>(world.dp_rank))),
       bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)) {
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
@@ -177,7 +177,7 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
 // Both sides have the same block, and with it as many nodes.
 void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
   for (std::size_t node = 0; node < partials.size(); ++node) {
-    const std::uint64_t tag = kTiedSumTags + node;
+    const std::uint64_t tag = kTiedGradientTag + node;
     if (exchange_.sends_tied) {
       world_.pp->send(partials[node].back(), 0, tag)->wait();
       partials[node].pop_back();

@@ -15,9 +15,6 @@
 
 namespace titan::train {
 
-/// Tags of transfers over `World::pp` and `World::dp` that this class makes begin here; the executor's are smaller.
-inline constexpr std::uint64_t kExchangeTags = 0x70000000;
-
 /// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
 /// the head's tree root has been added. It may lie in the memory of the sums, which it then keeps.
 struct OwnedGradient {
@@ -27,9 +24,8 @@ struct OwnedGradient {
 
 class GradientExchange {
  public:
-  /// Buffers of at most `buffer_bytes`, which is the same on all ranks. `world` and `stage` must outlive the exchange.
-  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
-                   std::int64_t buffer_bytes);
+  /// `world`, `plan` and `stage` must outlive the exchange.
+  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage);
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///

@@ -15,7 +15,8 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
 }
 
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
-                                  std::uint32_t dp_rank, std::int64_t bytes) {
+                                  std::uint32_t dp_rank) {
+  const auto bytes = static_cast<std::int64_t>(plan.exchange_bytes);
   StageExchange exchange;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].stage == stage) exchange.parameters.push_back(i);

@@ -88,7 +88,9 @@ TEST(Memory, BuffersAreThoseOfTheExchangeAndOfTransfers) {
   const recipe::RunPlan alone = plan_of(config, 1), four = plan_of(config, 4);
   EXPECT_EQ(stage_memory(alone, 0, 1).exchange, 0u);
   EXPECT_EQ(stage_memory(alone, 0, 1).transfers, 0u);
-  EXPECT_EQ(stage_memory(four, 0, 1, 4096).exchange, 4096u);
+  recipe::RunPlan small = four;
+  small.exchange_bytes = 4096;
+  EXPECT_EQ(stage_memory(small, 0, 1).exchange, 4096u);
   EXPECT_LE(stage_memory(four, 0, 1).exchange, 4 * 4 * elements(four, 0)) << "no more than there is to exchange";
   config.parallelism.pipeline_parallel_degree = 3;
   const recipe::RunPlan piped = plan_of(config, 3);

@@ -68,6 +68,7 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   plan.parameters = parameters_of(dims, layout.cuts);
   plan.stage_cuts = layout.cuts;
   plan.leaf_elements = kLeaf;
+  plan.exchange_bytes = 16 * 1024;  // every exchange takes several messages
   return plan;
 }
 
@@ -169,9 +170,6 @@ inline std::vector<train::TreeSum> make_sums(const train::World& world, const re
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-/// Buffers so small that every exchange takes several messages.
-inline constexpr std::int64_t kSmallBuffers = 16 * 1024;
-
 /// Sums the rows of all ranks; the norm and what else can be read from them.
 inline std::vector<double> norm_row(train::World& world, const train::GradNorms& norms,
                                     const std::vector<train::OwnedGradient>& grads) {
@@ -187,8 +185,7 @@ inline double global_norm(train::World& world, const recipe::RunPlan& plan,
   return norms.norm(norm_row(world, norms, grads).data());
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5,
-                         std::int64_t buffer_bytes = kSmallBuffers) {
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
@@ -199,7 +196,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, doubl
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
-    train::GradientExchange exchange(world, plan, owners, stage, buffer_bytes);
+    train::GradientExchange exchange(world, plan, owners, stage);
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       std::vector<train::TreeSum> sums = make_sums(world, plan, stage);
