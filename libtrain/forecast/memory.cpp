@@ -37,23 +37,23 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
 
 }  // namespace
 
-// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test
-// compares them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32
-// copies under bf16.
+// What the functions of libtrain/model/functions keep; a test compares it with what a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
                       kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
-  return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff) + statistics;
 }
 
+// What comes into the norm, what goes out, and its gradient, for head and loss are computed forward and backward at
+// once.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
-  constexpr std::uint64_t kTargetAndStatistic = 12;
-  return (bf16 ? 10 : 12) * size(dims.dim) + 4 * size(dims.vocab_size) + kTargetAndStatistic;
+  constexpr std::uint64_t kStatistic = 4;
+  return (bf16 ? 6 : 12) * size(dims.dim) + kStatistic;
 }
 
-// Beside the log-probabilities that stay: the logits, under bf16 in both dtypes.
-std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
+// Logits, under bf16 in both dtypes, and log-probabilities.
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 10 : 8) * size(dims.vocab_size); }
 
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
