@@ -102,12 +102,20 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   memory.optimizer = 4 * owned.moments;
 
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
-  std::uint32_t sums = 0;
-  for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
-    sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
-  memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
   const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0);
+  const std::uint64_t summed = elements + (tied_head ? table : 0);
+  if (exchanges_in_turns(plan)) {
+    std::int64_t longest = 0;
+    for (const SegmentRow& row : exchange.sums.owners) longest = std::max(longest, row.length());
+    // What the rank owns, in the order of micro-batches; and the gradients of its last one.
+    memory.gradients = 4 * (size(longest) * peak_gradient_sums(count, {0, count}) + summed);
+  } else {
+    // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+    std::uint32_t sums = 0;
+    for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
+      sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
+    memory.gradients = 4 * summed * sums;
+  }
   // What is left of the sums, beside what comes from a tied head.
   const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
   if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);

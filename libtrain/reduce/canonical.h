@@ -24,6 +24,8 @@ class TreeSum {
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.
   std::vector<at::Tensor> finish();
+  /// The gradient of a micro-batch that has not met its sibling, else std::logic_error; the object forgets it.
+  at::Tensor take(std::uint32_t micro_batch);
   /// Sums held at present.
   std::size_t held() const { return nodes_.size(); }
 

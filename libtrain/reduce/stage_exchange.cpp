@@ -28,8 +28,10 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
 
-  exchange.sums = plan_sums(owner_rows(plan, owners, stage, exchange.parameters), dp_rank,
-                            static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+  const std::vector<SegmentRow> rows = owner_rows(plan, owners, stage, exchange.parameters);
+  exchange.sums = exchanges_in_turns(plan)
+                      ? plan_turn(rows, dp_rank, bytes / kSumWidth)
+                      : plan_sums(rows, dp_rank, static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
   exchange.buffer_bytes = exchange.sums.buffer_elements() * kSumWidth;
   for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
     // A parameter of another width is nobody's.

@@ -195,13 +195,13 @@ std::vector<Key> own_keys() {
           "sequences of a micro-batch on every layout; unset: training.local_batch_size",
           {.range = count(), .effect = kInPlace, .acts_through = "training.local_batch_size"}),
       key(TITAN_KEY(parallelism.data_parallel_sharding), kLayout,
-          "what data-parallel ranks divide: \"zero1\", the optimizer state",
-          {.choices = {"zero1"}, .later = {"none", "fsdp", "zero2"}}),
+          "what data-parallel ranks divide: \"zero1\", the optimizer state; \"zero2\", the sums of gradients as well",
+          {.choices = {"zero1", "zero2"}, .later = {"none", "fsdp"}}),
       key(TITAN_KEY(parallelism.gradient_exchange), kLayout,
-          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"node\", within a node "
-          "after "
-          "each; \"always\", among all after each",
-          {.choices = {"late"}, .later = {"node", "always"}}),
+          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"always\", after each, "
+          "so "
+          "that a rank sums what it owns alone",
+          {.choices = {"late", "always"}, .later = {"node"}}),
 
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "

@@ -145,6 +145,11 @@ Status check_built(const RunPlan& plan) {
   if (plan.loss_chunk != 0)
     return ckpt::unsupported("not supported yet: training.loss_chunk = " + text(plan.loss_chunk))
         .with_hint("leave it out, or set it to 0");
+  if (plan.dims.tied && plan.mesh.pp > 1 && (plan.exchange != ExchangeDomain::kLate || plan.shard_gradients))
+    return ckpt::unsupported(
+               "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
+               "pipeline stage than its embedding")
+        .with_hint("set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\"");
   return ckpt::ok_status();
 }
 

@@ -83,6 +83,22 @@ TEST(Memory, Fp32MastersOfBfloat16CopiesAreDividedAsWell) {
   EXPECT_LE(weights, copies + 4 * (all / 4 + leaf));
 }
 
+TEST(Memory, ExchangeAfterEachMicroBatchHoldsSumsOfWhatARankOwns) {
+  recipe::Config config = small_config();
+  config.model.dim = 512;
+  config.model.vocab_size = 4096;
+  config.training.global_batch_size = 64;
+  const recipe::RunPlan late = plan_of(config, 8);
+  config.parallelism.data_parallel_sharding = "zero2";
+  const recipe::RunPlan turns = plan_of(config, 8);
+  const std::uint64_t all = elements(late, 0);
+  EXPECT_EQ(stage_memory(late, 0, 1).gradients, 4 * all * peak_gradient_sums(32, {0, 4}));
+  EXPECT_GE(stage_memory(turns, 0, 1).gradients, 4 * (all / 8 * peak_gradient_sums(32, {0, 32}) + all));
+  EXPECT_LE(stage_memory(turns, 0, 1).gradients,
+            4 * ((all / 8 + ckpt::kDefaultLeafElements) * peak_gradient_sums(32, {0, 32}) + all));
+  EXPECT_LT(stage_memory(turns, 0, 1).total(), stage_memory(late, 0, 1).total());
+}
+
 TEST(Memory, BuffersAreThoseOfTheExchangeAndOfTransfers) {
   recipe::Config config = small_config();
   const recipe::RunPlan alone = plan_of(config, 1), four = plan_of(config, 4);

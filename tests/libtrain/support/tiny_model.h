@@ -174,6 +174,8 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, const
     optimizer.own_masters(stage);
     train::GradientExchange exchange(world, plan, owners, stage);
     train::Executor executor(world, plan, stage);
+    if (exchange.in_turns())
+      executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());

@@ -129,7 +129,7 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
-      {"parallelism.data_parallel_sharding = \"zero2\"", "parallelism.data_parallel_sharding = \"zero2\""},
+      {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.gradient_exchange = \"node\"", "parallelism.gradient_exchange = \"node\""},
       {"training.cpu_gemm = \"onednn\"", "training.cpu_gemm = \"onednn\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
