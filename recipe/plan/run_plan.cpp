@@ -142,9 +142,6 @@ ExchangeDomain exchange_domain(const std::string& word) {
 
 /// \error kUnsupported: numbers of the plan that nothing carries out yet
 Status check_built(const RunPlan& plan) {
-  if (plan.loss_chunk != 0)
-    return ckpt::unsupported("not supported yet: training.loss_chunk = " + text(plan.loss_chunk))
-        .with_hint("leave it out, or set it to 0");
   if (plan.exchange_bytes != RunPlan{}.exchange_bytes)
     return ckpt::unsupported("not supported yet: comm.exchange_bytes = " + std::to_string(plan.exchange_bytes))
         .with_hint("leave it out");
