@@ -123,13 +123,21 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
 
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
-  std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
+  const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
+  std::uint64_t per_token = 0, again = 0;  // `again`: of the one layer that is computed a second time
+  for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
+    const bool recomputed = recipe::recomputes(plan, i);
+    per_token += recomputed ? hidden : layer;
+    if (recomputed) again = layer - hidden;
+  }
   per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
   per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
   // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
   const std::uint64_t arriving = (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1), leaving = parts.embedding ? 0 : 2;
   memory.transfers = tokens * hidden * (arriving + leaving);
-  memory.activations = tokens * (per_token * in_flight + (parts.head ? logits_bytes(plan.dims, plan.bf16) : 0));
+  const std::uint64_t logits = parts.head ? logits_bytes(plan.dims, plan.bf16) : 0,
+                      chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
+  memory.activations = tokens * per_token * in_flight + std::max(tokens * again, chunk * logits);
   return memory;
 }
 

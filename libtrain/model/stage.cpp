@@ -35,9 +35,10 @@ StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint3
           .head = end == head_group + 1};
 }
 
-Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len, const StageOptions& options)
+Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
     : index_(stage),
-      options_(options),
+      gemm_(plan.gemm),
+      loss_chunk_(plan.loss_chunk),
       dims_(plan.dims),
       spec_(stage_spec(plan.dims, plan.stage_cuts, stage)),
       bf16_(plan.bf16) {
@@ -48,7 +49,7 @@ Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_
     embedding_ = place(kEmbedding);
     segments_.push_back({Segment::Kind::kEmbedding, 0, {embedding_}});
   }
-  for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) add_layer(i);
+  for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) add_layer(i, recipe::recomputes(plan, i));
   if (spec_.head) {
     norm_ = place("norm.weight");
     head_ = dims_.tied ? parameters_.size() - 1 : place("output.weight");
@@ -57,13 +58,13 @@ Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_
   rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
 }
 
-void Stage::add_layer(std::int64_t index) {
+void Stage::add_layer(std::int64_t index, bool recompute) {
   const std::string layer = "layers." + std::to_string(index) + ".";
   const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
   Layer l{at("attention.wq"),    at("attention.wk"),    at("attention.wv"),   at("attention.wo"), at("feed_forward.w1"),
           at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")};
   Segment segment{Segment::Kind::kLayer, layers_.size(), {l.attention_norm, l.ffn_norm}};
-  segment.recompute = options_.recompute.layer(index);
+  segment.recompute = recompute;
   if (dims_.qkv_bias) {
     l.q_bias = place(layer + "attention.wq.bias");
     l.k_bias = place(layer + "attention.wk.bias");
@@ -131,24 +132,24 @@ at::Tensor Stage::run(std::size_t segment, const at::Tensor& input, GradientSink
   switch (s.kind) {
     case Segment::Kind::kEmbedding:
       return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
-    case Segment::Kind::kLayer: return run_layer(layers_[s.layer], input, {options_.gemm, sink});
+    case Segment::Kind::kLayer: return run_layer(layers_[s.layer], input, {gemm_, sink});
     case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
   }
   throw std::logic_error("a segment of no kind");
 }
 
 HeadLoss Stage::loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const {
-  return head_loss(hidden_BTD, weight(head_), targets_BT, scale, options_.gemm, options_.loss_chunk);
+  return head_loss(hidden_BTD, weight(head_), targets_BT, scale, gemm_, loss_chunk_);
 }
 
 at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const {
   const at::Tensor rows = hidden_BTD.flatten(0, 1), targets = targets_BT.flatten();
-  const std::int64_t count = rows.size(0), chunk = options_.loss_chunk.tokens == 0 ? count : options_.loss_chunk.tokens;
+  const std::int64_t count = rows.size(0), chunk = loss_chunk_ == 0 ? count : loss_chunk_;
   std::vector<at::Tensor> losses;
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
     const at::Tensor some = rows.slice(0, begin, begin + chunk);
     losses.push_back(
-        exact_token_losses(output_product(options_.gemm, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
+        exact_token_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
   }
   return at::cat(losses);
 }
@@ -156,7 +157,7 @@ at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& t
 at::Tensor Stage::forward(const at::Tensor& input) const {
   at::Tensor x = input;
   for (std::size_t i = 0; i < segments(); ++i) x = run(i, x, nullptr);
-  return spec_.head ? linear(x, linear_weight(head_), {options_.gemm}) : x;
+  return spec_.head ? linear(x, linear_weight(head_), {gemm_}) : x;
 }
 
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {

@@ -38,23 +38,10 @@ struct StageParameter {
   bool tied_head = false;
 };
 
-/// Layers whose forward runs again in their backward, so that only their input is kept. Changes no bit.
-struct Recompute {
-  std::int64_t every = 0;  ///< every n-th layer of the model, counted from 0; 0: none
-  bool layer(std::int64_t index) const { return every > 0 && index % every == 0; }
-};
-
-/// How a stage computes. The first two are part of a run's class, the last is not.
-struct StageOptions {
-  Gemm gemm = Gemm::kMkl;
-  LossChunk loss_chunk;
-  Recompute recompute;
-};
-
 class Stage {
  public:
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
-  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len, const StageOptions& options = {});
+  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
 
   std::uint32_t index() const { return index_; }  ///< among the stages of the model
   const StageSpec& spec() const { return spec_; }
@@ -99,13 +86,14 @@ class Stage {
   const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
   void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
   void add_tied_head(const recipe::RunPlan& plan);
-  void add_layer(std::int64_t index);
+  void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
   LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
   at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use) const;
 
   std::uint32_t index_;
-  StageOptions options_;
+  Gemm gemm_;
+  std::int64_t loss_chunk_;
   recipe::ModelDims dims_;
   StageSpec spec_;
   bool bf16_ = false;

@@ -14,15 +14,15 @@ namespace titan::train {
 
 class ShardedSums {
  public:
-  /// `plan` is one of plan_turn(); sums over `count` micro-batches. `bytes` are the buffers. References must outlive the
-  /// object.
+  /// `plan` is one of plan_turn(); sums over `count` micro-batches. `bytes` are the buffers. References must outlive
+  /// the object.
   ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
 
   /// The next turn, collective: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it has
   /// none left.
   void add(const std::vector<at::Tensor>& slots);
-  /// Runs the turns in which only other ranks have a micro-batch. \return the sums by slot, of what this rank owns of it
-  /// (undefined: nothing). The object is as new.
+  /// Runs the turns in which only other ranks have a micro-batch. \return the sums by slot, of what this rank owns of
+  /// it (undefined: nothing). The object is as new.
   std::vector<at::Tensor> finish();
 
  private:

@@ -173,9 +173,8 @@ std::vector<Key> own_keys() {
           {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
           "library of fp32 matrix products, which decides bits; \"auto\": by the processor's vendor at the first "
-          "start, "
-          "then what the checkpoint says",
-          {.choices = {"auto", "mkl"}, .later = {"onednn"}}),
+          "start, then what the checkpoint says",
+          {.choices = {"auto", "mkl", "onednn"}}),
       key(TITAN_KEY(training.loss_chunk), kCurve,
           "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",
           {.range = between(0, kMaxCount), .effect = kInPlace}),
@@ -206,7 +205,7 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "
           "(torchtitan: selective)",
-          {.choices = {"none"}, .later = {"full", "selective", "memory_budget"}, .pass_over = always}),
+          {.choices = {"none", "full", "selective"}, .later = {"memory_budget"}, .pass_over = always}),
       key(TITAN_KEY(activation_checkpoint.selective_ac_option), kLayout,
           "of mode \"selective\": \"n\", every n-th layer", {.later = {"op"}, .pass_over = always}),
 

@@ -28,18 +28,18 @@ Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
 }  // namespace
 
 HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
-                   Gemm gemm, LossChunk chunk) {
+                   Gemm gemm, std::int64_t chunk) {
   const at::NoGradGuard no_grad;
   const at::Tensor x = x_BTD.detach().reshape({-1, x_BTD.size(-1)}), targets = targets_BT.reshape({-1});
   const std::int64_t rows = x.size(0);
-  if (chunk.tokens == 0 || chunk.tokens >= rows) {
+  if (chunk == 0 || chunk >= rows) {
     const Part part = loss_of(output_product(gemm, x, weight), targets, scale);
     return {part.losses, input_product(gemm, part.grad_logits, weight).view(x_BTD.sizes()),
             weight_product(gemm, part.grad_logits, x)};
   }
   HeadLoss all{at::empty({rows}, at::kFloat), at::empty_like(x), {}};
-  for (std::int64_t begin = 0; begin < rows; begin += chunk.tokens) {
-    const std::int64_t end = std::min(begin + chunk.tokens, rows);
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t end = std::min(begin + chunk, rows);
     const at::Tensor some = x.slice(0, begin, end);
     const Part part = loss_of(output_product(gemm, some, weight), targets.slice(0, begin, end), scale);
     all.losses.slice(0, begin, end).copy_(part.losses);

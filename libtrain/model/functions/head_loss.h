@@ -6,12 +6,6 @@
 
 namespace titan::train {
 
-/// How many tokens' logits exist at once; 0: those of all tokens. Part of a run's class: the sums of the weight's
-/// gradient, and the shapes of the products, depend on it.
-struct LossChunk {
-  std::int64_t tokens = 0;
-};
-
 struct HeadLoss {
   at::Tensor losses;       ///< fp32 [B*T]
   at::Tensor grad_x;       ///< as x
@@ -20,7 +14,9 @@ struct HeadLoss {
 
 /// Cross-entropy in fp32 of each token's logits x w^T, and the gradients of their sum times `scale`. x [B,T,D] in the
 /// compute dtype, weight [V,D], targets int64 [B,T].
+/// With `chunk` tokens the logits of so many exist at once, with 0 those of all. It is part of a run's class: the sums
+/// of the weight's gradient, and the shapes of the products, depend on it.
 HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
-                   Gemm gemm, LossChunk chunk = {});
+                   Gemm gemm, std::int64_t chunk = 0);
 
 }  // namespace titan::train

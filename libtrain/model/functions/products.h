@@ -1,14 +1,13 @@
 #pragma once
 // The three matrix products of a linear layer, each the same call with the same operands wherever it is made.
-#include <cstdint>
-
 #include <ATen/core/Tensor.h>
+
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
-/// Which library multiplies fp32 matrices: part of a run's class, since the bits differ. bf16 products are oneDNN's in
-/// both cases.
-enum class Gemm : std::uint8_t { kMkl, kOneDnn };
+/// Which library multiplies fp32 matrices. bf16 products are oneDNN's in both cases.
+using Gemm = recipe::CpuGemm;
 
 /// x w^T + bias [R, N]. x [R, K], w [N, K]; `bias` [N] may be undefined.
 at::Tensor output_product(Gemm gemm, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});

@@ -153,6 +153,25 @@ TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
   }
 }
 
+// Of a layer that is computed again only its input stays, and one of them is whole at a time.
+TEST(Memory, RecomputationAndChunksTakeLess) {
+  recipe::RunPlan plan = plan_of(small_config(), 1);
+  const std::uint64_t tokens = 2 * 32, hidden = 4 * static_cast<std::uint64_t>(plan.dims.dim),
+                      layer = layer_activation_bytes(plan.dims, false), logits = logits_bytes(plan.dims, false);
+  const std::uint64_t kept = stage_memory(plan, 0, 3).activations;
+  plan.loss_chunk = 8;
+  EXPECT_EQ(kept - stage_memory(plan, 0, 3).activations, (tokens - 8) * logits);
+  plan.loss_chunk = 1000;
+  EXPECT_EQ(stage_memory(plan, 0, 3).activations, kept) << "never more than there are";
+  plan.loss_chunk = 8;
+  for (const std::int64_t each : {1, 2, 4}) {
+    plan.recompute_each = each;
+    const std::uint64_t recomputed = 6 / static_cast<std::uint64_t>(each);
+    const std::uint64_t rest = stage_memory(plan, 0, 3).activations - std::max(tokens * (layer - hidden), 8 * logits);
+    EXPECT_EQ(kept - tokens * logits - rest, 3 * tokens * recomputed * (layer - hidden)) << each;
+  }
+}
+
 TEST(Memory, StagePartsCoverTheModelInOrder) {
   for (const std::int64_t pp : {1, 2, 3, 5, 8}) {
     recipe::Config config = small_config();

@@ -11,13 +11,19 @@ namespace {
 
 using namespace titan::test;
 
+recipe::RunPlan with_options(recipe::RunPlan plan, Gemm gemm, std::int64_t recompute_each) {
+  plan.gemm = gemm;
+  plan.recompute_each = recompute_each;
+  return plan;
+}
+
 struct Model {
   recipe::RunPlan plan;
   Stage stage;
   at::Tensor tokens, targets;
 
-  Model(const recipe::ModelDims& dims, bool bf16, const StageOptions& options = {})
-      : plan(make_plan(dims, {}, 1, bf16)), stage(plan, 0, kSeqLen, options) {
+  Model(const recipe::ModelDims& dims, bool bf16, Gemm gemm = Gemm::kMkl, std::int64_t recompute_each = 0)
+      : plan(with_options(make_plan(dims, {}, 1, bf16), gemm, recompute_each)), stage(plan, 0, kSeqLen) {
     stage.init_weights(3);
     // Biases and norms begin as zeros and ones; other values show more.
     for (StageParameter& p : stage.parameters())
@@ -85,10 +91,10 @@ TEST(StagePass, RecomputationChangesNoBit) {
   use_one_thread();
   for (const Gemm gemm : {Gemm::kMkl, Gemm::kOneDnn}) {
     for (const bool bf16 : {false, true}) {
-      Model kept(tiny_dims(), bf16, {.gemm = gemm});
+      Model kept(tiny_dims(), bf16, gemm);
       const std::vector<at::Tensor> expected = by_segments(kept);
       for (const std::int64_t every : {1, 2, 3}) {
-        Model again(tiny_dims(), bf16, {.gemm = gemm, .recompute = {every}});
+        Model again(tiny_dims(), bf16, gemm, every);
         expect_equal(by_segments(again), expected, kept,
                      "every " + std::to_string(every) + (bf16 ? ", bf16" : ", fp32"));
       }

@@ -162,12 +162,12 @@ inline double global_norm(train::World& world, const recipe::RunPlan& plan,
   return norms.norm(norm_row(world, norms, grads).data());
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, const train::StageOptions& options = {}) {
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
   constexpr double kMaxNorm = 0.5;
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    train::Stage stage(plan, world.stage, kSeqLen, options);
+    train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});

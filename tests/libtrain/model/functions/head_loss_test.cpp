@@ -26,7 +26,7 @@ TEST(HeadLoss, HasTheBitsOfTheSingleOperations) {
     const at::Tensor expected = composite::token_losses(at::linear(x, weight), targets);
     const auto grads = torch::autograd::grad({expected}, {x, weight}, {at::full_like(expected, kScale)});
     for (const std::int64_t whole : {0, 38, 100}) {
-      const HeadLoss got = head_loss(x, weight, targets, kScale, Gemm::kMkl, {whole});
+      const HeadLoss got = head_loss(x, weight, targets, kScale, Gemm::kMkl, whole);
       EXPECT_TRUE(equal_bits(got.losses, expected)) << type_name(type) << ", chunk " << whole;
       EXPECT_TRUE(equal_bits(got.grad_x, grads[0])) << type_name(type) << ", chunk " << whole;
       EXPECT_TRUE(equal_bits(got.grad_weight, grads[1])) << type_name(type) << ", chunk " << whole;
@@ -49,7 +49,7 @@ TEST(HeadLoss, AddsUpItsChunks) {
     const HeadLoss whole = head_loss(x, weight, targets, kScale, Gemm::kMkl);
     const double tolerance = type == at::kFloat ? 1e-6 : 1e-2;
     for (const std::int64_t chunk : {1, 7, 19, 37}) {
-      const HeadLoss got = head_loss(x, weight, targets, kScale, Gemm::kMkl, {chunk});
+      const HeadLoss got = head_loss(x, weight, targets, kScale, Gemm::kMkl, chunk);
       const std::string where = type_name(type) + ", chunk " + std::to_string(chunk);
       EXPECT_TRUE(at::allclose(got.losses, whole.losses, tolerance, tolerance)) << where;
       EXPECT_TRUE(at::allclose(got.grad_x, whole.grad_x, tolerance, tolerance)) << where;

@@ -1,5 +1,11 @@
 #include "libtrain/model/functions/products.h"
 
+#include <ATen/record_function.h>
+
+#include <functional>
+#include <set>
+#include <string>
+
 #include "tests/libtrain/support/same_gradients.h"
 
 namespace titan::train {
@@ -52,6 +58,36 @@ TEST(Products, BitsDoNotDependOnThePlaceInMemoryOrOnOneOrTwoThreads) {
     }
   }
   use_one_thread();
+}
+
+/// The operators that `work` calls on this thread.
+std::set<std::string> operators_of(const std::function<void()>& work) {
+  static thread_local std::set<std::string> names;
+  names.clear();
+  const auto note = [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+    names.insert(function.name());
+    return nullptr;
+  };
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(note));
+  work();
+  at::removeCallback(handle);
+  return names;
+}
+
+// For small products both libraries may give the same bits: which one was asked shows in the operators.
+TEST(Products, AskTheLibraryThatWasChosen) {
+  use_one_thread();
+  const std::string onednn = "mkldnn::_linear_pointwise";
+  for (const at::ScalarType type : kTypes) {
+    for (const Gemm gemm : {Gemm::kMkl, Gemm::kOneDnn}) {
+      const at::Tensor x = leaf({19, 40}, type, 1).detach(), weight = leaf({77, 40}, type, 2).detach(),
+                       grad = leaf({19, 77}, type, 3).detach();
+      const bool expected = gemm == Gemm::kOneDnn && type == at::kFloat;
+      EXPECT_EQ(operators_of([&] { output_product(gemm, x, weight); }).contains(onednn), expected);
+      EXPECT_EQ(operators_of([&] { input_product(gemm, grad, weight); }).contains(onednn), expected);
+      EXPECT_EQ(operators_of([&] { weight_product(gemm, grad, x); }).contains(onednn), expected);
+    }
+  }
 }
 
 TEST(Products, Bfloat16HasOneWayOnly) {
