@@ -81,8 +81,7 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
-                         std::int64_t exchange_bytes) {
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
   const StageParts parts = stage_parts(plan, stage);
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
   const bool tied_head = plan.dims.tied && parts.head;
@@ -103,12 +102,20 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   memory.optimizer = 4 * owned.moments;
 
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
-  std::uint32_t sums = 0;
-  for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
-    sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
-  memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
-  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0, exchange_bytes);
+  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0);
+  const std::uint64_t summed = elements + (tied_head ? table : 0);
+  if (exchanges_in_turns(plan)) {
+    std::int64_t longest = 0;
+    for (const SegmentRow& row : exchange.sums.owners) longest = std::max(longest, row.length());
+    // What the rank owns, in the order of micro-batches; and the gradients of its last one.
+    memory.gradients = 4 * (size(longest) * peak_gradient_sums(count, {0, count}) + summed);
+  } else {
+    // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+    std::uint32_t sums = 0;
+    for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
+      sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
+    memory.gradients = 4 * summed * sums;
+  }
   // What is left of the sums, beside what comes from a tied head.
   const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
   if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);
@@ -116,13 +123,21 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
 
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
-  std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
+  const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
+  std::uint64_t per_token = 0, again = 0;  // `again`: of the one layer that is computed a second time
+  for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
+    const bool recomputed = recipe::recomputes(plan, i);
+    per_token += recomputed ? hidden : layer;
+    if (recomputed) again = layer - hidden;
+  }
   per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
   per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
   // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
   const std::uint64_t arriving = (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1), leaving = parts.embedding ? 0 : 2;
   memory.transfers = tokens * hidden * (arriving + leaving);
-  memory.activations = tokens * (per_token * in_flight + (parts.head ? logits_bytes(plan.dims, plan.bf16) : 0));
+  const std::uint64_t logits = parts.head ? logits_bytes(plan.dims, plan.bf16) : 0,
+                      chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
+  memory.activations = tokens * per_token * in_flight + std::max(tokens * again, chunk * logits);
   return memory;
 }
 

@@ -4,8 +4,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <stdexcept>
 
 namespace titan::train {
@@ -20,14 +18,9 @@ T value_of(ckpt::Result<T> result) {
   return std::move(*result);
 }
 
-Node block_of(const World& world, const recipe::RunPlan& plan) {
-  return dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp,
-                  static_cast<std::uint32_t>(world.dp_rank));
-}
-
 ScheduleTable planned_table(const World& world, const recipe::RunPlan& plan) {
-  const Node block = block_of(world, plan);
-  return value_of(make_schedule(plan.schedule, plan.mesh.pp, block.hi - block.lo));
+  const Share share = share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+  return value_of(make_schedule(plan.schedule, plan.mesh.pp, share.count));
 }
 
 // One tag per sending stage, micro-batch and direction, so that transfers under way at once never share one.
@@ -36,7 +29,7 @@ std::uint64_t transfer_tag(bool backward, std::uint32_t stage, std::uint32_t mic
 }
 
 void check_tags(std::size_t stages, std::uint32_t count) {
-  if (std::uint64_t{stages} * count * 2 > std::numeric_limits<std::int32_t>::max())
+  if (std::uint64_t{stages} * count > kTiedGradientTag / 2)
     throw std::length_error(std::to_string(stages) + " stages with " + std::to_string(count) +
                             " micro-batches each need more tags than there are");
 }
@@ -47,11 +40,14 @@ Executor::Executor(World& world, const recipe::RunPlan& plan, Stage& stage)
     : Executor(world, plan, {&stage}, planned_table(world, plan)) {}
 
 Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute)
-    : world_(world), plan_(plan), block_(block_of(world, plan)), rank_of_(plan.stage_cuts.size() + 1) {
+    : world_(world),
+      plan_(plan),
+      share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))),
+      rank_of_(plan.stage_cuts.size() + 1) {
   actions_ = value_of(lower_schedule(compute)).at(static_cast<std::size_t>(world.stage));
   for (std::uint32_t rank = 0; rank < compute.size(); ++rank)
     for (const Action& action : compute[rank]) rank_of_.at(action.stage) = rank;
-  check_tags(rank_of_.size(), block_.hi - block_.lo);
+  check_tags(rank_of_.size(), share_.count);
   std::size_t sums = 0;
   for (Stage* stage : stages) {
     if (!is_here(stage->index())) throw std::logic_error("a stage that the table puts on another rank");
@@ -72,7 +68,7 @@ void Executor::post_receive(const Place& place) {
   incoming.tensor =
       buffers_.take({plan_.batch.micro, plan_.batch.seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
   incoming.transfer = world_.pp->recv(incoming.tensor, rank_of(from),
-                                      transfer_tag(place.backward, from, place.micro_batch, block_.hi - block_.lo));
+                                      transfer_tag(place.backward, from, place.micro_batch, share_.count));
   incoming_.emplace(place, std::move(incoming));
 }
 
@@ -97,15 +93,15 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
                        StepOutput& out) {
   const Stage& stage = *held.stage;
   const bool needs_data = stage.spec().embedding || stage.spec().head;
-  const MicroBatch batch = needs_data ? batches(block_.lo + local) : MicroBatch{};
+  const MicroBatch batch = needs_data ? batches(share_.at(local)) : MicroBatch{};
   Flight flight{StagePass(stage, *held.gradients), {}};
   at::Tensor output =
       flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
   if (stage.spec().head) {
     HeadLoss loss = stage.loss(output, batch.targets, 1.0 / static_cast<double>(tokens));
-    out.losses[block_.lo + local] = ordered_sum(loss.losses);
+    out.losses[share_.at(local)] = ordered_sum(loss.losses);
     flight.seed = std::move(loss.grad_x);
-    out.sums[held.first_sum + stage.head_parameter()].insert(block_.lo + local, std::move(loss.grad_weight));
+    out.sums[held.first_sum + stage.head_parameter()].insert(share_.at(local), std::move(loss.grad_weight));
   } else {
     hand_over({stage.index() + 1, local, false}, std::move(output));
   }
@@ -122,17 +118,17 @@ void Executor::backward(const Held& held, std::uint32_t local, StepOutput& out) 
   at::Tensor seed = std::move(flight.seed);
   if (!stage.spec().head) {
     seed = take_received({stage.index(), local, true});
-    if (!is_here(stage.index() + 1))
-      activations_.settle(transfer_tag(false, stage.index(), local, block_.hi - block_.lo));
+    if (!is_here(stage.index() + 1)) activations_.settle(transfer_tag(false, stage.index(), local, share_.count));
   }
-  held.gradients->begin(std::span(out.sums).subspan(held.first_sum, stage.parameters().size()), block_.lo + local);
+  held.gradients->begin(std::span(out.sums).subspan(held.first_sum, stage.parameters().size()), share_.at(local));
   at::Tensor grad = flight.pass.backward(std::move(seed));
   if (!stage.spec().embedding) hand_over({stage.index() - 1, local, true}, std::move(grad));
+  if (collect_) collect_(out.sums);
 }
 
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
   const auto [kind, stage, local] = action;
-  const std::uint32_t count = block_.hi - block_.lo;
+  const std::uint32_t count = share_.count;
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
     case ActionKind::kRecvBackward: return post_receive({stage, local, true});
@@ -155,7 +151,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   StepOutput out;
   out.losses.assign(count, 0.0);
   for (const Held& held : held_)
-    for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, block_);
+    for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, share_.block);
   for (const Action& action : actions_) run(action, batches, tokens, out);
   gradients_.keep_newest(0);
   return out;

@@ -16,6 +16,7 @@
 #include "libtrain/pipeline/schedule.h"
 #include "libtrain/pipeline/stage_pass.h"
 #include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/exchange_plan.h"
 
 namespace titan::train {
 
@@ -32,6 +33,9 @@ class Executor {
   Executor(World& world, const recipe::RunPlan& plan, Stage& stage);
   /// Any table: `stages` are those of this rank's row, in their order in the model.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
+
+  /// `collect` is called with StepOutput::sums after each backward of a micro-batch, in their order.
+  void after_each_backward(std::function<void(std::vector<TreeSum>&)> collect) { collect_ = std::move(collect); }
 
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
@@ -83,7 +87,8 @@ class Executor {
 
   World& world_;
   const recipe::RunPlan& plan_;
-  Node block_;  ///< global micro-batches of this rank
+  Share share_;  ///< global micro-batches of this rank
+  std::function<void(std::vector<TreeSum>&)> collect_;
   std::vector<Held> held_;
   std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;

@@ -401,9 +401,10 @@ StartOutcome start_run(RunState& run) {
   run.start.source.reset();
   run.start.weight_source.reset();
   run.optimizer->own_masters(*run.stage);
-  run.exchange =
-      std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage, kDefaultExchangeBytes);
+  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
+  if (run.exchange->in_turns())
+    run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });
   return StartOutcome::kReady;
 }
 

@@ -32,7 +32,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
       }
       optimizer.step(grads, 1e-2, scale, step);
     }
-    GradientExchange(world, plan, owners_of(plan), stage, kSmallBuffers).share(optimizer.params());
+    GradientExchange(world, plan, owners_of(plan), stage).share(optimizer.params());
     const std::lock_guard lock(mutex);
     for (const StageParameter& p : stage.parameters()) result[p.name] = floats(p.master);
   });

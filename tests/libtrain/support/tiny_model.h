@@ -69,6 +69,7 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   plan.parameters = parameters_of(dims, layout.cuts);
   plan.stage_cuts = layout.cuts;
   plan.leaf_elements = kLeaf;
+  plan.exchange_bytes = 16 * 1024;  // every exchange takes several messages
   return plan;
 }
 
@@ -146,9 +147,6 @@ inline std::vector<train::TreeSum> make_sums(const train::World& world, const re
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-/// Buffers so small that every exchange takes several messages.
-inline constexpr std::int64_t kSmallBuffers = 16 * 1024;
-
 /// Sums the rows of all ranks; the norm and what else can be read from them.
 inline std::vector<double> norm_row(train::World& world, const train::GradNorms& norms,
                                     const std::vector<train::OwnedGradient>& grads) {
@@ -164,8 +162,8 @@ inline double global_norm(train::World& world, const recipe::RunPlan& plan,
   return norms.norm(norm_row(world, norms, grads).data());
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5,
-                         std::int64_t buffer_bytes = kSmallBuffers) {
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
+  constexpr double kMaxNorm = 0.5;
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
@@ -174,15 +172,17 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, doubl
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
-    train::GradientExchange exchange(world, plan, owners, stage, buffer_bytes);
+    train::GradientExchange exchange(world, plan, owners, stage);
     train::Executor executor(world, plan, stage);
+    if (exchange.in_turns())
+      executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
       train::Executor::StepOutput out = executor.run_step(batches_of(plan, step), tokens);
       auto grads = exchange.reduce(out.sums);
       norms.push_back(global_norm(world, plan, grads));
-      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
+      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), kMaxNorm), step);
       exchange.share(optimizer.params());
       at::Tensor loss_row = at::from_blob(out.losses.data(), {plan.batch.count}, at::kDouble).clone();
       world.all->all_reduce_sum(loss_row);
