@@ -12,8 +12,8 @@ constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
 constexpr std::uint64_t kReaders = 4;                         // reads in flight keep a store busy
 
-// of one file; of a longer table parts are read when they are needed
-constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;
+// Of one open file, 1 MiB; of a longer table parts are read when they are needed.
+constexpr std::uint64_t kRowsHeld = kRowsAtOnce;
 
 }  // namespace
 
@@ -97,6 +97,7 @@ Result<std::shared_ptr<File>> ShardReader::open(std::uint32_t file) {
                          fs_.open_member(folder_, manifest_.files[file].path, Access::kScan));
   if (open_order_.size() >= kOpenFiles) {
     open_files_.erase(open_order_.front());  // one that is in use lives on in its user's pointer
+    tables_.erase(open_order_.front());
     open_order_.pop_front();
   }
   open_files_[file] = opened;
@@ -110,6 +111,11 @@ Status ShardReader::check_table(File& handle, std::uint32_t file) const {
   if (digest == entry.table) return ok_status();
   return corrupt("the leaf table of " + file_path(file) + " (offset " + std::to_string(entry.table_offset) + ", " +
                  std::to_string(entry.table_rows * kLeafRowBytes) + " bytes) does not match its digest");
+}
+
+std::size_t ShardReader::tables_held() {
+  const MutexLock lock(mutex_);
+  return tables_.size();
 }
 
 Result<std::vector<LeafRow>> ShardReader::table(std::uint32_t file) {
@@ -129,8 +135,9 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
   if (entry.table_rows <= kRowsHeld) {
     TITAN_ASSIGN_OR_RETURN(rows, read_rows(handle, entry, 0, entry.table_rows));
   }
+  const auto kept = std::make_shared<const Rows>(std::move(rows));
   const MutexLock lock(mutex_);
-  return tables_.emplace(file, std::make_shared<const Rows>(std::move(rows))).first->second;
+  return open_files_.contains(file) ? tables_.emplace(file, kept).first->second : kept;
 }
 
 // Rows [first, first + count) of the table of `file`, which is checked before any is used.

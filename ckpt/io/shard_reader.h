@@ -88,6 +88,8 @@ class ShardReader {
   ShardReader(Fs& fs, std::string folder, const Manifest& manifest)
       : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
+  /// How many leaf tables are in memory: of open files alone.
+  std::size_t tables_held();
   /// Opens shard `file`, or returns it where it is open. Files stay open up to a bound.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
   /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
@@ -99,7 +101,7 @@ class ShardReader {
   /// "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes", as kCorrupt.
   Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
   /// Reads `leaves`, which are in `piece`, into `out` (exactly their raw bytes), each checked against its digest; small
-  /// tables are kept. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
+  /// tables are kept while their file is open. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
   Status read(const TensorRef& ref, const Piece& piece, LeafRange leaves, std::span<std::byte> out);
 
  private:
@@ -126,7 +128,7 @@ class ShardReader {
   Mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
-  // Tables that matched their digest; empty: too long to keep.
+  // Of open files, tables that matched their digest; empty: too long to keep.
   std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
   // As many as threads ever read at once.
   std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
