@@ -1,4 +1,5 @@
 // `plan` as one JSON document, schema "titan.plan/1".
+#include "ckpt/base/exit_code.h"
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/json_out.h"

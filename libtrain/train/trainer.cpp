@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/launch/signals.h"

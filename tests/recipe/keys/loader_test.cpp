@@ -1,4 +1,5 @@
 #include "recipe/keys/loader.h"
+#include "ckpt/base/exit_code.h"
 
 #include <cstdlib>
 #include <fstream>
