@@ -147,8 +147,12 @@ std::string stages(const Forecast& f, const Palette& palette) {
                format_bytes(s.memory.gradients), format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
                format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())});
   }
-  return heading(palette, "stages") + table.render(palette, "  ") + "  " +
-         palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
+  std::string text = heading(palette, "stages") + table.render(palette, "  ") + "  " +
+                     palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
+  if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
+    text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
+            " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";
+  return text;
 }
 
 std::string pipeline(const Forecast& f, const Palette& palette) {

@@ -107,12 +107,19 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
+  recipe::RunPlan in_turns = plan;
+  in_turns.exchange = recipe::ExchangeDomain::kAlways;
+  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan) && !(plan.dims.tied && plan.mesh.pp > 1);
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
     row.parts = stage_parts(plan, stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[stage];
     row.memory = stage_memory(plan, stage, row.in_flight);
+    forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
+    if (may_take_turns)
+      forecast.rank_bytes_in_turns =
+          std::max(forecast.rank_bytes_in_turns, stage_memory(in_turns, stage, row.in_flight).total());
     for (const ckpt::ParameterMeta& parameter : plan.parameters)
       if (parameter.stage == stage) row.parameters += ckpt::element_count(parameter.shape);
     forecast.parameters += row.parameters;

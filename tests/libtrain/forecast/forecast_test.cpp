@@ -49,6 +49,21 @@ TEST(Forecast, SharesOfStagesAddUpToTheModel) {
   EXPECT_EQ(parameters, forecast.parameters);
 }
 
+TEST(Forecast, SaysWhatExchangeAfterEachMicroBatchWouldTake) {
+  recipe::Config config = small_config();
+  EXPECT_EQ(forecast_of(config, 1).rank_bytes_in_turns, 0u) << "one rank exchanges nothing";
+  config.model.dim = 512;
+  config.model.vocab_size = 4096;
+  config.training.global_batch_size = 128;
+  const Forecast late = forecast_of(config, 4);
+  EXPECT_EQ(late.rank_bytes, late.stages[0].memory.total());
+  config.parallelism.gradient_exchange = "always";
+  const Forecast turns = forecast_of(config, 4);
+  EXPECT_EQ(late.rank_bytes_in_turns, turns.rank_bytes);
+  EXPECT_LT(turns.rank_bytes, late.rank_bytes);
+  EXPECT_EQ(turns.rank_bytes_in_turns, 0u) << "it is set";
+}
+
 TEST(Forecast, MicroBatchesOfRanksAreThoseOfTheTrainer) {
   EXPECT_THAT(forecast_of(small_config(2), 4).rank_micro_batches, ElementsAre(3, 4));
   EXPECT_THAT(forecast_of(small_config(), 4).rank_micro_batches, ElementsAre(1, 2, 2, 2));
