@@ -248,8 +248,8 @@ class Job {
   /// The next pending signal, or 0 when the deadline passed.
   int next_signal() {
     if (!deadline_ && !say_killed_at_) return std::max(0, sigwaitinfo(&signals_, nullptr));
-    const Clock::time_point until = std::min(deadline_.value_or(Clock::time_point::max()),
-                                             say_killed_at_.value_or(Clock::time_point::max()));
+    const Clock::time_point until =
+        std::min(deadline_.value_or(Clock::time_point::max()), say_killed_at_.value_or(Clock::time_point::max()));
     const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(until - Clock::now()));
     const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),
                         static_cast<long>(left.count() % 1'000'000'000)};

@@ -55,7 +55,7 @@ class SilentRank(unittest.TestCase):
     def lose_two(self, launcher, pp):
         run = self.work / f"two-{launcher}-{pp}"
         words = ["--nproc", "4"] if launcher == "own" else []
-        before = [TORCHRUN, "--nnodes=1", "--nproc-per-node=4", "--master-port=0", "--no-python"] if launcher == "torchrun" else []
+        before = [TORCHRUN, "--standalone", "--local-addr=127.0.0.1", "--no-python", "--nproc-per-node=4"] if launcher == "torchrun" else []
         overrides = {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 1_000_000, "comm.train_timeout_seconds": 60, "parallelism.pipeline_parallel_degree": pp}
         process = subprocess.Popen([*map(str, before), harness.TRAIN, "run", str(CONFIG), *words, *harness.flags(overrides)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)

@@ -207,9 +207,9 @@ TEST(Launcher, NamesAllRanksThatWereKilledTogether) {
   ASSERT_EQ(pids.size(), 4u);
   for (const int rank : {1, 0, 2}) kill(pids[rank], SIGKILL);
   EXPECT_EQ(job.wait(10s), 3) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("failed: ranks 0, 1, 2 (pids " + std::to_string(pids[0]) + ", " +
-                                      std::to_string(pids[1]) + ", " + std::to_string(pids[2]) +
-                                      ") were killed by signal 9 (SIGKILL); "));
+  EXPECT_THAT(job.output(),
+              HasSubstr("failed: ranks 0, 1, 2 (pids " + std::to_string(pids[0]) + ", " + std::to_string(pids[1]) +
+                        ", " + std::to_string(pids[2]) + ") were killed by signal 9 (SIGKILL); "));
   EXPECT_EQ(count_of(job.output(), "failed:"), 1) << job.output();
 }
 
