@@ -1,6 +1,6 @@
 #pragma once
-// Which library computes the fp32 matrix products of a run. Each has its own bits, so that it is settled once per run and
-// never by timing: a machine is one class.
+// Which library computes the fp32 matrix products of a run. Each has its own bits, so that it is settled once per run
+// and never by timing: a machine is one class.
 #include <optional>
 #include <string>
 
@@ -15,7 +15,8 @@ std::string processor_vendor();
 /// The faster library on processors of `vendor`: oneDNN on AMD's, where MKL stays at half of what they can do.
 recipe::CpuGemm gemm_of(const std::string& vendor);
 
-/// What the environment of a checkpoint says. Those from before there was a choice say nothing and were computed by MKL.
+/// What the environment of a checkpoint says. Those from before there was a choice say nothing and were computed by
+/// MKL.
 recipe::CpuGemm stored_gemm(const ckpt::Settings& environment);
 
 /// training.cpu_gemm, else `stored`, else that of `vendor`.
