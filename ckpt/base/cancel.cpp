@@ -4,7 +4,8 @@ namespace titan::ckpt {
 
 Status CancelToken::check() const {
   if (!stopped()) return ok_status();
-  return source_->reason() == StopReason::kTerminate ? terminated("stopped by SIGTERM") : interrupted("interrupted");
+  if (source_->reason() == StopReason::kInterrupt) return interrupted("interrupted");
+  return terminated(source_->reason() == StopReason::kHangUp ? "stopped by SIGHUP" : "stopped by SIGTERM");
 }
 
 }  // namespace titan::ckpt

@@ -7,7 +7,7 @@
 
 namespace titan::ckpt {
 
-enum class StopReason : int { kNone = 0, kInterrupt, kTerminate };  ///< SIGINT; SIGTERM
+enum class StopReason : int { kNone = 0, kInterrupt, kTerminate, kHangUp };  ///< SIGINT; SIGTERM; SIGHUP
 
 /// Where a request to stop is made, from any thread or from a signal handler; the first one counts. Outlives its
 /// tokens.

@@ -1,10 +1,10 @@
 #include "ckpt/base/parallel.h"
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/mutex.h"
 
 namespace titan::ckpt {
 
@@ -13,20 +13,20 @@ unsigned io_threads(unsigned wanted) {
 }
 
 Status parallel_for(std::size_t count, unsigned threads, const std::function<Status(std::size_t)>& work) {
-  std::mutex mutex;
+  Mutex mutex;
   std::size_t next = 0, failed_at = count;
   Status failure;
   const auto worker = [&] {
     while (true) {
       std::size_t index = 0;
       {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         if (next == count || !failure.ok()) return;
         index = next++;
       }
       Status status = contained([&] { return work(index); });
       if (status.ok()) continue;
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (index >= failed_at) continue;
       failed_at = index;
       failure = std::move(status);

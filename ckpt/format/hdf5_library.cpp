@@ -1,10 +1,12 @@
 #include "ckpt/format/hdf5_library.h"
 
+#include "ckpt/base/mutex.h"
+
 namespace titan::ckpt {
 namespace {
 
-std::mutex& library_mutex() {
-  static std::mutex mutex;
+Mutex& library_mutex() {
+  static Mutex mutex;
   return mutex;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // What every user of libhdf5 here shares. Internal: only the files of ckpt/format/ that call libhdf5 include this.
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "ckpt/base/mutex.h"
 #include "ckpt/base/status.h"
 #include "ckpt/format/memory_image.h"
 #include "ckpt/model/dtype.h"
@@ -35,7 +35,7 @@ class Hdf5Session {
   Hdf5Session();
 
  private:
-  std::lock_guard<std::mutex> lock_;
+  MutexLock lock_;
 };
 
 /// "libhdf5 could not <what>".

@@ -74,9 +74,13 @@ const Status& JsonReader::finish() {
   return status_;
 }
 
-void JsonReader::refuse(const char* expected) {
-  if (depth_ > kMaxDepth) return fail("nested too deeply");
-  unexpected(expected);
+bool JsonReader::refuse(const char* expected) {
+  if (depth_ > kMaxDepth) {
+    fail("nested too deeply");
+  } else {
+    unexpected(expected);
+  }
+  return false;
 }
 
 bool JsonReader::literal(std::string_view word) {
@@ -169,25 +173,33 @@ bool JsonReader::boolean() {
 bool JsonReader::null() { return literal("null"); }
 
 std::string_view JsonReader::text() {
-  if (!take('"')) return unexpected("a string"), std::string_view();
+  if (!take('"')) {
+    unexpected("a string");
+    return {};
+  }
   const char* begin = at_;
   at_ = plain_end(at_, end_);
   if (at_ < end_ && *at_ == '"') return {begin, static_cast<std::size_t>(at_++ - begin)};
   return escaped(begin);
 }
 
+std::string_view JsonReader::no_text(const char* why) {
+  fail(why);
+  return {};
+}
+
 // Finishes a string that has an escape at the present place, or an error.
 std::string_view JsonReader::escaped(const char* begin) {
   std::string& out = decoded_.emplace_back(begin, at_);
   while (at_ < end_ && *at_ != '"') {
-    if (static_cast<unsigned char>(*at_) < 0x20) return fail("a control character in a string"), std::string_view();
+    if (static_cast<unsigned char>(*at_) < 0x20) return no_text("a control character in a string");
     if (*at_ != '\\') {
       out += *at_++;
     } else if (++at_; !escape(out)) {
-      return fail("a bad escape in a string"), std::string_view();
+      return no_text("a bad escape in a string");
     }
   }
-  if (at_ == end_) return fail("a string without an end"), std::string_view();
+  if (at_ == end_) return no_text("a string without an end");
   ++at_;
   return out;
 }
@@ -222,8 +234,8 @@ Digest JsonReader::digest() {
   const std::string_view hex = text();
   if (!ok()) return {};
   const std::optional<Digest> digest = digest_from_hex(hex);
-  if (!digest) return fail("expected a digest of 32 lower-case hex digits"), Digest();
-  return *digest;
+  if (!digest) fail("expected a digest of 32 lower-case hex digits");
+  return digest.value_or(Digest());
 }
 
 std::vector<std::pair<std::string, std::string>> JsonReader::string_map() {

@@ -84,7 +84,7 @@ class JsonReader {
   }
   bool open(char bracket, const char* expected) {
     if (take(bracket) && ++depth_ <= kMaxDepth) return true;
-    return refuse(expected), false;
+    return refuse(expected);
   }
   // True when another member follows; consumes the comma before it, or the closing bracket.
   bool more(bool first, char close) {
@@ -93,10 +93,11 @@ class JsonReader {
     unexpected(close == '}' ? "',' or '}'" : "',' or ']'");
     return false;
   }
-  void refuse(const char* expected);  // of open()
+  bool refuse(const char* expected);  // of open(); false
   bool literal(std::string_view word);
   void unexpected(const char* expected);
   void count_string();  // of a list or map that is kept; there is a bound
+  std::string_view no_text(const char* why);
   std::string_view escaped(const char* begin);
   bool escape(std::string& out);
   bool hex4(std::uint32_t& value);

@@ -144,7 +144,11 @@ std::string encode_lr_schedule(const LrSchedule& schedule) {
       .key("total_steps")
       .value(accepted.total_steps)
       .key("decay_ratio");
-  accepted.decay_ratio ? out.value(*accepted.decay_ratio) : out.null();
+  if (accepted.decay_ratio) {
+    out.value(*accepted.decay_ratio);
+  } else {
+    out.null();
+  }
   out.key("decay_type").value(accepted.decay_type).key("min_lr_factor").value(accepted.min_lr_factor).end();
   out.line().end();
   return std::move(out).finish();

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/leaf_codec.h"
 
 namespace titan::ckpt {
@@ -54,6 +54,7 @@ class Group {
     for (std::uint32_t i = 1; i < plan_.threads && threads.start([this] { contained_work(); }); ++i) {}
     contained_work();
     threads.join();
+    const MutexLock lock(mutex_);
     return error_;
   }
 
@@ -109,7 +110,7 @@ class Group {
 
   /// Takes the next leaves that one read brings; `done`: raw bytes that this thread has moved since it last asked.
   Batch next(std::uint64_t done) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (done > 0 && hooks_.advanced) hooks_.advanced(done);
     if (stopped_ || next_ == leaves_.size()) return {};
     if (hooks_.check) {
@@ -135,7 +136,7 @@ class Group {
   }
 
   // Of several failures the one that lies first in the source is reported.
-  void fail_locked(std::size_t at, Status status) {
+  void fail_locked(std::size_t at, Status status) TITAN_REQUIRES(mutex_) {
     stopped_ = true;
     if (error_.ok() || at < error_at_) {
       error_ = std::move(status);
@@ -149,7 +150,7 @@ class Group {
       return ok_status();
     });
     if (status.ok()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fail_locked(leaves_.size(), std::move(status));  // what names a leaf says more
   }
 
@@ -161,11 +162,11 @@ class Group {
     for (Batch batch = next(done); !batch.empty(); batch = next(done)) {
       done = 0;
       if (Status status = move(batch, buffer, raw, decoder, counts, done); !status.ok()) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         fail_locked(batch.first, std::move(status));
       }
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     counts_.leaves += counts.leaves;
     counts_.raw_bytes += counts.raw_bytes;
     counts_.reads += counts.reads;
@@ -272,11 +273,11 @@ class Group {
   std::vector<std::vector<ShardPiece>> pieces_;  // until the writers have them
   std::vector<Travelling> leaves_;               // in the order of the source
 
-  std::mutex mutex_;
-  std::size_t next_ = 0;
-  bool stopped_ = false;
-  Status error_;
-  std::size_t error_at_ = 0;
+  Mutex mutex_;
+  std::size_t next_ TITAN_GUARDED_BY(mutex_) = 0;
+  bool stopped_ TITAN_GUARDED_BY(mutex_) = false;
+  Status error_ TITAN_GUARDED_BY(mutex_);
+  std::size_t error_at_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

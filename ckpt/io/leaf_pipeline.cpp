@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <mutex>
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/io/turnstile.h"
 
 namespace titan::ckpt {
@@ -51,8 +51,8 @@ class Ring {
 
   // A slot's scratch to fetch into; empty after an error.
   std::span<std::byte> next_scratch() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
+    MutexLock lock(mutex_);
+    while (free_.empty() && status_.ok()) changed_.wait(lock);
     return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
@@ -64,7 +64,7 @@ class Ring {
       leaf.raw = slot->scratch.all().first(leaf.raw.size());
     }
     slot->leaf = leaf;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     free_.pop_front();
     ready_.push_back(slot);
     changed_.notify_all();
@@ -72,7 +72,7 @@ class Ring {
 
   void fail(const Status& status) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (status_.ok()) status_ = status;
       changed_.notify_all();
     }
@@ -81,6 +81,7 @@ class Ring {
 
   Status finish() {
     join();
+    const MutexLock lock(mutex_);
     return status_;
   }
 
@@ -91,7 +92,7 @@ class Ring {
   };
 
   Slot* free_front() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return free_.front();
   }
 
@@ -109,14 +110,14 @@ class Ring {
     for (;;) {
       Slot* slot = nullptr;
       {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return !ready_.empty() || closed_ || !status_.ok(); });
+        MutexLock lock(mutex_);
+        while (ready_.empty() && !closed_ && status_.ok()) changed_.wait(lock);
         if (!status_.ok() || ready_.empty()) return;
         slot = ready_.front();
         ready_.pop_front();
       }
       if (Status status = store_(slot->leaf, encoder); !status.ok()) return fail(status);
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       free_.push_back(slot);
       changed_.notify_all();
     }
@@ -124,7 +125,7 @@ class Ring {
 
   void join() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closed_ = true;
       changed_.notify_all();
     }
@@ -133,12 +134,12 @@ class Ring {
 
   const LeafStore& store_;
   Turnstile& turnstile_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  Condition changed_;
   std::deque<Slot> slots_;
-  std::deque<Slot*> free_, ready_;
-  Status status_;
-  bool closed_ = false;
+  std::deque<Slot*> free_ TITAN_GUARDED_BY(mutex_), ready_ TITAN_GUARDED_BY(mutex_);
+  Status status_ TITAN_GUARDED_BY(mutex_);
+  bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   Helpers threads_;
 };
 

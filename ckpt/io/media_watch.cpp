@@ -70,18 +70,18 @@ Status read_again(Fs& fs, const UnreadablePlace& place) {
 }
 
 std::optional<UnreadablePlace> MediaWatch::place() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return place_;
 }
 
 void MediaWatch::forget() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   place_.reset();
 }
 
 const Status& MediaWatch::note(const Status& status, const UnreadablePlace& place) {
   if (status.code != Code::kMediaError) return status;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   place_ = place;
   return status;
 }

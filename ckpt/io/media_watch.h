@@ -1,11 +1,11 @@
 #pragma once
 // Remembers which place of which file the store could not give back, and reads such a place a second time.
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 
 namespace titan::ckpt {
 
@@ -59,8 +59,8 @@ class MediaWatch : public Fs {
   Result<std::unique_ptr<File>> watched(Result<std::unique_ptr<File>> opened, UnreadablePlace place);
 
   Fs& inner_;
-  mutable std::mutex mutex_;
-  std::optional<UnreadablePlace> place_;
+  mutable Mutex mutex_;
+  std::optional<UnreadablePlace> place_ TITAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace titan::ckpt

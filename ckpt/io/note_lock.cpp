@@ -142,7 +142,7 @@ NoteLock::NoteLock(Fs& fs, std::string path, std::unique_ptr<FileLock> lock, Loc
 
 void NoteLock::stop_beating() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     closing_ = true;
   }
   wake_.notify_all();
@@ -183,23 +183,23 @@ Status NoteLock::refused() const {
 }
 
 Status NoteLock::still_ours() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return look();
 }
 
 Status NoteLock::lost() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return lost_;
 }
 
 Status NoteLock::pulse() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!lost_.ok()) return lost_;
   return wait_.now() - last_beat_ < kBeatSeconds ? ok_status() : beat_locked(seconds_since_epoch());
 }
 
 Status NoteLock::beat(double now) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return beat_locked(now);
 }
 
@@ -222,9 +222,12 @@ void NoteLock::start_beating() {
 }
 
 void NoteLock::beat_until_closed() {
-  std::unique_lock guard(mutex_);
+  MutexLock guard(mutex_);
   std::string said;
-  while (!wake_.wait_for(guard, std::chrono::duration<double>(kBeatSeconds), [this] { return closing_; })) {
+  while (true) {
+    const auto next = std::chrono::steady_clock::now() + std::chrono::duration<double>(kBeatSeconds);
+    while (!closing_ && wake_.wait_until(guard, next) == std::cv_status::no_timeout) {}
+    if (closing_) return;
     const Status status = beat_locked(seconds_since_epoch());
     if (!status.ok() && status.message != said) wait_.say("heartbeat: " + status.message);
     said = status.message;

@@ -4,15 +4,14 @@
 // Where advisory locks are shared (one host, most network stores) they decide. Where another host may not see them, or
 // the store has none, the note decides: a holder writes it anew every few seconds, and whoever wants the lock watches
 // whether it changes.
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/io/lock_note.h"
 #include "ckpt/io/lock_wait.h"
 
@@ -66,7 +65,7 @@ class NoteLock {
            const LockWait& wait);
   Status look() const;
   Status refused() const;
-  Status beat_locked(double now);
+  Status beat_locked(double now) TITAN_REQUIRES(mutex_);
   void start_beating();
   void beat_until_closed();
 
@@ -76,12 +75,12 @@ class NoteLock {
   LockOwner self_;
   const Refusal refuse_;
   const LockWait& wait_;
-  bool rivals_possible_ = false;  // others may have claimed it in the same moment
-  mutable std::mutex mutex_;      // of what follows, and of the file
-  double last_beat_ = 0;          // of wait_.now
-  Status lost_;
-  bool closing_ = false;
-  std::condition_variable wake_;
+  bool rivals_possible_ = false;                   // others may have claimed it in the same moment
+  mutable Mutex mutex_;                            // of the file, too
+  double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // of wait_.now
+  Status lost_ TITAN_GUARDED_BY(mutex_);
+  bool closing_ TITAN_GUARDED_BY(mutex_) = false;
+  Condition wake_;
   std::thread thread_;
 };
 

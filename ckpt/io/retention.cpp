@@ -52,7 +52,7 @@ Retention::Retention(Fs& fs, RetentionOptions options) : fs_(fs), options_(std::
 
 Retention::~Retention() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
@@ -60,7 +60,7 @@ Retention::~Retention() {
 }
 
 void Retention::judge(std::uint64_t step, Verdict verdict) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   verdicts_[step] = verdict;
 }
 
@@ -68,7 +68,7 @@ void Retention::saved(std::uint64_t step) {
   judge(step, Verdict::kProved);
   if (options_.keep_latest == 0) return;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     asked_ = true;
   }
   wake_.notify_all();
@@ -77,21 +77,21 @@ void Retention::saved(std::uint64_t step) {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
     // No thread to be had just now: the next save tries again, and keeping more than was asked for does no harm.
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     asked_ = false;
     options_.problem(std::string("no thread for deleting old steps: ") + error.what());
   }
 }
 
 void Retention::finish() {
-  std::unique_lock guard(mutex_);
-  idle_.wait(guard, [this] { return !asked_ && !busy_; });
+  MutexLock guard(mutex_);
+  while (asked_ || busy_) idle_.wait(guard);
 }
 
 void Retention::work() {
-  std::unique_lock guard(mutex_);
+  MutexLock guard(mutex_);
   while (true) {
-    wake_.wait(guard, [this] { return asked_ || stopping_; });
+    while (!asked_ && !stopping_) wake_.wait(guard);
     if (stopping_) break;
     asked_ = false;
     busy_ = true;
@@ -106,19 +106,19 @@ void Retention::work() {
 }
 
 bool Retention::stopping() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return stopping_;
 }
 
 Verdict Retention::verdict_of(std::uint64_t step) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto known = verdicts_.find(step);
   return known == verdicts_.end() ? Verdict::kUnknown : known->second;
 }
 
 // What the run has learnt meanwhile is worth more than a look.
 Verdict Retention::learn(std::uint64_t step, Verdict seen) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Verdict& known = verdicts_[step];
   if (known == Verdict::kUnknown) known = seen;
   return known;

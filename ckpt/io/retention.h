@@ -1,16 +1,15 @@
 #pragma once
 // Which old steps a run deletes after a save, and the thread that does it. Deleting may take minutes on a large store,
 // so it never happens between two steps of the training.
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 
 namespace titan::ckpt {
 
@@ -70,10 +69,12 @@ class Retention {
 
   Fs& fs_;
   RetentionOptions options_;
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  std::map<std::uint64_t, Verdict> verdicts_;
-  bool asked_ = false, busy_ = false, stopping_ = false;
+  Mutex mutex_;
+  Condition wake_, idle_;
+  std::map<std::uint64_t, Verdict> verdicts_ TITAN_GUARDED_BY(mutex_);
+  bool asked_ TITAN_GUARDED_BY(mutex_) = false;
+  bool busy_ TITAN_GUARDED_BY(mutex_) = false;
+  bool stopping_ TITAN_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

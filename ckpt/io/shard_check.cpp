@@ -36,7 +36,7 @@ Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<
 
 void PlaceList::add(std::uint64_t order, Damage damage) {
   const bool named = room_.fetch_sub(1) > 0;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (named) {
     places_.emplace_back(order, std::move(damage));
   } else {
@@ -45,6 +45,7 @@ void PlaceList::add(std::uint64_t order, Damage damage) {
 }
 
 void PlaceList::take(std::vector<Damage>& places, std::uint64_t& left_out) {
+  const MutexLock lock(mutex_);
   std::stable_sort(places_.begin(), places_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [order, damage] : places_) places.push_back(std::move(damage));
   places_.clear();
@@ -219,7 +220,7 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
                              const std::function<void(const LeafRow&)>& seen) {
   const auto read = [&]() -> Result<LeafRow> {
     if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
-      const std::lock_guard lock(tools.large->mutex);
+      const MutexLock lock(tools.large->mutex);
       return tools.large->reader.measure(*handle_, row, leaf.place);
     }
     if (leaf.compressed()) return tools.reader.measure(*handle_, row, leaf.place);
@@ -244,7 +245,7 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
 LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes,
                             CheckTools& tools) const {
   if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
-    const std::lock_guard lock(tools.large->mutex);
+    const MutexLock lock(tools.large->mutex);
     return tools.large->reader.measure(bytes, row, leaf.place);
   }
   return tools.reader.measure(bytes, row, leaf.place);

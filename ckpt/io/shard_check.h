@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/io/shard_reader.h"
@@ -37,8 +37,8 @@ Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<
 
 /// Decodes compressed leaves that are larger than most, for all threads: such a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
-  std::mutex mutex;
-  LeafReader reader;
+  Mutex mutex;
+  LeafReader reader TITAN_GUARDED_BY(mutex);
 };
 
 /// Places that were found wrong, up to a bound; thread-safe.
@@ -53,9 +53,9 @@ class PlaceList {
 
  private:
   std::atomic<std::int64_t>& room_;
-  std::mutex mutex_;
-  std::vector<std::pair<std::uint64_t, Damage>> places_;
-  std::uint64_t left_out_ = 0;
+  Mutex mutex_;
+  std::vector<std::pair<std::uint64_t, Damage>> places_ TITAN_GUARDED_BY(mutex_);
+  std::uint64_t left_out_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
 /// What a thread works with.

@@ -12,8 +12,8 @@ constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
 constexpr std::uint64_t kReaders = 4;                         // reads in flight keep a store busy
 
-// of one file; of a longer table parts are read when they are needed
-constexpr std::uint64_t kRowsHeld = 4 * kRowsAtOnce;
+// Of one open file, 1 MiB; of a longer table parts are read when they are needed.
+constexpr std::uint64_t kRowsHeld = kRowsAtOnce;
 
 }  // namespace
 
@@ -91,12 +91,13 @@ LeafRow LeafReader::measure(std::span<const std::byte> stored, const LeafRow& ro
 }
 
 Result<std::shared_ptr<File>> ShardReader::open(std::uint32_t file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto known = open_files_.find(file); known != open_files_.end()) return known->second;
   TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened,
                          fs_.open_member(folder_, manifest_.files[file].path, Access::kScan));
   if (open_order_.size() >= kOpenFiles) {
     open_files_.erase(open_order_.front());  // one that is in use lives on in its user's pointer
+    tables_.erase(open_order_.front());
     open_order_.pop_front();
   }
   open_files_[file] = opened;
@@ -112,6 +113,11 @@ Status ShardReader::check_table(File& handle, std::uint32_t file) const {
                  std::to_string(entry.table_rows * kLeafRowBytes) + " bytes) does not match its digest");
 }
 
+std::size_t ShardReader::tables_held() {
+  const MutexLock lock(mutex_);
+  return tables_.size();
+}
+
 Result<std::vector<LeafRow>> ShardReader::table(std::uint32_t file) {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<File> handle, open(file));
   TITAN_RETURN_IF_ERROR(check_table(*handle, file));
@@ -120,7 +126,7 @@ Result<std::vector<LeafRow>> ShardReader::table(std::uint32_t file) {
 
 Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::uint32_t file, File& handle) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto known = tables_.find(file); known != tables_.end()) return known->second;
   }
   const FileEntry& entry = manifest_.files[file];
@@ -129,8 +135,9 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
   if (entry.table_rows <= kRowsHeld) {
     TITAN_ASSIGN_OR_RETURN(rows, read_rows(handle, entry, 0, entry.table_rows));
   }
-  const std::lock_guard lock(mutex_);
-  return tables_.emplace(file, std::make_shared<const Rows>(std::move(rows))).first->second;
+  const auto kept = std::make_shared<const Rows>(std::move(rows));
+  const MutexLock lock(mutex_);
+  return open_files_.contains(file) ? tables_.emplace(file, kept).first->second : kept;
 }
 
 // Rows [first, first + count) of the table of `file`, which is checked before any is used.
@@ -165,7 +172,7 @@ Status ShardReader::damaged(const std::string& what, const LeafRow& row, const P
 }
 
 std::unique_ptr<LeafReader> ShardReader::borrow_reader() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (idle_readers_.empty()) return std::make_unique<LeafReader>();
   std::unique_ptr<LeafReader> reader = std::move(idle_readers_.back());
   idle_readers_.pop_back();
@@ -173,7 +180,7 @@ std::unique_ptr<LeafReader> ShardReader::borrow_reader() {
 }
 
 void ShardReader::give_back(std::unique_ptr<LeafReader> reader) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_readers_.push_back(std::move(reader));
 }
 

@@ -7,7 +7,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/leaf_codec.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
@@ -88,6 +88,8 @@ class ShardReader {
   ShardReader(Fs& fs, std::string folder, const Manifest& manifest)
       : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
+  /// How many leaf tables are in memory: of open files alone.
+  std::size_t tables_held();
   /// Opens shard `file`, or returns it where it is open. Files stay open up to a bound.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
   /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
@@ -99,7 +101,7 @@ class ShardReader {
   /// "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes", as kCorrupt.
   Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
   /// Reads `leaves`, which are in `piece`, into `out` (exactly their raw bytes), each checked against its digest; small
-  /// tables are kept. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
+  /// tables are kept while their file is open. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
   Status read(const TensorRef& ref, const Piece& piece, LeafRange leaves, std::span<std::byte> out);
 
  private:
@@ -123,11 +125,13 @@ class ShardReader {
   std::string folder_;
   const Manifest& manifest_;
 
-  std::mutex mutex_;  // of what follows
-  std::map<std::uint32_t, std::shared_ptr<File>> open_files_;
-  std::list<std::uint32_t> open_order_;
-  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_;  // that matched their digest; empty: too long to keep
-  std::vector<std::unique_ptr<LeafReader>> idle_readers_;        // as many as threads ever read at once
+  Mutex mutex_;
+  std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
+  std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
+  // Of open files, tables that matched their digest; empty: too long to keep.
+  std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
+  // As many as threads ever read at once.
+  std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace titan::ckpt

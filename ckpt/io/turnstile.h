@@ -1,8 +1,8 @@
 #pragma once
 // Lets threads that work in parallel pass one by one, in order of a sequence.
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "ckpt/base/mutex.h"
 
 namespace titan::ckpt {
 
@@ -13,8 +13,8 @@ class Turnstile {
   /// stop().
   template <typename Step>
   bool pass(std::uint64_t sequence, const Step& step) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return next_ == sequence || stopped_; });
+    MutexLock lock(mutex_);
+    while (next_ != sequence && !stopped_) changed_.wait(lock);
     if (stopped_) return false;
     step();
     ++next_;
@@ -23,16 +23,16 @@ class Turnstile {
   }
   /// Wakes everyone who waits: someone before them failed.
   void stop() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     changed_.notify_all();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t next_ = 0;
-  bool stopped_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  std::uint64_t next_ TITAN_GUARDED_BY(mutex_) = 0;
+  bool stopped_ TITAN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace titan::ckpt

@@ -5,10 +5,10 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
@@ -80,7 +80,7 @@ class Verifier {
   }
 
   void count(std::uint64_t bytes) {
-    const std::lock_guard lock(count_mutex_);
+    const MutexLock lock(count_mutex_);
     report_.bytes += bytes;
     done_ += bytes;
     if (progress_) progress_(done_, total_);
@@ -100,7 +100,7 @@ class Verifier {
       Status status;
       if (task.check) status = member.shard ? member.shard->check(task.run, tools) : check_whole(member, tools);
       const bool last = [&] {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         stopped_ = stopped_ || !status.ok();
         return --member.under_way == 0 && member.handed_out;
       }();
@@ -111,13 +111,13 @@ class Verifier {
 
   // False when there is nothing more to begin.
   Result<bool> next(Task& task) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const Result<bool> more = next_locked(task);
     stopped_ = stopped_ || !more.ok();
     return more;
   }
 
-  Result<bool> next_locked(Task& task) {
+  Result<bool> next_locked(Task& task) TITAN_REQUIRES(mutex_) {
     while (!stopped_) {
       if (!present_ || present_->handed_out) {
         if (next_file_ == manifest_.files.size()) return false;
@@ -160,7 +160,7 @@ class Verifier {
   }
 
   // Opens the member `index`; false when there is nothing in it to check but what was found already.
-  Result<bool> begin(std::uint32_t index) {
+  Result<bool> begin(std::uint32_t index) TITAN_REQUIRES(mutex_) {
     const FileEntry& file = manifest_.files[index];
     const auto damaged = [&](const char* unit, std::string detail) {
       add(index, &Found::damage, unit, std::move(detail));
@@ -217,7 +217,7 @@ class Verifier {
   Status finish(Member& member, CheckTools& tools) {
     Found& found = found_[member.index];
     TITAN_RETURN_IF_ERROR(member.shard->finish(tools, found.damage, found.unreadable, found.not_named));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     report_.leaves += member.shard->leaves();
     member.shard.reset();
     by_file_[member.index] = {};
@@ -333,13 +333,14 @@ class Verifier {
   LargeLeafReader large_;
   std::map<std::uint32_t, std::unique_ptr<File>> tables_;
 
-  std::mutex mutex_;  // of what follows, and of the count of leaves
-  std::uint32_t next_file_ = 0;
-  std::shared_ptr<Member> present_;
-  bool stopped_ = false;  // by an error: no thread begins anything more
+  std::uint64_t total_ = 0;  // bytes of the members
+  Mutex mutex_;              // of the count of leaves, too
+  std::uint32_t next_file_ TITAN_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Member> present_ TITAN_GUARDED_BY(mutex_);
+  bool stopped_ TITAN_GUARDED_BY(mutex_) = false;  // by an error: no thread begins anything more
 
-  std::mutex count_mutex_;
-  std::uint64_t done_ = 0, total_ = 0;  // bytes of the members
+  Mutex count_mutex_;
+  std::uint64_t done_ TITAN_GUARDED_BY(count_mutex_) = 0;
 };
 
 // The manifest of the checkpoint at `path`; its text is not kept. Damage of it goes to `report`, and there is no

@@ -1,10 +1,10 @@
 #include "ckpt/io/virtual_model.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 
@@ -23,10 +23,10 @@ Result<FileEntry> write_bytes(Fs& fs, const std::string& folder, const std::vect
 
 // The newest bytes of this process and what they were built from.
 Result<Bytes> build_or_recall(std::vector<VirtualTensor> tensors) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::vector<VirtualTensor> known;
   static Bytes newest;
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (newest && known == tensors) return newest;
   TITAN_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, make_virtual_file(tensors));
   known = std::move(tensors);

@@ -1,9 +1,9 @@
 #include "ckpt/ops/diff.h"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
+#include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_resolve.h"
@@ -94,7 +94,7 @@ class PairReader {
 
  private:
   void count(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ += bytes;
     if (options_.progress) options_.progress(done_, total_);
   }
@@ -104,8 +104,9 @@ class PairReader {
   const std::vector<Pair>& pairs_;
   const DiffOptions& options_;
   std::vector<LeafRun> runs_;
-  std::mutex mutex_;
-  std::uint64_t done_ = 0, total_ = 0;
+  Mutex mutex_;
+  std::uint64_t done_ TITAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t total_ = 0;
 };
 
 Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const DiffOptions& options,

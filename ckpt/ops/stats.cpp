@@ -1,7 +1,6 @@
 #include "ckpt/ops/stats.h"
 
-#include <mutex>
-
+#include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/ops/leaf_runs.h"
@@ -32,7 +31,10 @@ class Collector {
   Status run() {
     return parallel_for(runs_.size(), io_threads(options_.threads), [&](std::size_t i) { return one(runs_[i]); });
   }
-  std::vector<TensorStats> take() { return std::move(results_); }
+  std::vector<TensorStats> take() {
+    const MutexLock lock(mutex_);
+    return std::move(results_);
+  }
 
  private:
   LeafGrid grid(std::size_t i) const { return {element_count(rows_[i].shape), reader_.manifest().leaf_elements}; }
@@ -50,7 +52,7 @@ class Collector {
       found.push_back(stats_of(
           row.dtype, std::span(buffer).subspan((leaves.begin(leaf) - begin) * size, leaves.length(leaf) * size)));
 
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Partial& partial = partials_[run.tensor];
     partial.leaves.resize(row.leaves);
     std::copy(found.begin(), found.end(), partial.leaves.begin() + static_cast<std::ptrdiff_t>(run.leaves.first));
@@ -68,10 +70,11 @@ class Collector {
   const std::vector<TensorRow>& rows_;
   const StatsOptions& options_;
   std::vector<LeafRun> runs_;
-  std::mutex mutex_;  // of what follows
-  std::vector<Partial> partials_;
-  std::vector<TensorStats> results_;
-  std::uint64_t done_ = 0, total_ = 0;
+  std::uint64_t total_ = 0;
+  Mutex mutex_;
+  std::vector<Partial> partials_ TITAN_GUARDED_BY(mutex_);
+  std::vector<TensorStats> results_ TITAN_GUARDED_BY(mutex_);
+  std::uint64_t done_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/nearest.h"
 
 namespace titan::cli {
@@ -25,6 +26,10 @@ std::vector<Flag> flags_of(const Program& program, const Verb* verb) {
   return flags;
 }
 
+bool is_typed_as(const Flag& flag, const std::string& word) {
+  return word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter);
+}
+
 std::string in_ticks(const std::string& text) { return "`" + text + "`"; }
 
 Status with_help_hint(Status status, const Program& program, const std::string& verb) {
@@ -32,19 +37,28 @@ Status with_help_hint(Status status, const Program& program, const std::string& 
   return status.with_hint(in_ticks(subject + " --help") + (verb.empty() ? " lists the verbs" : " shows its arguments"));
 }
 
+bool looks_like_path(const std::string& word) {
+  return word.find_first_of("/.@") != std::string::npos || ckpt::posix_fs().stat(word).ok();
+}
+
 Status unknown_verb(const Program& program, const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& verb : program.verbs) names.push_back(verb.name);
   const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
+  if (program.meant_by_path != nullptr && looks_like_path(name))
+    return status.with_hint("did you mean " + in_ticks(program.meant_by_path(name)) + "?");
   const std::string suggestion = ckpt::did_you_mean(name, names);
   return suggestion.empty() ? with_help_hint(status, program, "") : status.with_hint(suggestion);
 }
 
 Status unknown_flag(const Program& program, const Verb* verb, const std::string& typed) {
   const std::string flag = typed.substr(0, typed.find('='));
+  const std::string verb_name = verb == nullptr ? "" : verb->name;
   std::vector<std::string> names;
   for (const Flag& known : flags_of(program, verb)) names.push_back("--" + known.name);
-  const std::string verb_name = verb == nullptr ? "" : verb->name;
+  if (verb != nullptr && std::ranges::any_of(verb->flags, [&](const Flag& known) { return is_typed_as(known, flag); }))
+    return ckpt::invalid(in_ticks(flag) + " stands before the verb")
+        .with_hint("write it behind " + in_ticks(program.name + " " + verb->name));
   const Status status =
       ckpt::invalid("unknown flag " + in_ticks(flag) + (verb == nullptr ? "" : " of " + in_ticks(verb->name)));
   const std::string suggestion = ckpt::did_you_mean(flag, names);
@@ -76,8 +90,12 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
                           verb.name);
   if (given > most) {
     const std::string& surplus = command.positionals[most];
-    return with_help_hint(ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name)),
-                          program, verb.name);
+    const Status status = ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name));
+    const std::vector<std::string> keys = program.keys == nullptr ? std::vector<std::string>{} : program.keys();
+    if (const std::size_t equals = surplus.find('=');
+        equals != std::string::npos && std::ranges::find(keys, surplus.substr(0, equals)) != keys.end())
+      return status.with_hint("did you mean " + in_ticks("--" + surplus) + "?");
+    return with_help_hint(status, program, verb.name);
   }
   return ckpt::ok_status();
 }
@@ -93,16 +111,19 @@ Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
   return ckpt::ok_status();
 }
 
-/// The first word that is not a flag and not the value of a global flag; empty when there is none.
+/// The first word that is not a flag and not the value of one; empty when there is none.
 std::string first_word(const Program& program, const std::vector<std::string>& arguments) {
+  const auto takes_next = [](const std::vector<Flag>& flags, const std::string& word) {
+    return std::ranges::any_of(flags, [&](const Flag& flag) { return !flag.value.empty() && is_typed_as(flag, word); });
+  };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (!word.starts_with("-")) return word;
-    const bool takes_next = std::any_of(program.flags.begin(), program.flags.end(), [&](const Flag& flag) {
-      return !flag.value.empty() &&
-             (word == "--" + flag.name || (flag.letter != 0 && word == std::string("-") + flag.letter));
+    // A verb's flag before the verb is a mistake, but its value is no verb.
+    const bool of_a_verb = std::ranges::any_of(program.verbs, [&](const Verb& verb) {
+      return takes_next(verb.flags, word) && program.find(i + 1 < arguments.size() ? arguments[i + 1] : "") == nullptr;
     });
-    if (takes_next) ++i;
+    if (takes_next(program.flags, word) || of_a_verb) ++i;
   }
   return {};
 }

@@ -58,6 +58,8 @@ struct Program {
   std::vector<std::string> (*keys)() =
       nullptr;  ///< "section.key"s that verbs with --set take as --section.key=value, too
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds to the error of a verb what this program knows
+  /// The command that was probably meant where `path` stands in place of the verb.
+  std::string (*meant_by_path)(const std::string& path) = nullptr;
 
   const Verb* find(std::string_view verb) const;
 };

@@ -1,6 +1,13 @@
 #include "cli/kit/stop.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstring>
+
+#include "cli/kit/errors.h"
 
 namespace titan::cli {
 
@@ -8,34 +15,105 @@ namespace {
 
 ckpt::CancelSource source;
 
-void on_signal(int signal) {
-  (void)source.request(signal == SIGTERM ? ckpt::StopReason::kTerminate : ckpt::StopReason::kInterrupt);
-  // The next one of either kind is for those who do not want to wait.
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+/// What a signal handler can write: made before, in memory of its own.
+struct Line {
+  std::array<char, 4096> text{};
+  std::size_t size = 0;
+
+  void set(const std::string& line) {
+    size = std::min(line.size(), text.size());
+    std::memcpy(text.data(), line.data(), size);
+    if (size == text.size()) text.back() = '\n';
+  }
+};
+
+struct Stop {
+  int signal = 0;
+  bool asks = false;  ///< taken note of by stop_on_signals()
+  Line first, second;
+};
+
+// Changed only while no handler uses them.
+std::array<Stop, 4> stops;
+std::array<char, 4096> file_to_remove{};
+
+ckpt::Status status_of(int signal) {
+  if (signal == SIGINT) return ckpt::interrupted("interrupted");
+  const char* name = sigabbrev_np(signal);
+  return ckpt::terminated("stopped by " + (name == nullptr ? "a signal" : "SIG" + std::string(name)));
 }
 
-void install(int signal) {
+void end_at_once(int signal) {
+  if (file_to_remove[0] != '\0') (void)::unlink(file_to_remove.data());
+  for (const Stop& stop : stops) {
+    if (stop.signal != signal) continue;
+    const Line& line = source.reason() == ckpt::StopReason::kNone ? stop.first : stop.second;
+    (void)!::write(STDERR_FILENO, line.text.data(), line.size);
+  }
+  _exit(signal == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated);
+}
+
+void install(int signal, void (*handler)(int)) {
   struct sigaction present {};
   // nohup and shells that start jobs in the background ignore signals on purpose.
   if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) return;
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
 }
 
+void ask(int signal) {
+  (void)source.request(signal == SIGINT    ? ckpt::StopReason::kInterrupt
+                       : signal == SIGTERM ? ckpt::StopReason::kTerminate
+                                           : ckpt::StopReason::kHangUp);
+  // The next one of any kind is for those who do not want to wait.
+  for (const Stop& stop : stops)
+    if (stop.asks) install(stop.signal, end_at_once);
+}
+
+void prepare(const StopLines& lines) {
+  std::vector<int> signals = {SIGINT, SIGTERM, SIGHUP};
+  signals.insert(signals.end(), lines.more.begin(), lines.more.end());
+  const Palette palette{!lines.json && color_of_process(STDERR_FILENO, lines.color)};
+  const auto text = [&](const ckpt::Status& status) {
+    return lines.json ? error_json(status) : error_text(status, palette);
+  };
+  for (std::size_t i = 0; i < std::min(signals.size(), stops.size()); ++i) {
+    const ckpt::Status status = status_of(signals[i]);
+    stops[i].signal = signals[i];
+    stops[i].asks = i < 3;
+    stops[i].first.set(text(ckpt::Status(status).with_hint(lines.hint)));
+    stops[i].second.set(text(ckpt::Status(status).with_hint(
+        "stopped at once: half-made files may be left, which the next writer to the same place removes")));
+  }
+}
+
 }  // namespace
+
+void stop_at_once(const StopLines& lines) {
+  prepare(lines);
+  for (const Stop& stop : stops)
+    if (stop.signal != 0) install(stop.signal, end_at_once);
+}
 
 ckpt::CancelToken stop_on_signals() {
   static const bool once = [] {
-    install(SIGINT);
-    install(SIGTERM);
+    if (stops[0].signal == 0) prepare({});
+    for (const Stop& stop : stops)
+      if (stop.asks) install(stop.signal, ask);
     return true;
   }();
   (void)once;
   return ckpt::CancelToken(source);
+}
+
+void remove_at_stop(const std::string& path) {
+  file_to_remove[0] = '\0';
+  if (path.size() >= file_to_remove.size()) return;
+  if (!path.empty()) std::memcpy(file_to_remove.data() + 1, path.c_str() + 1, path.size());
+  if (!path.empty()) file_to_remove[0] = path[0];
 }
 
 }  // namespace titan::cli

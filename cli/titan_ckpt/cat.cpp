@@ -18,7 +18,10 @@ Answer run_cat(const Request& request) {
     return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
   const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? cat_json(*report) : cat_text(*report, request.style)};
+  Answer answer{.text = request.json ? cat_json(*report) : cat_text(*report, request.style)};
+  if (!options.out.empty() && !options.out.ends_with(".npy"))
+    answer.notes.push_back(options.out + " is a NumPy file, though it is not called .npy: read it with numpy.load");
+  return answer;
 }
 
 }  // namespace titan::cli

@@ -33,7 +33,7 @@ Answer run_diff(const Request& request) {
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");
   if (request.command.has("only") && options.scope.only.empty())
-    return {.error = ckpt::invalid("`--only` is empty, expected a pattern as 'layers.0.*'")};
+    return {.error = ckpt::invalid("`--only` is empty, expected a pattern such as 'layers.0.*'")};
   if (request.command.has("rtol") || request.command.has("atol")) {
     options.scope.tolerance.emplace();
     TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->rtol, bound(request, "rtol"));

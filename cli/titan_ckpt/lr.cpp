@@ -9,19 +9,35 @@
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
 #include "recipe/keys/rows.h"
+#include "recipe/keys/toml_reader.h"
 
 namespace titan::cli {
 namespace {
 
 using ckpt::Status;
 
-template <typename T>
-Status take_number(const Command& command, const char* flag, std::optional<T>* value) {
-  const std::optional<std::string> text = command.value(flag);
-  if (!text) return ckpt::ok_status();
-  *value = read_number<T>(*text);
-  return *value ? ckpt::ok_status()
-                : wrong_value(flag, *text, std::is_integral_v<T> ? "a number without a fraction" : "a number");
+/// A flag of `lr set` and the key that it sets. The key's row says what it may be.
+struct LrFlag {
+  const char* flag;
+  const char* key;
+};
+constexpr LrFlag kLrFlags[] = {{"steps", "training.steps"},
+                               {"peak", "optimizer.lr"},
+                               {"warmup", "lr_scheduler.warmup_steps"},
+                               {"decay-ratio", "lr_scheduler.decay_ratio"},
+                               {"decay-type", "lr_scheduler.decay_type"},
+                               {"min-factor", "lr_scheduler.min_lr_factor"}};
+
+/// Sets in `config` what the flags say.
+Status read_lr_flags(const Command& command, recipe::Config& config) {
+  for (const auto& [flag, name] : kLrFlags) {
+    const std::optional<std::string> text = command.value(flag);
+    if (!text) continue;
+    const recipe::Key& key = *recipe::find_key(name);
+    if (!recipe::set_value(key, recipe::parse_override_value(*text), config).ok())
+      return wrong_value(flag, *text, recipe::expectation(key) + (recipe::is_optional(key) ? ", or none" : ""));
+  }
+  return ckpt::ok_status();
 }
 
 /// A flag of one half of the verb does nothing in the other.
@@ -47,23 +63,19 @@ Status read_options(const Command& command, ckpt::LrSetOptions* options) {
       return ckpt::invalid("`lr set` needs `--" + std::string(needed) + "`")
           .with_hint("`titan-ckpt lr --help` shows its arguments");
   TITAN_ASSIGN_OR_RETURN(options->policy, ckpt::parse_policy(*command.value("policy")));
-  std::optional<std::uint64_t> steps;
-  TITAN_RETURN_IF_ERROR(take_number(command, "steps", &steps));
+  recipe::Config config;
+  TITAN_RETURN_IF_ERROR(read_lr_flags(command, config));
+  options->steps = static_cast<std::uint64_t>(config.training.steps);
   constexpr std::uint64_t kMostSteps = 100'000'000;  // what --json lists; no run comes near it
-  if (*steps > kMostSteps)
-    return ckpt::invalid("--steps " + std::to_string(*steps) + ": expected at most " + std::to_string(kMostSteps));
-  options->steps = *steps;
-  TITAN_RETURN_IF_ERROR(take_number(command, "peak", &options->peak));
-  TITAN_RETURN_IF_ERROR(take_number(command, "warmup", &options->warmup));
-  TITAN_RETURN_IF_ERROR(take_number(command, "min-factor", &options->min_factor));
-  options->decay_type = command.value("decay-type");
-  if (command.value("decay-ratio") == "none") {
-    options->decay_ratio.emplace();
-  } else {
-    std::optional<double> ratio;
-    TITAN_RETURN_IF_ERROR(take_number(command, "decay-ratio", &ratio));
-    if (ratio) options->decay_ratio = ratio;
-  }
+  if (options->steps > kMostSteps)
+    return ckpt::invalid("--steps " + std::to_string(options->steps) + ": expected at most " +
+                         std::to_string(kMostSteps));
+  const recipe::Config::LrScheduler& lr = config.lr_scheduler;
+  if (command.has("peak")) options->peak = config.optimizer.lr;
+  if (command.has("warmup")) options->warmup = static_cast<std::uint64_t>(lr.warmup_steps);
+  if (command.has("decay-ratio")) options->decay_ratio = lr.decay_ratio;
+  if (command.has("decay-type")) options->decay_type = lr.decay_type;
+  if (command.has("min-factor")) options->min_factor = lr.min_lr_factor;
   if (const auto from = command.value("rewarm-from")) {
     if (*from != "zero" && *from != "present") return wrong_value("rewarm-from", *from, "zero or present");
     if (options->policy != ckpt::LrPolicy::kRewarm)

@@ -15,10 +15,11 @@ namespace titan::cli {
 namespace {
 
 int main_of(const std::vector<std::string>& arguments) {
-  ignore_write_signals();
-  const Program program = titan_ckpt_program();
   // Known before parsing, so that errors about the command line itself have the form that was asked for.
   const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+  stop_at_once({.json = json});
+  ignore_write_signals();
+  const Program program = titan_ckpt_program();
   const ckpt::Result<Command> command = parse_command_line(program, arguments);
   if (!command.ok()) return report_error(command.status(), json, ColorChoice::kAuto);
   const ckpt::Result<ColorChoice> color = color_choice(*command);

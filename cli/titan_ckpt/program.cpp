@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/program.h"
 
+#include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
@@ -14,6 +15,15 @@
 #include "cli/titan_ckpt/verify.h"
 
 namespace titan::cli {
+namespace {
+
+std::string meant_by_path(const std::string& path) {
+  const bool is_run = ckpt::resolve_run(ckpt::posix_fs(), path).ok();
+  return is_run ? "titan-ckpt ls " + path + "` or `titan-ckpt inspect " + path + "@latest"
+                : "titan-ckpt inspect " + path;
+}
+
+}  // namespace
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
@@ -24,7 +34,7 @@ Program titan_ckpt_program() {
     flag.after = word;
     return flag;
   };
-  const Flag threads{"threads", "N", "that read and compute; by default as many as suit disk and cores"};
+  const Flag threads{"threads", "N", "threads that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
       "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
@@ -53,7 +63,7 @@ Program titan_ckpt_program() {
            {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
             {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
             {"atol", "A", "see --rtol; each is 0 when only the other is given"},
-            {"stats", "", "mean and root mean square of the differences, too"},
+            {"stats", "", "also show mean and root mean square of the differences"},
             {"config", "", "let the notes count as differences"},
             threads},
            run_diff},
@@ -120,7 +130,7 @@ Program titan_ckpt_program() {
             {"keep-every", "N", "keep steps that N divides"},
             {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, Repeat::kMany},
             {"damaged", "",
-             "also free the damaged steps that saves moved aside (.damaged-step-N-*), but for pinned ones"},
+             "also free the damaged steps that saves moved aside (.damaged-step-N-*), except pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
           completion_verb(),
@@ -134,6 +144,7 @@ Program titan_ckpt_program() {
       },
       nullptr,
       explain_error,
+      meant_by_path,
   };
 }
 

@@ -1,15 +1,14 @@
 #include "cli/titan_train/eval.h"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <optional>
 #include <thread>
 
-#include "ckpt/io/destination.h"
-#include "ckpt/io/publish.h"
+#include "ckpt/io/output_file.h"
 #include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/stop.h"
 #include "cli/titan_train/weights.h"
 #include "converters/import.h"
 #include "recipe/change/model_source.h"
@@ -22,13 +21,25 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
+constexpr std::uint64_t kMostTokens = 1u << 24;  // of a row
+
 Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   const auto text = command.value("seq-len");
   if (!text) return std::optional<std::uint64_t>();
   const std::optional<std::uint64_t> length = read_number<std::uint64_t>(*text);
-  if (!length || *length < 1 || *length > (1u << 24))
-    return ckpt::invalid("--seq-len " + *text + ": expected a number of tokens from 1 to " + std::to_string(1u << 24));
+  if (!length || *length < 1 || *length > kMostTokens)
+    return ckpt::invalid("--seq-len " + *text + ": expected a number of tokens from 1 to " +
+                         std::to_string(kMostTokens));
   return length;
+}
+
+/// training.seq_len of the run that saved the checkpoint; nothing where it is not known.
+std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source) {
+  if (source.manifest() == nullptr) return std::nullopt;
+  const ckpt::Settings& config = source.manifest()->config;
+  const auto found = std::ranges::find(config, std::string("training.seq_len"), &ckpt::Settings::value_type::first);
+  const auto length = found == config.end() ? std::nullopt : read_number<std::uint64_t>(found->second);
+  return length && *length >= 1 && *length <= kMostTokens ? length : std::nullopt;
 }
 
 /// Bytes of a raw id: as asked for, else two where every id of the vocabulary fits.
@@ -38,44 +49,6 @@ Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size)
   if (text == "uint32") return 4u;
   return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
 }
-
-/// Writes rows of logits as [B, T, vocabulary] beside `out` and renames at the end.
-class LogitsFile {
- public:
-  static Result<std::unique_ptr<LogitsFile>> create(ckpt::Fs& fs, const std::string& out,
-                                                    const std::vector<std::uint64_t>& shape) {
-    TITAN_RETURN_IF_ERROR(ckpt::check_output_file(fs, out));
-    std::unique_ptr<LogitsFile> file(new LogitsFile(fs, out));
-    TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
-    const std::string header = ckpt::npy_header(ckpt::DType::kF32, shape);
-    TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(header))));
-    return file;
-  }
-  ~LogitsFile() {
-    if (file_ && !done_) (void)fs_.remove_file(temporary_);
-  }
-  Status append(std::span<const std::byte> bytes) {
-    TITAN_RETURN_IF_ERROR(file_->pwrite(offset_, bytes));
-    offset_ += bytes.size();
-    return ckpt::ok_status();
-  }
-  Status publish() {
-    TITAN_RETURN_IF_ERROR(file_->datasync());
-    TITAN_RETURN_IF_ERROR(file_->close());
-    TITAN_RETURN_IF_ERROR(fs_.rename(temporary_, out_));
-    done_ = true;
-    return fs_.sync_dir(ckpt::parent_path(out_));
-  }
-
- private:
-  LogitsFile(ckpt::Fs& fs, const std::string& out)
-      : fs_(fs), out_(out), temporary_(out + ".tmp-" + std::to_string(getpid())) {}
-  ckpt::Fs& fs_;
-  std::string out_, temporary_;
-  std::unique_ptr<ckpt::File> file_;
-  std::uint64_t offset_ = 0;
-  bool done_ = false;
-};
 
 /// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
@@ -95,12 +68,12 @@ Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::
 Result<EvalReport> evaluate(const Command& command) {
   const auto tokens = command.value("tokens");
   if (!tokens)
-    return ckpt::invalid("`titan-train eval` needs --tokens FILE")
-        .with_hint("integers [B,T] as .npy, or raw ids with --seq-len T");
+    return ckpt::invalid("`titan-train eval` needs --tokens FILE").with_hint("integers [B,T] as .npy, or raw ids");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
   TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0]));
   train::TokenRows::Options options;
   TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
+  options.default_length = stored_seq_len(*source);
   TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));
   TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, train::TokenRows::open(*tokens, options));
 
@@ -111,14 +84,17 @@ Result<EvalReport> evaluate(const Command& command) {
   report.tokens_file = *tokens;
   report.left_over = rows.left_over();
   report.row_length = rows.length();
-  std::unique_ptr<LogitsFile> logits;
+  report.length_of_run = rows.by_default();
+  std::unique_ptr<ckpt::OutputFile> logits;
   train::LogitsSink sink;
   if (command.has("logits")) {
     report.logits_file = *command.value("logits");
     if (report.logits_file.empty()) return ckpt::invalid("`--logits` is empty, expected the name of a file");
-    TITAN_ASSIGN_OR_RETURN(
-        logits, LogitsFile::create(ckpt::posix_fs(), report.logits_file,
-                                   {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)}));
+    remove_at_stop(ckpt::OutputFile::temporary_of(report.logits_file));
+    TITAN_ASSIGN_OR_RETURN(logits, ckpt::OutputFile::create(ckpt::posix_fs(), report.logits_file));
+    const std::string header =
+        ckpt::npy_header(ckpt::DType::kF32, {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)});
+    TITAN_RETURN_IF_ERROR(logits->append(std::as_bytes(std::span(header))));
     sink = [&logits](std::span<const float> row) { return logits->append(std::as_bytes(row)); };
   }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

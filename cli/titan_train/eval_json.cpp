@@ -11,6 +11,7 @@ std::string eval_json(const EvalReport& report) {
   json.count("step", report.step);
   json.count("rows", e.rows);
   json.count("tokens", e.tokens);
+  json.count("seq_len", report.row_length);
   json.count("left_over", report.left_over);
   json.count("predictions", e.predictions);
   if (e.predictions > 0) {

@@ -56,8 +56,8 @@ train::CoreShare share_of(const Ranks& ranks) {
 
 /// Of a rank that would run on this host.
 int threads_of(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
-  const auto threads = stored ? train::stored_threads(stored->state.environment) : std::nullopt;
-  return train::threads_per_rank(config, threads, static_cast<int>(ranks.local), share_of(ranks));
+  return train::threads_per_rank(config, stored ? &stored->state : nullptr, static_cast<int>(ranks.local),
+                                 share_of(ranks));
 }
 
 /// Whether the ranks that would run on this host have more threads than it allows them cores.

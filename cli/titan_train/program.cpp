@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
 #include "cli/kit/completion.h"
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
@@ -37,6 +38,15 @@ std::vector<std::string> keys() {
   return names;
 }
 
+std::string meant_by_path(const std::string& path) {
+  ckpt::Fs& fs = ckpt::posix_fs();
+  const std::string config = ckpt::join_path(path, "config.toml");
+  if (fs.stat(config).ok()) return "titan-train run " + config;
+  const auto info = fs.stat(path);
+  const bool is_checkpoint = info.ok() ? info->type == ckpt::FileType::kDirectory : path.find('@') != std::string::npos;
+  return is_checkpoint ? "titan-train eval " + path + " --tokens FILE" : "titan-train run " + path;
+}
+
 }  // namespace
 
 const Program& titan_train_program() {
@@ -58,9 +68,9 @@ const Program& titan_train_program() {
     return flags;
   }();
   static const std::vector<Flag> eval_flags = {
-      {"tokens", "FILE", "integers [B,T] as .npy, or raw ids cut into rows by --seq-len"},
-      {"seq-len", "T", "tokens of a row"},
-      {"token-dtype", "uint16|uint32", "of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
+      {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
+      {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
+      {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
   };
   static const Program table = {
@@ -88,7 +98,9 @@ const Program& titan_train_program() {
       },
       {{"json", "", "machine-readable output (config, plan, eval)"},
        {"color", "auto|always|never", "colour of the output (default: auto)"}},
-      keys};
+      keys,
+      nullptr,
+      meant_by_path};
   return table;
 }
 

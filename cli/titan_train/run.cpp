@@ -20,6 +20,7 @@
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
+#include "libtrain/metrics/log.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
@@ -45,7 +46,6 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
 
 // The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
 [[noreturn]] void be_rank(const Command& command, const train::LaunchEnv& env, ColorChoice color) {
-  train::install_stop_handlers();
   // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
   const auto leave = [&](const Status& status) {
     if (env.local_rank == 0)
@@ -70,18 +70,26 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   options.threads = threads_of_rank(
       {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
   // The program that takes this one's place knows nothing of a signal that came before.
+  train::hold_stop_signals();
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
     leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
   }
   train::ensure_thread_env(options.threads);
+  train::release_stop_signals();
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = version_line("titan-train");
   options.color = !options.loaded.config.metrics.disable_color_printing && color_of_process(1, color);
-  options.out = [](const std::string& line) {
-    Status ignored;  // a closed stdout does not end a training run
-    deliver(1, line + "\n", &ignored);
+  // A stdout that takes nothing does not end a training run.
+  options.out = [metrics = ckpt::join_path(options.loaded.config.job.dump_folder, "metrics.jsonl"),
+                 lost = false](const std::string& line) mutable {
+    Status failed;
+    const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;
+    if (!lost && (gone || !failed.ok()))
+      train::log_warn("step lines are lost: " + (gone ? "nobody reads standard output any more" : failed.message) +
+                      "; training goes on, and " + metrics + " has every step");
+    lost = lost || gone || !failed.ok();
   };
   const bool of_launcher = env.source == "titan";
   if (!of_launcher) options.go_on = "the same job goes on from the newest step";
@@ -169,12 +177,11 @@ Answer run_run(const Request& request) {
   train::LaunchOptions options;
   options.nproc = nproc;
   options.argv = command.words;
-  options.threads_per_rank = train::threads_per_rank(
-      loaded->config, preview->stored ? train::stored_threads(preview->stored->state.environment) : std::nullopt,
-      nproc);
+  const train::CoreShare cores{train::allowed_cores()};
+  options.threads_per_rank =
+      train::threads_per_rank(loaded->config, preview->stored ? &preview->stored->state : nullptr, nproc, cores);
   options.run_dir = loaded->config.job.dump_folder;
-  if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, {train::allowed_cores()});
-      !line.empty())
+  if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, cores); !line.empty())
     report_note(line, request.color);
   train::LaunchEvents events;
   bool lost_rank = false;

@@ -34,10 +34,12 @@ std::int64_t element(const std::byte* at, std::uint32_t bytes, bool is_signed) {
 }  // namespace
 
 Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
-  if (!options.row_length)
+  const std::optional<std::uint64_t> length = options.row_length ? options.row_length : options.default_length;
+  if (!length)
     return ckpt::invalid(path() + " is one stream of " + std::to_string(tokens) + " tokens")
         .with_hint("add --seq-len T to cut it into rows of T tokens");
-  length_ = *options.row_length;
+  length_ = *length;
+  by_default_ = !options.row_length;
   rows_ = tokens / length_;
   left_over_ = tokens % length_;
   if (rows_ == 0)

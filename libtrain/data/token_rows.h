@@ -14,8 +14,9 @@ namespace titan::train {
 class TokenRows {
  public:
   struct Options {
-    std::optional<std::uint64_t> row_length;  ///< tokens of a row; needed for raw ids and for an array of one dimension
-    std::uint32_t raw_bytes = 2;              ///< of a raw id: 2 or 4, unsigned
+    std::optional<std::uint64_t> row_length;      ///< tokens of a row
+    std::optional<std::uint64_t> default_length;  ///< the same where `row_length` is unset and the file has no rows
+    std::uint32_t raw_bytes = 2;                  ///< of a raw id: 2 or 4, unsigned
   };
   /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
   /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
@@ -24,6 +25,7 @@ class TokenRows {
 
   std::uint64_t rows() const { return rows_; }
   std::uint64_t length() const { return length_; }        ///< tokens of a row
+  bool by_default() const { return by_default_; }         ///< that is Options::default_length
   std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream behind its last whole row
   const std::string& path() const { return file_.path(); }
   /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
@@ -36,7 +38,7 @@ class TokenRows {
   MappedFile file_;
   std::uint64_t offset_ = 0, rows_ = 0, length_ = 0, left_over_ = 0;
   std::uint32_t bytes_ = 2;
-  bool is_signed_ = false;
+  bool is_signed_ = false, by_default_ = false;
 };
 
 /// What the header of a NumPy file says. \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html

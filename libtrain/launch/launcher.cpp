@@ -356,12 +356,14 @@ class Job {
     const int first = first_failed_.value_or(0);
     const int code = WIFEXITED(*ranks_[first].status) ? WEXITSTATUS(*ranks_[first].status) : -1;
     if (well) return same ? code : int{ckpt::kExitSaved};
+    const RankReports reports = reports_.reports();
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
-      report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
+      // One whose libraries were still being loaded; a rank that had come further has said that it stops.
+      if (!reports.said)
+        report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
     // A rank that has said why it ends is the cause; that others miss it then is not worth a second error.
-    const RankReports reports = reports_.reports();
     if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;

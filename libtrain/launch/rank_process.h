@@ -8,7 +8,7 @@
 
 namespace titan::train {
 
-/// Call first in a rank's main, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank
+/// Call first in a rank, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank
 /// of ours dies with it; one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our
 /// launcher is already gone
 ckpt::Status bind_to_launcher();

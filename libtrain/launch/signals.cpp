@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "ckpt/base/status.h"
@@ -17,7 +19,7 @@ namespace {
 
 std::atomic<int> first_signal{0};
 std::atomic<int> interrupts{0};
-std::atomic<StopPhase> phase{StopPhase::kStarting};
+std::atomic<StopPhase> phase{StopPhase::kMeeting};
 std::atomic<std::uint64_t> finished{0}, saved{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
               "used inside a signal handler");
@@ -27,6 +29,9 @@ std::atomic<bool> speaks{false};
 bool saves_at_all = true;
 int log_file = -1;
 char go_on[2048];
+// Written before the handlers are there.
+char who[32];
+bool silent = false;
 
 /// "the 37 steps since step 300"
 void add_steps(SignalLine& line, std::uint64_t count, std::uint64_t since) {
@@ -48,6 +53,8 @@ void announce(int signal, bool already) {
                << ": ";
   if (phase == StopPhase::kEnding) {
     line << "ending already";
+  } else if (phase == StopPhase::kMeeting) {
+    line << (already ? "stopping already" : "stopping; nothing is lost");
   } else {
     line << (already ? "stopping already, " : "stopping ")
          << (phase == StopPhase::kStarting ? "after the first step" : "after this step")
@@ -69,7 +76,7 @@ void last_words() {
   const std::uint64_t step = finished.load(), kept = saved.load();
   SignalLine line;
   line.begin() << "Ctrl-C: ";
-  if (phase == StopPhase::kStarting || step == 0) {
+  if (phase == StopPhase::kStarting || phase == StopPhase::kMeeting || step == 0) {
     line << "stopped before the end of the first step; nothing is lost";
   } else if (step <= kept) {
     line << (phase == StopPhase::kEnding ? "stopped at the end; step " : "stopped within a step; step ");
@@ -83,16 +90,39 @@ void last_words() {
   line.write_out(log_file);
 }
 
+/// Of a process that has nothing else to say.
+void say_ended() {
+  const char* parts[] = {"note: ", who, "stopped at once by a second Ctrl-C\n"};
+  for (const char* part : parts) (void)!::write(STDERR_FILENO, part, std::strlen(part));
+}
+
+/// One of our launcher's ranks speaks for all.
+void learn_who_speaks() {
+  const char* rank = std::getenv("RANK");
+  if (rank != nullptr) std::snprintf(who, sizeof who, "rank %.16s was ", rank);
+  silent = rank != nullptr && std::getenv("TITAN_LAUNCHER_PID") != nullptr && std::strcmp(rank, "0") != 0;
+}
+
 extern "C" void note_stop(int signal) {
   const int error = errno;
   if (signal == SIGINT && interrupts.fetch_add(1) > 0) {
-    if (speaks) last_words();
+    if (speaks)
+      last_words();
+    else if (!silent)
+      say_ended();
     _exit(ckpt::kExitInterrupted);
   }
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal);
   if (speaks && (first || signal == SIGINT)) announce(signal, !first);
   errno = error;
+}
+
+void mask_stop_signals(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : stop_signals()) sigaddset(&signals, signal);
+  pthread_sigmask(how, &signals, nullptr);
 }
 
 }  // namespace
@@ -106,6 +136,7 @@ std::vector<int> stop_signals() {
 }
 
 void install_stop_handlers() {
+  learn_who_speaks();
   struct sigaction action {};
   action.sa_handler = note_stop;
   // Without SA_RESTART a signal in the middle of a save would surface as EINTR.
@@ -114,6 +145,10 @@ void install_stop_handlers() {
   for (int signal : stop_signals()) sigaction(signal, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void hold_stop_signals() { mask_stop_signals(SIG_BLOCK); }
+
+void release_stop_signals() { mask_stop_signals(SIG_UNBLOCK); }
 
 bool stop_requested() { return first_signal.load() != 0; }
 

@@ -31,11 +31,7 @@ std::shared_ptr<Heartbeat> Meeting::heartbeat() const {
   return heartbeat_;
 }
 
-void leave_word(c10d::Store& store, int rank, const std::string& message) {
-  // The message may begin with the rank itself.
-  const std::string name = "rank " + std::to_string(rank);
-  const std::string word =
-      message.starts_with(name + " ") || message.starts_with(name + ":") ? message : name + ": " + message;
+void leave_word(c10d::Store& store, const std::string& word) {
   try {
     store.compareSet(kWord, std::string(), word);
   } catch (const std::exception&) {

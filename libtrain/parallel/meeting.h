@@ -26,8 +26,9 @@ class Meeting {
   std::shared_ptr<Heartbeat> heartbeat_;
 };
 
-/// Leaves word for the others that `rank` ends its start with `message`; the first word stands. Throws nothing.
-void leave_word(c10d::Store& store, int rank, const std::string& message);
+/// Leaves word for the others why this rank ends its start: a sentence that names it. The first word stands. Throws
+/// nothing.
+void leave_word(c10d::Store& store, const std::string& word);
 /// The word of a rank that left, as a sentence; empty when there is none. Throws when the store is lost.
 std::string word_of_leaver(c10d::Store& store);
 

@@ -113,6 +113,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
   // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
   if (options.env.rank == 0) deadline += kLeast;
   std::vector<int> missing;
+  meeting.now("waiting for the other ranks at " + master_text(options.env));
   for (bool first = true;; first = false) {
     std::string word;
     try {
@@ -181,7 +182,7 @@ class Connector {
     try {
       return meet_and_group();
     } catch (const std::exception& error) {
-      if (may_speak_) leave_word(*store_, options_.env.rank, error.what());
+      if (may_speak_) leave_word(*store_, (names_itself_ ? "" : rank_name(options_.env) + ": ") + error.what());
       // The store goes with its host: the others look for word once a second.
       if (session_->serves) std::this_thread::sleep_for(2 * kLeast);
       throw;
@@ -227,8 +228,10 @@ class Connector {
     claim_number(*store_, env);
     may_speak_ = true;
     device_ = own_device(env);
+    names_itself_ = true;
     const StorePtr own_line =
         c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
+    names_itself_ = false;
     BeatExchange::prepare(*store_, env.rank);
     RollCall::arrive(*store_, env.rank, env.world);
     await_all(*store_, options_, deadline_, *meeting_);
@@ -293,7 +296,8 @@ class Connector {
   std::shared_ptr<Meeting> meeting_;
   Clock::time_point deadline_;
   StorePtr store_;
-  bool may_speak_ = false;  // the store is that of this run, and the number ours
+  bool may_speak_ = false;     // the store is that of this run, and the number ours
+  bool names_itself_ = false;  // errors of what is done now begin with this rank's name
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<Session> session_;
   std::vector<std::function<void(milliseconds)>> deadlines_;  ///< of the groups of training
@@ -308,7 +312,7 @@ std::string exchange_words(const LaunchEnv& env, const std::string& own) {
     try {
       Meeting nobody;
       c10d::PrefixStore store(prefix_of(env), open_store(env, false, kLeast, nobody));
-      if (!own.empty()) leave_word(store, env.rank, own);
+      if (!own.empty()) leave_word(store, own);
       promise.set_value(own.empty() ? word_of_leaver(store) : "");
     } catch (const std::exception&) {
       promise.set_value("");

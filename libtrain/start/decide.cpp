@@ -1,8 +1,10 @@
 #include "libtrain/start/decide.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 
+#include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_check.h"
@@ -205,7 +207,19 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnS
   return decision;
 }
 
+// A path has a slash, a step of a run has an "@": anything else that is not there is a mistyped word.
+Status check_word(ckpt::Fs& fs, const StartRequest& request) {
+  const std::string& word = request.resume;
+  if (!request.typed || word.find_first_of("/@") != std::string::npos || fs.stat(word).ok()) return ckpt::ok_status();
+  std::string small = word;
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const Status wrong = ckpt::invalid("--resume " + word + ": expected auto, required, never or a path");
+  const std::string meant = ckpt::did_you_mean(small, {"auto", "required", "never"});
+  return wrong.with_hint(!meant.empty() ? meant : "there is no file or folder of this name: write a path with a slash");
+}
+
 Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
+  TITAN_RETURN_IF_ERROR(check_word(fs, request));
   const auto path = ckpt::resolve_checkpoint(fs, request.resume);
   if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
     return explicit_start(fs, *path, own, request);
@@ -361,6 +375,7 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
   request.required = resume == "required";
   if (request.required) request.resume = "auto";
   const bool named = resume != "auto" && resume != "never" && resume != "required";
+  request.typed = named;
   if (named && request.load_step >= 0)
     return ckpt::invalid("--resume " + resume + " and checkpoint.load_step = " + std::to_string(request.load_step) +
                          ": a run starts from one checkpoint")

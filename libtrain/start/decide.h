@@ -27,6 +27,7 @@ struct SavePlan {
 
 struct StartRequest {
   std::string resume = "auto";             ///< auto, never, or a checkpoint
+  bool typed = false;                      ///< `resume` is what was typed after --resume; it may be a mistyped word
   bool required = false;                   ///< --resume required: as auto, but nothing else than a resume will do
   bool only_new = false;                   ///< --resume never: the run folder must not have a step
   std::int64_t load_step = -1;             ///< checkpoint.load_step; -1 = newest
@@ -66,7 +67,7 @@ struct StartDecision {
 };
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).
-/// \error kInvalid (`never` where checkpoints exist), kNotFound (path or step that is not there; `required` and no
+/// \error kInvalid (`never` where checkpoints exist; a word after --resume that is none of its words), kNotFound (path or step that is not there; `required` and no
 /// checkpoint),
 /// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will
 /// save one), kCorrupt (steps exist, none is valid), kMediaError (a step that would be judged cannot be read).

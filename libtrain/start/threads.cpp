@@ -20,8 +20,8 @@ int threads_per_rank(const recipe::Config& config, std::optional<int> stored, in
   return std::max(1, share.each ? share.cores : share.cores / std::max(1, local_ranks));
 }
 
-int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks) {
-  return threads_per_rank(config, stored, local_ranks, {allowed_cores()});
+int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share) {
+  return threads_per_rank(config, state ? stored_threads(state->environment) : std::nullopt, local_ranks, share);
 }
 
 namespace {

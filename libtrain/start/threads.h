@@ -9,16 +9,16 @@
 
 namespace titan::train {
 
-/// What the environment of a checkpoint says; nothing where it says nothing, or no number from 1 to 65536.
+/// What the environment of a checkpoint says; nothing where it says nothing, or no number from 1 to 4096.
 std::optional<int> stored_threads(const ckpt::Settings& environment);
 
 /// job.threads_per_rank, else `stored`, else a rank's part of the cores.
 int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
-/// The same with the cores that this process may use, which starts the ranks and shares them with all of them.
-int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks);
+/// The same for a start that goes on from a checkpoint with this state; null: from none.
+int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
-/// The same, `stored` being what the checkpoint that a start with these inputs would resume says. Its member files are
-/// not looked at: every rank may ask.
+/// The same for the checkpoint that a start with these inputs would resume. Its member files are not looked at: every
+/// rank may ask.
 int choose_threads(ckpt::Fs& fs, const StartInputs& inputs, int local_ranks);
 
 }  // namespace titan::train

@@ -11,6 +11,7 @@
 #include "ckpt/plan/same_files.h"
 #include "libtrain/checkpoint/transfer.h"
 #include "libtrain/launch/cores.h"
+#include "libtrain/launch/signals.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
@@ -53,6 +54,7 @@ void connect_ranks(RunState& run) {
   connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
   connect_options.say = log_warn;
   run.world = connect(connect_options);
+  note_progress(StopPhase::kStarting, 0, 0);
 }
 
 void open_run_folder(RunState& run) {

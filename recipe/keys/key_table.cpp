@@ -72,7 +72,7 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
 }
 
 Status wrong(const Key& key, const Value& value) {
-  std::string text = key.name + ": expected " + expectation(key) + ", found " + describe(value);
+  std::string text = "expected " + expectation(key) + ", found " + describe(value);
   if (const auto* word = value.as<std::string>()) {
     const std::string near = nearest_name(*word, key.choices);
     if (!near.empty()) text += " (did you mean " + toml_string(near) + "?)";
@@ -118,10 +118,9 @@ std::optional<T> convert(const Value& value) {
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
   // A name with NUL in it would be cut there by every system call.
-  if (text.find('\0') != std::string::npos)
-    return ckpt::invalid(key.name + ": expected text without NUL, found " + describe(value));
+  if (text.find('\0') != std::string::npos) return ckpt::invalid("expected text without NUL, found " + describe(value));
   if (text.empty() && key.name == "job.dump_folder")
-    return ckpt::invalid(key.name + ": expected the name of a folder, found " + describe(value));
+    return ckpt::invalid("expected the name of a folder, found " + describe(value));
   if (std::ranges::find(key.choices, text) != key.choices.end()) return ckpt::ok_status();
   if (comes_later(key, text)) return not_yet(key, value);
   if (key.choices.empty()) return ckpt::ok_status();
@@ -254,6 +253,12 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
 }
 
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name) {
+  Status status = put_value(key, value, config, name);
+  if (status.code == ckpt::Code::kInvalid) status.message = key.name + ": " + status.message;
+  return status;
+}
+
+Status put_value(const Key& key, const Value& value, Config& config, std::string_view name) {
   if (!key.slot) {
     const bool fine =
         key.any_harmless || generally_harmless(value) || std::ranges::find(key.harmless, value) != key.harmless.end();

@@ -134,6 +134,8 @@ std::optional<Value> get_value(const Key& key, const Config& config);
 /// a "section.*" was called.
 /// \error kInvalid: wrong type, out of range, no such choice; kUnsupported: not built yet. Messages start with the key.
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
+/// The same, for a caller that has named the key: of kInvalid only what is wrong, "expected ..., found ...".
+Status put_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
 /// Checks every value of a Config against the table. \error as set_value.
 Status check_values(const Config& config);
 

@@ -1,5 +1,7 @@
 #include "recipe/keys/loader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -19,8 +21,11 @@ constexpr std::size_t kMostProblems = 20;  // shown of one configuration
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   const auto unreadable = [&] {
-    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(errno))
-        .with_hint(ckpt::denied_hint(errno, path, "open"));
+    const int error = errno;
+    const std::string inside = path + (path.ends_with('/') ? "" : "/") + "config.toml";
+    const bool is_run = error == EISDIR && access(inside.c_str(), F_OK) == 0;
+    return ckpt::invalid("cannot read the configuration file '" + path + "': " + std::strerror(error))
+        .with_hint(is_run ? "did you mean `" + inside + "`?" : ckpt::denied_hint(error, path, "open"));
   };
   if (!file) return unreadable();
   std::string text;
@@ -55,11 +60,11 @@ class Loader {
       drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
-    Status status = set_value(*key, value, loaded_.config, name);
+    // A flag already names the key.
+    const bool named = value_at.kind == Origin::Kind::kFlag;
+    Status status = (named ? put_value : set_value)(*key, value, loaded_.config, name);
     if (!status.ok()) {
-      // A flag already names the key.
-      const bool named = value_at.kind == Origin::Kind::kFlag && status.message.starts_with(name + ": ");
-      status.message = value_at.text() + ": " + status.message.substr(named ? name.size() + 2 : 0);
+      status.message = value_at.text() + ": " + status.message;
       const bool from_file = value_at.kind == Origin::Kind::kFile && status.code == ckpt::Code::kUnsupported;
       wrong_values_[name] = {status.message, key, value, from_file};
       return fail(std::move(status));

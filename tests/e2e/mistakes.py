@@ -138,11 +138,26 @@ ROWS = [
     Row(53, "2 flipped", "titan-ckpt cat flipped@8 tok_embeddings.weight -o x.npy", 12, "leaf 0 of tensor 'tok_embeddings.weight'.*offset", "titan-ckpt verify flipped@8"),
     Row(54, "2 a folder that is no run", "titan-ckpt ls perm", 10, "perm is not a run folder", ""),
     Row(55, "1.9 eval of text", "titan-train eval run@8 --tokens text.txt --seq-len 16", 2, "outside the vocabulary of 256", ""),
-    Row(56, "3 eval without a length", "titan-train eval run@8 --tokens tokens.bin", 2, "one stream of 4000 tokens", "--seq-len"),
+    Row(56, "3 eval without a length that a run stored", "titan-train eval hf --tokens tokens.bin", 2, "one stream of 4000 tokens", "--seq-len"),
     Row(57, "2 full disk", "titan-ckpt reshard wide@10 small/wide --dp 2", 3, r"small/wide needs about \d+\.\d MiB, \d.*iB are free", "another disk"),
     Row(58, "2 every step damaged", PLAN + "--job.dump_folder=lost", 12, "no step in lost/checkpoint can be resumed", "verify", also=True),
     Row(59, "1.9 a folder that holds nothing", "titan-ckpt convert empty out --to hf", 10, "empty.*no checkpoint of a format that is known", "known are"),
     Row(60, "2 a mesh that does not fit", "titan-ckpt reshard run@8 out --dp 1 --pp 9", 13, "largest feasible pipeline degree is 4", "--pp 4"),
+    # Words in the wrong place.
+    Row(61, "1.3 a mistyped word after --resume", PLAN + "--resume Auto", 2, "--resume Auto: expected auto, required, never or a path", "did you mean `auto`", also=True),
+    Row(62, "1.3 another word after --resume", PLAN + "--resume sometimes", 2, "--resume sometimes: expected auto, required, never or a path", "no file or folder", also=True),
+    Row(63, "1 the verb is missing", "titan-train own.toml", 2, "unknown verb `own.toml`", "did you mean `titan-train run own.toml`"),
+    Row(64, "1 the verb is missing, flags first", "titan-train --nproc 2 --training.steps=3 own.toml", 2, "unknown verb `own.toml`", "did you mean `titan-train run own.toml`"),
+    Row(65, "1 a flag before its verb", "titan-train --nproc 2 run own.toml", 2, "`--nproc` stands before the verb", "behind `titan-train run`"),
+    Row(66, "1 a run folder in place of the verb", "titan-train run/", 2, "unknown verb `run/`", "did you mean `titan-train run run/config.toml`"),
+    Row(67, "1 a checkpoint in place of the verb", f"titan-train {STEP}", 2, "unknown verb", f"did you mean `titan-train eval {STEP} --tokens FILE`"),
+    Row(68, "1 a run folder in place of the file", "titan-train run run", 2, "'run': Is a directory", "did you mean `run/config.toml`"),
+    Row(69, "1 a key without dashes", "titan-train run own.toml training.steps=3", 2, "unexpected argument `training.steps=3`", "did you mean `--training.steps=3`"),
+    Row(70, "1 the verb is missing", f"titan-ckpt {STEP}", 2, "unknown verb", f"did you mean `titan-ckpt inspect {STEP}`"),
+    Row(71, "1 the verb is missing", "titan-ckpt run@8", 2, "unknown verb `run@8`", "did you mean `titan-ckpt inspect run@8`"),
+    Row(72, "1 the verb is missing", "titan-ckpt run", 2, "unknown verb `run`", "did you mean `titan-ckpt ls run` or `titan-ckpt inspect run@latest`"),
+    Row(73, "1.13 a run folder as data", PLAN + NEW + "--training.dataset_path=run", 2, "'run' is a run folder, not a folder of data", "--job.dump_folder=run", also=True),
+    Row(74, "1.13 a checkpoint as data", PLAN + NEW + f"--training.dataset_path={STEP}", 2, f"'{STEP}' is a checkpoint, not a folder of data", f"--resume {STEP}", also=True),
 ]
 
 # Where neighbours of this table mend the words: the rules above hold, of the texts only what is sure.
@@ -203,6 +218,7 @@ def prepare(work):
         must(f"cp -r run {copy}")
     must("damage cut cut/checkpoint/step-00000008/manifest.json 100; damage leaf flipped/checkpoint/step-00000008 tok_embeddings.weight 0")
     must("for step in 4 8; do damage cut lost/checkpoint/step-0000000$step/manifest.json 100; done; make wide --size 4M step=10")
+    must("titan-ckpt convert run@8 hf --to hf")
     for folder in ("perm", "theirs/run.lock"):
         (work / folder).chmod(0o555)
     must("mkdir small medium")
@@ -288,6 +304,21 @@ class Mistakes(unittest.TestCase):
             done = bash(f"titan-train {verb} own.toml --training.steps=8", self.work)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("complete", done.stdout + done.stderr)
+
+    def test_cat_says_that_it_writes_a_numpy_file(self):
+        """Section 2, "accepted in silence": the name may be any, but what is in the file is said."""
+        for name, noted in (("norm.txt", True), ("norm.npy", False)):
+            done = bash(f"titan-ckpt cat run@8 norm.weight --output {name}", self.work)
+            (self.work / name).unlink()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "note: norm.txt is a NumPy file, though it is not called .npy: read it with numpy.load\n" if noted else "")
+
+    def test_eval_takes_the_length_that_the_run_stored(self):
+        """Row "eval" of section 3: the checkpoint's length by default, a flag wins, and the answer says which it was."""
+        for flag, said in (("", r"250 rows of 16 \(the checkpoint's training.seq_len\)\n"), (" --seq-len 8", r"500 rows of 8\n")):
+            done = bash(f"titan-train eval run@8 --tokens tokens.bin{flag}", self.work)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, said)
 
 
 def add_rows():

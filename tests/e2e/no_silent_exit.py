@@ -129,6 +129,8 @@ class NoSilentExit(unittest.TestCase):
     def under_torchrun(self):
         """A job of four ranks that has done three steps: (agent, {rank: process id})."""
         words = [str(TORCHRUN), "--standalone", "--local-addr=127.0.0.1", "--no-python", "--nproc-per-node=4", harness.TRAIN, "run", str(CONFIG)]
+        if self.log:
+            self.log.close()
         self.log = open(self.work / "torchrun.txt", "w+")
         agent = subprocess.Popen([*words, *self.flags(lr_scheduler__total_steps=1_000_000)], stdout=subprocess.DEVNULL, stderr=self.log, start_new_session=True)
         deadline = time.time() + 120
@@ -164,6 +166,25 @@ class NoSilentExit(unittest.TestCase):
         log = (self.work / "torchrun.txt").read_text()
         for number in (1, 2):
             self.assertRegex(log, f"error: ranks 0, 3 are gone: .*, noticed by rank {number} in ")
+
+    def test_11_a_closed_terminal_of_torchrun_saves_and_says_how_to_go_on(self):
+        for whom in ("agent", "rank 2"):
+            with self.subTest(signalled=whom):
+                shutil.rmtree(self.run, ignore_errors=True)
+                agent, ranks = self.under_torchrun()
+                self.assertEqual({pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in ranks.values()}, {"titan-train\n"})
+                os.kill(agent.pid if whom == "agent" else ranks[2], signal.SIGHUP)
+                agent.wait(timeout=60)
+                deadline = time.time() + 60
+                while any(map(harness.alive, ranks.values())):
+                    self.assertLess(time.time(), deadline, "a rank outlived the agent")
+                    time.sleep(0.05)
+                log = (self.work / "torchrun.txt").read_text()
+                steps = harness.published_steps(self.run)
+                self.assertEqual(steps, [max(harness.step_lines(self.run))], log)
+                self.assertRegex(log, r"saving step \d+, then stopping \(\w+")
+                self.assertIn(f"note: exit 75: saved; the same job goes on from step {steps[0]}\n", log)
+                self.assertEqual(harness.leftovers(self.run), [])
 
 
 if __name__ == "__main__":

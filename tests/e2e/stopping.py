@@ -286,6 +286,59 @@ class Stopping(unittest.TestCase):
         self.assertEqual(len(self.errors(log)), 1, log)
         self.assertNotIn("exited with code", log)
 
+    def test_22_step_lines_that_nobody_gets_are_said_once(self):
+        lost = f"; training goes on, and {self.run}/metrics.jsonl has every step"
+        for where, why in (("full", "standard output: write: No space left on device"), ("pipe", "nobody reads standard output any more")):
+            with self.subTest(stdout=where):
+                shutil.rmtree(self.run, ignore_errors=True)
+                if where == "full":
+                    out = os.open("/dev/full", os.O_WRONLY)
+                else:
+                    reading, out = os.pipe()
+                    os.close(reading)
+                done = subprocess.run(harness.command(CONFIG, 2, self.keys({"metrics.log_freq": 1})), stdout=out, stderr=subprocess.PIPE, text=True, timeout=120)
+                os.close(out)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(re.findall(" W r0 .*lost.*", done.stderr), [f" W r0 step lines are lost: {why}{lost}"])
+                self.assertEqual(sorted(harness.step_lines(self.run)), list(range(1, 11)))
+
+    def test_23_a_second_ctrl_c_within_a_save_leaves_nothing_that_is_in_the_way(self):
+        saving = lambda: any(self.run.glob("checkpoint/*.tmp-*"))  # noqa: E731
+        large = {"model.dim": 512, "model.ffn_dim": 2048, "model.n_layers": 6, "training.steps": 6, "checkpoint.interval": 3}
+        process = harness.start(CONFIG, 2, self.keys(large))
+        while not saving():
+            self.assertIsNone(process.poll(), "the run ended early")
+        process.send_signal(INTERRUPT)
+        while ": stopping " not in (self.run / "logs" / "rank-0.log").read_text() and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(INTERRUPT)
+        _, log = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (75, 130), log)  # 75: it had ended meanwhile
+        self.assertRegex(log, rf"note: exit {process.returncode}: .*: \S*titan-train run ")
+        self.train(0, 2, **{key.replace(".", "__"): value for key, value in large.items()})
+        self.assertEqual(harness.leftovers(self.run), [])
+        self.assertEqual(harness.published_steps(self.run)[-1], 6)
+
+    def test_24_a_signal_to_one_rank_or_to_a_stopped_launcher_saves_too(self):
+        def to_rank_1(process):
+            os.kill(harness.children(process.pid)[1], TERMINATE)
+
+        def to_the_stopped_launcher(process):
+            for number in (signal.SIGSTOP, INTERRUPT, signal.SIGCONT):
+                process.send_signal(number)
+
+        for act, said in ((to_rank_1, "asked for on another rank"), (to_the_stopped_launcher, "Ctrl-C")):
+            with self.subTest(said=said):
+                shutil.rmtree(self.run, ignore_errors=True)
+                process = harness.start(CONFIG, 2, self.keys(ENDLESS))
+                self.wait_for_step(7, process)
+                act(process)
+                _, log = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 75, log)
+                self.assertIn(f", then stopping ({said})", log)
+                self.assertEqual(self.errors(log), [])
+                self.assertIn(f"note: exit 75: saved; the same command goes on from step {harness.published_steps(self.run)[-1]}: ", log)
+
     def newest_step(self):
         return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 

@@ -95,6 +95,25 @@ TEST(ShardReader, ReadsManyRunsIntoMemoryOfAnyAlignment) {
   }
 }
 
+TEST(ShardReader, HoldsTheTablesOfOpenFilesAlone) {
+  testing::MemFs fs;
+  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {300 * 16}}}, {1, 150, 1}, 16);
+  ASSERT_TRUE(testing::save(fs, "/run", snapshot).ok());
+  const std::string path = "/run/step-00000040";
+  const Manifest manifest = CheckpointReader::open(fs, path)->manifest();
+  ShardReader shards(fs, path, manifest);
+  const TensorRef ref{0, ""};
+  std::vector<std::byte> out(300 * 16 * 4);
+  for (int round = 0; round < 2; ++round) {
+    for (const Piece& piece : manifest.stored(ref)->pieces) {
+      const LeafRange leaves{piece.first_leaf, piece.leaf_count};
+      const std::size_t bytes = PieceLeaves(manifest, ref, piece).bytes(leaves);
+      ASSERT_TRUE(shards.read(ref, piece, leaves, std::span(out).first(bytes)).ok());
+    }
+    EXPECT_EQ(shards.tables_held(), 128u);
+  }
+}
+
 // One set of checks for all who read leaves: the mover asks check_row, the reader reads.
 TEST(ShardReader, RefusesRowsThatCannotBe) {
   struct Row {

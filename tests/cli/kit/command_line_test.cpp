@@ -105,6 +105,34 @@ TEST(CommandLine, RefusesWithAReasonAndAHint) {
   }
 }
 
+TEST(CommandLine, SaysWhichCommandWasMeant) {
+  Program known = program();
+  known.keys = [] { return std::vector<std::string>{"a.b"}; };
+  known.meant_by_path = [](const std::string& path) { return "tool run " + path; };
+  const struct {
+    std::vector<std::string> words;
+    const char *message, *hint;
+  } cases[] = {
+      {{"my.toml"}, "unknown verb `my.toml`", "did you mean `tool run my.toml`?"},
+      {{"a/b"}, "unknown verb `a/b`", "did you mean `tool run a/b`?"},
+      {{"run@4", "--json"}, "unknown verb `run@4`", "did you mean `tool run run@4`?"},
+      {{"sl"}, "unknown verb `sl`", "did you mean `ls`?"},
+      {{"--set", "a.b=1", "my.toml"}, "unknown verb `my.toml`", "did you mean `tool run my.toml`?"},
+      {{"--set", "a.b=1", "run", "my.toml"}, "`--set` stands before the verb", "write it behind `tool run`"},
+      {{"-o", "x", "ls", "a"}, "`-o` stands before the verb", "write it behind `tool ls`"},
+      {{"--set", "run", "my.toml"}, "`--set` stands before the verb", "write it behind `tool run`"},
+      {{"run", "my.toml", "a.b=1"}, "unexpected argument `a.b=1` of `run`", "did you mean `--a.b=1`?"},
+      {{"run", "my.toml", "a.c=1"}, "unexpected argument `a.c=1` of `run`", "`tool run --help`"},
+  };
+  for (const auto& c : cases) {
+    const ckpt::Status status = parse_command_line(known, c.words).status();
+    const std::string typed = ::testing::PrintToString(c.words);
+    EXPECT_EQ(status.code, ckpt::Code::kInvalid) << typed;
+    EXPECT_THAT(status.message, HasSubstr(c.message)) << typed;
+    EXPECT_THAT(status.hint, HasSubstr(c.hint)) << typed;
+  }
+}
+
 TEST(CommandLine, HelpAndVersionNeedNothingElse) {
   EXPECT_TRUE(parse({"--help"})->help);
   EXPECT_TRUE(parse({"--version"})->version);

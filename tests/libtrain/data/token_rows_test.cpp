@@ -137,6 +137,22 @@ TEST_F(TokenRowsTest, RefusesWhatIsNoRowsOfIntegers) {
   EXPECT_FALSE(TokenRows::open(dir_.path() + "/nowhere", {.row_length = 1}).ok());
 }
 
+TEST_F(TokenRowsTest, AStreamIsCutByDefaultAsAskedForAndRowsOfAFileStay) {
+  const std::string raw = write(std::string(22, '\1'));
+  const auto by_default = TokenRows::open(raw, {.default_length = 4});
+  ASSERT_TRUE(by_default.ok()) << by_default.status().to_string();
+  EXPECT_EQ(by_default->length(), 4u);
+  EXPECT_EQ(by_default->left_over(), 3u);
+  EXPECT_TRUE(by_default->by_default());
+  const auto asked = TokenRows::open(raw, {.row_length = 5, .default_length = 4});
+  EXPECT_EQ(asked->length(), 5u);
+  EXPECT_FALSE(asked->by_default());
+  const auto rows = TokenRows::open(write(array("<u2", "(2, 3)", kSix)), {.default_length = 4});
+  ASSERT_TRUE(rows.ok()) << rows.status().to_string();
+  EXPECT_EQ(rows->length(), 3u);
+  EXPECT_FALSE(rows->by_default());
+}
+
 TEST_F(TokenRowsTest, IdsOutsideTheVocabularyAreNamedByPlace) {
   const auto rows = TokenRows::open(write(array("<i2", "(2, 2)", std::string("\1\0\2\0\3\0\377\377", 8))), {});
   ASSERT_TRUE(rows.ok());

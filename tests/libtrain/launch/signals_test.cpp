@@ -50,6 +50,26 @@ TEST_P(Signals, TheFirstOneAsksForAStopAndOnlyASecondInterruptAborts) {
     rank.signal(SIGINT);
   }
   EXPECT_EQ(rank.wait(), 130) << rank.output();
+  EXPECT_NE(rank.output().find("note: stopped at once by a second Ctrl-C\n"), std::string::npos) << rank.output();
+}
+
+TEST(StopWords, ARankThatLeavesAtOnceSaysSoUnlessAnotherSpeaksForIt) {
+  const struct {
+    std::map<std::string, std::string> environment;
+    const char* said;
+  } cases[] = {{{{"RANK", "1"}}, "note: rank 1 was stopped at once by a second Ctrl-C\n"},
+               {{{"RANK", "0"}, {"TITAN_LAUNCHER_PID", "1"}}, "note: rank 0 was stopped at once by a second Ctrl-C\n"},
+               {{{"RANK", "1"}, {"TITAN_LAUNCHER_PID", "1"}}, ""}};
+  for (auto c : cases) {
+    c.environment["TITAN_TEST_ROLE"] = "stoppable-rank";
+    test::ChildProcess rank(test::this_program(), {}, c.environment);
+    ASSERT_TRUE(rank.wait_for_output("ready 00."));
+    rank.signal(SIGINT);
+    ASSERT_TRUE(rank.wait_for_output("stop 2.")) << rank.output();
+    rank.signal(SIGINT);
+    EXPECT_EQ(rank.wait(), 130);
+    EXPECT_TRUE(rank.output().ends_with(std::string("ready 00.\nstop 2.\n") + c.said)) << rank.output();
+  }
 }
 
 /// Speaks of stops, with the progress "PHASE STEP SAVED" of the environment.
@@ -120,6 +140,9 @@ TEST(StopWords, SayWhatASecondInterruptWouldLoseAndHasLost) {
   words = said("0 300 300");
   EXPECT_EQ(words.first,
             "Ctrl-C: stopping after the first step, then saving it; Ctrl-C again stops at once and loses nothing");
+  EXPECT_EQ(words.last, "Ctrl-C: stopped before the end of the first step; nothing is lost");
+  words = said("3 0 0");
+  EXPECT_EQ(words.first, "Ctrl-C: stopping; nothing is lost");
   EXPECT_EQ(words.last, "Ctrl-C: stopped before the end of the first step; nothing is lost");
   words = said("2 300 300");
   EXPECT_EQ(words.first, "Ctrl-C: ending already");

@@ -73,6 +73,37 @@ TEST(DecideStart, RequiredTakesAStepAndNeverStartsAfresh) {
   EXPECT_EQ(decide("")->step, 10u);
 }
 
+TEST(DecideStart, AMistypedWordIsNoPath) {
+  Folders f;
+  f.save(kOwn, 10);
+  const struct {
+    const char *word, *hint;
+  } cases[] = {{"Auto", "did you mean `auto`?"},
+               {"NEVER", "did you mean `never`?"},
+               {"requierd", "did you mean `required`?"},
+               {"sometimes", "there is no file or folder of this name"}};
+  for (const auto& c : cases) {
+    StartRequest request = *start_request(recipe::Config{}, c.word);
+    request.checkpoint_dir = kOwn;
+    const ckpt::Status refused = decide_start(f.fs, request, {}).status();
+    EXPECT_EQ(refused.code, ckpt::Code::kInvalid) << c.word;
+    EXPECT_THAT(refused.message, HasSubstr("expected auto, required, never or a path")) << c.word;
+    EXPECT_THAT(refused.hint, HasSubstr(c.hint)) << c.word;
+  }
+  // What has a slash or an "@", or is there, is a path; so is what no command line said.
+  for (const char* path : {"gone/step", "gone@4"}) {
+    StartRequest request = *start_request(recipe::Config{}, path);
+    request.checkpoint_dir = "/new";
+    EXPECT_EQ(decide_start(f.fs, request, {}).status().code, ckpt::Code::kNotFound) << path;
+  }
+  recipe::Config config;
+  config.checkpoint.initial_load_path = "gone";
+  config.checkpoint.initial_load_model_only = false;
+  StartRequest request = *start_request(config, "auto");
+  request.checkpoint_dir = "/new";
+  EXPECT_EQ(decide_start(f.fs, request, {}).status().code, ckpt::Code::kNotFound);
+}
+
 // The launcher and `plan` decide before anything is put back.
 TEST(DecideStart, AStepThatAnInterruptedToolMovedAsideIsTaken) {
   Folders f;

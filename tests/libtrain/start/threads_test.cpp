@@ -25,13 +25,17 @@ TEST(Threads, WhatACheckpointSaysIsANumberOrNothing) {
 TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
   recipe::Config config;
   const int cores = allowed_cores();
-  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1), cores);
-  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1000), 1);
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1, {cores}), cores);
+  EXPECT_EQ(threads_per_rank(config, std::nullopt, 1000, {cores}), 1);
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 2, {8}), 4);
   EXPECT_EQ(threads_per_rank(config, std::nullopt, 2, {8, true}), 8);  // bound one by one: each has its own
-  EXPECT_EQ(threads_per_rank(config, 3, 1000), 3);
+  EXPECT_EQ(threads_per_rank(config, 3, 1000, {cores}), 3);
+  ckpt::TrainState state;
+  state.environment = says("3");
+  EXPECT_EQ(threads_per_rank(config, &state, 1000, {cores}), 3);
+  EXPECT_EQ(threads_per_rank(config, nullptr, 1000, {cores}), 1);
   config.job.threads_per_rank = 2;
-  EXPECT_EQ(threads_per_rank(config, 3, 1000), 2);
+  EXPECT_EQ(threads_per_rank(config, 3, 1000, {cores}), 2);
 }
 
 TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {

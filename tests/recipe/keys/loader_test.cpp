@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/recipe/support/config_support.h"
+#include "tests/support/scratch_dir.h"
 
 namespace titan::recipe {
 namespace {
@@ -78,6 +79,13 @@ TEST(Loader, RefusesKeysAndValuesThatNestWithoutEnd) {
   EXPECT_EQ(load_error("[" + key + "]\n").message, "run.toml:1: a key has more than 64 parts");
   EXPECT_EQ(load_error("\nx = " + list + "\n").message, "run.toml:2: a value lies in more than 64 arrays and tables");
   EXPECT_EQ(load_error("", {"--training.steps=" + list}).code, Code::kInvalid);
+}
+
+// The held-back tail may be half of the tokens at most: the data refuse more, so the table does.
+TEST(Loader, RefusesAHoldoutThatTheDataWouldRefuse) {
+  EXPECT_EQ(load_ok("", {"--validation.holdout=0.5"}).config.validation.holdout, 0.5);
+  EXPECT_EQ(load_error("", {"--validation.holdout=0.51"}).message,
+            "flag --validation.holdout: expected a float above 0, at most 0.5, found the float 0.51");
 }
 
 TEST(Loader, RefusesFoldersThatNameNothing) {
@@ -373,6 +381,10 @@ TEST(Loader, SaysWhyAFileCannotBeRead) {
             ckpt::invalid("cannot read the configuration file '/no/such/run.toml': No such file or directory"));
   const Status folder = load_config("/").status();
   EXPECT_EQ(folder.message, "cannot read the configuration file '/': Is a directory");
+  EXPECT_EQ(folder.hint, "");
+  const train::ScratchDir run;
+  run.write("config.toml", "");
+  EXPECT_EQ(load_config(run.path()).status().hint, "did you mean `" + run.path() + "/config.toml`?");
 }
 
 TEST(Loader, ReadsTheReadyMadeConfigurations) {

@@ -1,0 +1,35 @@
+#pragma once
+// A file that a tool makes for its user, outside checkpoints: whole under its name, or not there.
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+/// Grows under a temporary name and takes its name when it is whole. Unpublished, it goes with this object.
+class OutputFile {
+ public:
+  /// `<out>.tmp-<pid>`
+  static std::string temporary_of(const std::string& out);
+  /// \error kInvalid: `out` must not be written (check_output_file); kFailed
+  static Result<std::unique_ptr<OutputFile>> create(Fs& fs, const std::string& out);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  Status append(std::span<const std::byte> bytes);
+  /// Durable under its name once this is ok. \error as create: somebody may have put something else there
+  Status publish();
+
+ private:
+  OutputFile(Fs& fs, const std::string& out);
+  Fs& fs_;
+  std::string out_, temporary_;
+  std::unique_ptr<File> file_;
+  std::uint64_t offset_ = 0;
+  bool published_ = false;
+};
+
+}  // namespace titan::ckpt

@@ -1,0 +1,37 @@
+#include "cli/titan_train/early_stop.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "cli/kit/stop.h"
+#include "libtrain/launch/rank_process.h"
+#include "libtrain/launch/signals.h"
+#include "libtrain/start/go_on.h"
+
+namespace titan::cli {
+namespace {
+
+// Sanitizers are not ready before the constructors of libraries.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void before_constructors(int, char**, char**) { train::install_stop_handlers(); }
+__attribute__((section(".preinit_array"), used)) void (*const kBeforeConstructors)(int, char**,
+                                                                                   char**) = before_constructors;
+#endif
+
+}  // namespace
+
+void note_early_stops() {
+  train::install_stop_handlers();
+  if (train::threads_of_restart() > 0) train::release_stop_signals();
+}
+
+void answer_early_stops(const Command& command) {
+  if (command.verb == "run" && std::getenv("RANK") != nullptr) return;
+  const std::string again = "nothing is lost: no rank had started; the same command goes on: ";
+  stop_at_once({.json = command.has("json"),
+                .hint = command.verb == "run" ? again + train::shell_line(command.words) : "",
+                .more = {SIGUSR1}});
+  if (train::stop_requested()) std::raise(train::stop_signal());
+}
+
+}  // namespace titan::cli
