@@ -101,10 +101,8 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   forecast.tokens_before = tokens_before;
   forecast.tokens_after = tokens_before + steps * forecast.tokens_per_step;
 
-  const auto count = static_cast<std::uint32_t>(plan.batch.count);
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
-    const Node block = dp_block(count, plan.mesh.dp, rank);
-    forecast.rank_micro_batches.push_back(block.hi - block.lo);
+    forecast.rank_micro_batches.push_back(share_of(plan, rank).count);
   }
   TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));

@@ -37,23 +37,23 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
 
 }  // namespace
 
-// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test
-// compares them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32
-// copies under bf16.
+// What the functions of libtrain/model/functions keep; a test compares it with what a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
                       kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
-  return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff) + statistics;
 }
 
+// What comes into the norm, what goes out, and its gradient, for head and loss are computed forward and backward at
+// once.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
-  constexpr std::uint64_t kTargetAndStatistic = 12;
-  return (bf16 ? 10 : 12) * size(dims.dim) + 4 * size(dims.vocab_size) + kTargetAndStatistic;
+  constexpr std::uint64_t kStatistic = 4;
+  return (bf16 ? 6 : 12) * size(dims.dim) + kStatistic;
 }
 
-// Beside the log-probabilities that stay: the logits, under bf16 in both dtypes.
-std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
+// Logits, under bf16 in both dtypes, and log-probabilities.
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 10 : 8) * size(dims.vocab_size); }
 
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
@@ -81,8 +81,7 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
-                         std::int64_t exchange_bytes) {
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
   const StageParts parts = stage_parts(plan, stage);
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
   const bool tied_head = plan.dims.tied && parts.head;
@@ -103,12 +102,20 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   memory.optimizer = 4 * owned.moments;
 
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
-  std::uint32_t sums = 0;
-  for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
-    sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
-  memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
-  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0, exchange_bytes);
+  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0);
+  const std::uint64_t summed = elements + (tied_head ? table : 0);
+  if (exchanges_in_turns(plan)) {
+    std::int64_t longest = 0;
+    for (const SegmentRow& row : exchange.sums.owners) longest = std::max(longest, row.length());
+    // What the rank owns, in the order of micro-batches; and the gradients of its last one.
+    memory.gradients = 4 * (size(longest) * peak_gradient_sums(count, {0, count}) + summed);
+  } else {
+    // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+    std::uint32_t sums = 0;
+    for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
+      sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
+    memory.gradients = 4 * summed * sums;
+  }
   // What is left of the sums, beside what comes from a tied head.
   const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
   if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);
@@ -116,13 +123,21 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
 
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
-  std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
+  const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
+  std::uint64_t per_token = 0, again = 0;  // `again`: of the one layer that is computed a second time
+  for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
+    const bool recomputed = recipe::recomputes(plan, i);
+    per_token += recomputed ? hidden : layer;
+    if (recomputed) again = layer - hidden;
+  }
   per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
   per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
   // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
   const std::uint64_t arriving = (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1), leaving = parts.embedding ? 0 : 2;
   memory.transfers = tokens * hidden * (arriving + leaving);
-  memory.activations = tokens * (per_token * in_flight + (parts.head ? logits_bytes(plan.dims, plan.bf16) : 0));
+  const std::uint64_t logits = parts.head ? logits_bytes(plan.dims, plan.bf16) : 0,
+                      chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
+  memory.activations = tokens * per_token * in_flight + std::max(tokens * again, chunk * logits);
   return memory;
 }
 

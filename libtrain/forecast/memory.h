@@ -31,10 +31,8 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward, and buffers
-/// of at most `exchange_bytes`.
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
-                         std::int64_t exchange_bytes = kDefaultExchangeBytes);
+/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {

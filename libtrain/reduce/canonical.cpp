@@ -33,6 +33,12 @@ void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
   nodes_.emplace(node, std::move(sum));
 }
 
+at::Tensor TreeSum::take(std::uint32_t micro_batch) {
+  const auto node = nodes_.extract({micro_batch, micro_batch + 1});
+  if (node.empty()) throw std::logic_error("no gradient of micro-batch " + std::to_string(micro_batch) + " alone");
+  return std::move(node.mapped());
+}
+
 std::vector<at::Tensor> TreeSum::finish() {
   std::vector<at::Tensor> partials;
   for (const Node node : maximal_nodes(count_, block_)) {

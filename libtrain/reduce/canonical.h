@@ -10,6 +10,9 @@
 
 namespace titan::train {
 
+/// Tags of transfers that belong to the exchange of gradients and weights begin here; the executor's are smaller.
+inline constexpr std::uint64_t kTiedGradientTag = 0x70000000;
+
 /// Merges the gradients of one slot as micro-batches finish, in any order: insert() converts to fp32 and merges upward
 /// while the sibling is present.
 class TreeSum {
@@ -21,6 +24,8 @@ class TreeSum {
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.
   std::vector<at::Tensor> finish();
+  /// The gradient of a micro-batch that has not met its sibling, else std::logic_error; the object forgets it.
+  at::Tensor take(std::uint32_t micro_batch);
   /// Sums held at present.
   std::size_t held() const { return nodes_.size(); }
 

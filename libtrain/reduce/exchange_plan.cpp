@@ -110,6 +110,20 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
   return plan_all_to_all(owners, me, std::vector<std::uint32_t>(owners.size(), 1), elements);
 }
 
+ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
+  return plan_all_to_all(owners, me, std::vector<std::uint32_t>(owners.size(), 1), elements);
+}
+
+bool exchanges_in_turns(const recipe::RunPlan& plan) {
+  return plan.mesh.dp > 1 && (plan.exchange == recipe::ExchangeDomain::kAlways || plan.shard_gradients);
+}
+
+Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
+  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+  return exchanges_in_turns(plan) ? share_in_turns(count, plan.mesh.dp, dp_rank)
+                                  : late_share(count, plan.mesh.dp, dp_rank);
+}
+
 Load load_of_sums(const ExchangePlan& plan) {
   Load load;
   for (const Swap& swap : plan.swaps) {

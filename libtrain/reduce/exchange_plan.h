@@ -45,9 +45,6 @@ struct ExchangePlan {
   std::int64_t buffer_elements() const;
 };
 
-/// Bytes of all buffers of an exchange together.
-inline constexpr std::int64_t kDefaultExchangeBytes = std::int64_t{256} << 20;
-
 /// Pieces of a swap that are under way at once, in each direction.
 inline constexpr std::int64_t kSwapsUnderWay = 2;
 
@@ -56,6 +53,14 @@ ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, 
                        std::int64_t elements);
 /// Every owner's elements to all ranks, with buffers of at most `elements`.
 ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
+
+/// Gradients of one micro-batch of each rank to their owners, with buffers of at most `elements`.
+ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
+
+/// Whether the gradients of each micro-batch go to their owners at once. One rank has nothing to send.
+bool exchanges_in_turns(const recipe::RunPlan& plan);
+/// The micro-batches of DP rank `dp_rank`.
+Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 
 /// Elements that leave and reach the rank of a plan in one exchange.
 struct Load {

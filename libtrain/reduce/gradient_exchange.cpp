@@ -12,8 +12,8 @@ namespace titan::train {
 namespace {
 
 // Ranges of tags: far more than a stage has swaps, a tied table pieces, a block nodes.
-constexpr std::uint64_t kSumTags = kExchangeTags, kCopyTags = kExchangeTags + 0x1000,
-                        kTiedSumTags = kExchangeTags + 0x10000, kTiedWeightTags = kExchangeTags + 0x1000000;
+constexpr std::uint64_t kSumTags = kTiedGradientTag + 0x1000, kCopyTags = kTiedGradientTag + 0x2000,
+                        kTiedWeightTags = kTiedGradientTag + 0x1000000;
 // Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
 
@@ -46,13 +46,16 @@ void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.co
 }  // namespace
 
 GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
-                                   Stage& stage, std::int64_t buffer_bytes)
+                                   Stage& stage)
     : world_(world),
       plan_(plan),
       stage_(stage),
       exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
-                                    static_cast<std::uint32_t>(world.dp_rank), buffer_bytes)),
-      bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)) {
+                                    static_cast<std::uint32_t>(world.dp_rank))),
+      bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)),
+      share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))) {
+  if (exchanges_in_turns(plan))
+    sharded_.emplace(*world.dp, exchange_.sums, static_cast<std::uint32_t>(plan.batch.count), bytes_);
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
   for (const StageParameter& parameter : stage.parameters()) {
@@ -177,7 +180,7 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
 // Both sides have the same block, and with it as many nodes.
 void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
   for (std::size_t node = 0; node < partials.size(); ++node) {
-    const std::uint64_t tag = kTiedSumTags + node;
+    const std::uint64_t tag = kTiedGradientTag + node;
     if (exchange_.sends_tied) {
       world_.pp->send(partials[node].back(), 0, tag)->wait();
       partials[node].pop_back();
@@ -202,10 +205,36 @@ std::optional<std::size_t> GradientExchange::tied_slot() const {
   return slot_of_.size();
 }
 
+/// `whole`: a slot is the whole parameter, else what this rank owns of it.
+std::vector<OwnedGradient> GradientExchange::owned_of(const Slots& sums, bool whole) const {
+  std::vector<OwnedGradient> gradients;
+  for (const ckpt::OwnedPiece& piece : pieces_) {
+    const auto part_of = [&](std::size_t slot) { return whole ? piece_of(piece, sums[slot]) : sums[slot]; };
+    at::Tensor grad = part_of(slot_of_.at(piece.parameter));
+    // The one addition of a tied head's tree to its embedding's, at every PP degree.
+    const std::optional<std::size_t> head = tied_slot();
+    if (head && exchange_.parameters[*head] == piece.parameter) grad.add_(part_of(*head));
+    gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
+  }
+  return gradients;
+}
+
+void GradientExchange::collect(std::vector<TreeSum>& sums) {
+  const at::NoGradGuard no_grad;
+  Slots slots;
+  for (TreeSum& sum : sums) slots.push_back(sum.take(share_.at(turn_)).view(-1));
+  ++turn_;
+  sharded_->add(slots);
+}
+
 std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
   if (sums.size() != stage_.parameters().size())
     throw std::logic_error("an exchange needs one sum per parameter of the stage");
   const at::NoGradGuard no_grad;
+  if (sharded_) {
+    turn_ = 0;
+    return owned_of(sharded_->finish(), false);
+  }
   std::vector<Slots> partials;  // by node
   for (TreeSum& sum : sums) {
     const std::vector<at::Tensor> nodes = sum.finish();
@@ -216,16 +245,7 @@ std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) 
   if (!exchange_.sums.swaps.empty()) sum_by_swaps(partials.front());
   if (!exchange_.sums.owners.empty()) sum_by_slices(partials);
 
-  std::vector<OwnedGradient> gradients;
-  for (const ckpt::OwnedPiece& piece : pieces_) {
-    const std::size_t slot = slot_of_.at(piece.parameter);
-    at::Tensor grad = piece_of(piece, partials.front()[slot]);
-    // The one addition of a tied head's tree to its embedding's, at every PP degree.
-    if (tied_slot() && exchange_.parameters[*tied_slot()] == piece.parameter)
-      grad.add_(piece_of(piece, partials.front()[*tied_slot()]));
-    gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
-  }
-  return gradients;
+  return owned_of(partials.front(), true);
 }
 
 void GradientExchange::move_tied_weight() {

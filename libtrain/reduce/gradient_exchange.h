@@ -11,12 +11,10 @@
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/sharded_sums.h"
 #include "libtrain/reduce/stage_exchange.h"
 
 namespace titan::train {
-
-/// Tags of transfers over `World::pp` and `World::dp` that this class makes begin here; the executor's are smaller.
-inline constexpr std::uint64_t kExchangeTags = 0x70000000;
 
 /// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
 /// the head's tree root has been added. It may lie in the memory of the sums, which it then keeps.
@@ -27,15 +25,22 @@ struct OwnedGradient {
 
 class GradientExchange {
  public:
-  /// Buffers of at most `buffer_bytes`, which is the same on all ranks. `world` and `stage` must outlive the exchange.
-  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
-                   std::int64_t buffer_bytes);
+  /// `world`, `plan` and `stage` must outlive the exchange.
+  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage);
+
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+
+  /// Whether gradients are exchanged after each micro-batch: collect() is then called after each.
+  bool in_turns() const { return sharded_.has_value(); }
+  /// Takes the gradients of this rank's next micro-batch out of `sums` and brings them to their owners; collective.
+  void collect(std::vector<TreeSum>& sums);
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
-  /// `sums` has one TreeSum per entry of stage.parameters(), all complete; with a tied head on the same stage its slot
-  /// is among them. With the head on another stage, that stage's ranks first send its partial nodes to stage 0's rank
-  /// of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
+  /// `sums` has one TreeSum per entry of stage.parameters(), all complete (or collected); with a tied head on the same
+  /// stage its slot is among them. With the head on another stage, that stage's ranks first send its partial nodes to
+  /// stage 0's rank of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
   std::vector<OwnedGradient> reduce(std::vector<TreeSum>& sums);
 
   /// Brings every rank's `owned` weights (fp32, in the order of its pieces) to the compute copies of all ranks of the
@@ -53,6 +58,7 @@ class GradientExchange {
   void swap_rows(int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces, const SegmentRow& give,
                  const SegmentRow& take, const Slots& slots, at::ScalarType type, const Take& use);
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
+  std::vector<OwnedGradient> owned_of(const Slots& sums, bool whole) const;
   void sum_by_swaps(const Slots& sums);
   void sum_by_slices(const std::vector<Slots>& partials);
   void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
@@ -68,7 +74,10 @@ class GradientExchange {
   std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
   Slots weights_;                                 ///< compute copies, flat
   StageExchange exchange_;
-  at::Tensor bytes_;  ///< of all buffers
+  at::Tensor bytes_;        ///< of all buffers
+  Share share_;             ///< of this rank
+  std::uint32_t turn_ = 0;  ///< micro-batches collected in this step
+  std::optional<ShardedSums> sharded_;
 };
 
 }  // namespace titan::train

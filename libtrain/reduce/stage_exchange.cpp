@@ -15,7 +15,8 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
 }
 
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
-                                  std::uint32_t dp_rank, std::int64_t bytes) {
+                                  std::uint32_t dp_rank) {
+  const auto bytes = static_cast<std::int64_t>(plan.exchange_bytes);
   StageExchange exchange;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].stage == stage) exchange.parameters.push_back(i);
@@ -27,8 +28,10 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
 
-  exchange.sums = plan_sums(owner_rows(plan, owners, stage, exchange.parameters), dp_rank,
-                            static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+  const std::vector<SegmentRow> rows = owner_rows(plan, owners, stage, exchange.parameters);
+  exchange.sums = exchanges_in_turns(plan)
+                      ? plan_turn(rows, dp_rank, bytes / kSumWidth)
+                      : plan_sums(rows, dp_rank, static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
   exchange.buffer_bytes = exchange.sums.buffer_elements() * kSumWidth;
   for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
     // A parameter of another width is nobody's.

@@ -24,8 +24,8 @@ struct StageExchange {
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// For rank `dp_rank` of `stage`, with buffers of at most `bytes`.
+/// For rank `dp_rank` of `stage`.
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
-                                  std::uint32_t dp_rank, std::int64_t bytes);
+                                  std::uint32_t dp_rank);
 
 }  // namespace titan::train

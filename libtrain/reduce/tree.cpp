@@ -20,6 +20,15 @@ Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
   return {border(r), border(std::uint64_t{r} + 1)};
 }
 
+Share late_share(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
+  const Node block = dp_block(count, d, r);
+  return {block.lo, block.hi - block.lo, 1, block};
+}
+
+Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
+  return {r, r < count ? (count - r - 1) / d + 1 : 0, d, {0, count}};
+}
+
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block) {
   std::vector<Node> nodes;
   if (block.lo < block.hi) collect({0, count}, block, nodes);

@@ -14,7 +14,6 @@ namespace {
 using recipe::CpuGemm;
 
 constexpr const char* kRow = "gemm";
-constexpr bool kOneDnnIsBuilt = false;  // no product of the engine is computed by it
 
 }  // namespace
 
@@ -40,7 +39,7 @@ CpuGemm resolve_gemm(const recipe::Config& config, std::optional<CpuGemm> stored
   const std::string& asked = config.training.cpu_gemm;
   if (asked != "auto") return asked == recipe::gemm_name(CpuGemm::kOneDnn) ? CpuGemm::kOneDnn : CpuGemm::kMkl;
   if (stored) return *stored;
-  return kOneDnnIsBuilt ? gemm_of(vendor) : CpuGemm::kMkl;
+  return gemm_of(vendor);
 }
 
 ckpt::Settings gemm_rows(CpuGemm gemm) {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "ckpt/base/toml_text.h"
-#include "libtrain/reduce/tree.h"
+#include "libtrain/reduce/exchange_plan.h"
 #include "recipe/keys/value.h"
 
 namespace titan::train {
@@ -111,8 +111,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
 
   std::string blocks;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
-    const Node block = dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, rank);
-    blocks += (rank == 0 ? "" : ", ") + std::to_string(block.hi - block.lo);
+    blocks += (rank == 0 ? "" : ", ") + std::to_string(share_of(plan, rank).count);
     if (rank == 7 && plan.mesh.dp > 8) {
       blocks += ", ...";
       break;

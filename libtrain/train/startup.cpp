@@ -203,8 +203,7 @@ void load_or_init(RunState& run) {
 // What a rank has drawn or read is what it owns. Now all ranks of a stage get all of its weights.
 void share_start(RunState& run) {
   run.optimizer->own_masters(*run.stage);
-  run.exchange =
-      std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage, kDefaultExchangeBytes);
+  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage);
   run.exchange->share(run.optimizer->params());
 }
 
@@ -410,6 +409,8 @@ StartOutcome start_run(RunState& run) {
   run.start.weight_source.reset();
   share_start(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
+  if (run.exchange->in_turns())
+    run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });
   return StartOutcome::kReady;
 }
 

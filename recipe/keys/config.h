@@ -64,7 +64,7 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
-    std::string gradient_exchange = "late";  ///< late, node, always
+    std::string gradient_exchange = "late";  ///< late, always; not built yet: node
     /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;

@@ -173,9 +173,8 @@ std::vector<Key> own_keys() {
           {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
           "library of fp32 matrix products, which decides bits; \"auto\": by the processor's vendor at the first "
-          "start, "
-          "then what the checkpoint says",
-          {.choices = {"auto", "mkl"}, .later = {"onednn"}}),
+          "start, then what the checkpoint says",
+          {.choices = {"auto", "mkl", "onednn"}}),
       key(TITAN_KEY(training.loss_chunk), kCurve,
           "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",
           {.range = between(0, kMaxCount), .effect = kInPlace}),
@@ -195,18 +194,18 @@ std::vector<Key> own_keys() {
           "sequences of a micro-batch on every layout; unset: training.local_batch_size",
           {.range = count(), .effect = kInPlace, .acts_through = "training.local_batch_size"}),
       key(TITAN_KEY(parallelism.data_parallel_sharding), kLayout,
-          "what data-parallel ranks divide: \"zero1\", the optimizer state",
-          {.choices = {"zero1"}, .later = {"none", "fsdp", "zero2"}}),
+          "what data-parallel ranks divide: \"zero1\", the optimizer state; \"zero2\", the sums of gradients as well",
+          {.choices = {"zero1", "zero2"}, .later = {"none", "fsdp"}}),
       key(TITAN_KEY(parallelism.gradient_exchange), kLayout,
-          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"node\", within a node "
-          "after "
-          "each; \"always\", among all after each",
-          {.choices = {"late"}, .later = {"node", "always"}}),
+          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"always\", after each, "
+          "so "
+          "that a rank sums what it owns alone",
+          {.choices = {"late", "always"}, .later = {"node"}}),
 
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "
           "(torchtitan: selective)",
-          {.choices = {"none"}, .later = {"full", "selective", "memory_budget"}, .pass_over = always}),
+          {.choices = {"none", "full", "selective"}, .later = {"memory_budget"}, .pass_over = always}),
       key(TITAN_KEY(activation_checkpoint.selective_ac_option), kLayout,
           "of mode \"selective\": \"n\", every n-th layer", {.later = {"op"}, .pass_over = always}),
 

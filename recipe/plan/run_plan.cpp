@@ -140,14 +140,13 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
-/// \error kUnsupported: numbers of the plan that nothing carries out yet
+/// \error kUnsupported: settings that nothing carries out together yet
 Status check_built(const RunPlan& plan) {
-  if (plan.loss_chunk != 0)
-    return ckpt::unsupported("not supported yet: training.loss_chunk = " + text(plan.loss_chunk))
-        .with_hint("leave it out, or set it to 0");
-  if (plan.exchange_bytes != RunPlan{}.exchange_bytes)
-    return ckpt::unsupported("not supported yet: comm.exchange_bytes = " + std::to_string(plan.exchange_bytes))
-        .with_hint("leave it out");
+  if (plan.dims.tied && plan.mesh.pp > 1 && (plan.exchange != ExchangeDomain::kLate || plan.shard_gradients))
+    return ckpt::unsupported(
+               "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
+               "pipeline stage than its embedding")
+        .with_hint("set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\"");
   return ckpt::ok_status();
 }
 

@@ -33,7 +33,7 @@ struct BatchPlan {
 enum class CpuGemm { kMkl, kOneDnn };
 
 /// When data-parallel ranks exchange the gradients of a step: after the last micro-batch, or after each, within a node
-/// or among all.
+/// (not built yet) or among all.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
 struct RunPlan {
@@ -47,7 +47,7 @@ struct RunPlan {
   std::int64_t recompute_each = 0;  ///< every so many layers are computed again in the backward pass; 0: none
   ExchangeDomain exchange = ExchangeDomain::kLate;
   std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
-  bool shard_gradients = false;                 ///< "zero2": gradient sums are divided as the optimizer state is
+  bool shard_gradients = false;                 ///< "zero2": as ExchangeDomain::kAlways
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order, stages assigned
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage

@@ -120,7 +120,7 @@ void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
   std::int64_t buffer = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const train::StageExchange exchange =
-        timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank, train::kDefaultExchangeBytes); });
+        timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank); });
     const train::Load sums = train::load_of_sums(exchange.sums),
                       copies = train::load_of_copies(exchange.sharings.front().plan);
     most_sums = {std::max(most_sums.sent, sums.sent), std::max(most_sums.received, sums.received)};

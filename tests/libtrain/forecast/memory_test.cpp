@@ -83,12 +83,30 @@ TEST(Memory, Fp32MastersOfBfloat16CopiesAreDividedAsWell) {
   EXPECT_LE(weights, copies + 4 * (all / 4 + leaf));
 }
 
+TEST(Memory, ExchangeAfterEachMicroBatchHoldsSumsOfWhatARankOwns) {
+  recipe::Config config = small_config();
+  config.model.dim = 512;
+  config.model.vocab_size = 4096;
+  config.training.global_batch_size = 64;
+  const recipe::RunPlan late = plan_of(config, 8);
+  config.parallelism.data_parallel_sharding = "zero2";
+  const recipe::RunPlan turns = plan_of(config, 8);
+  const std::uint64_t all = elements(late, 0);
+  EXPECT_EQ(stage_memory(late, 0, 1).gradients, 4 * all * peak_gradient_sums(32, {0, 4}));
+  EXPECT_GE(stage_memory(turns, 0, 1).gradients, 4 * (all / 8 * peak_gradient_sums(32, {0, 32}) + all));
+  EXPECT_LE(stage_memory(turns, 0, 1).gradients,
+            4 * ((all / 8 + ckpt::kDefaultLeafElements) * peak_gradient_sums(32, {0, 32}) + all));
+  EXPECT_LT(stage_memory(turns, 0, 1).total(), stage_memory(late, 0, 1).total());
+}
+
 TEST(Memory, BuffersAreThoseOfTheExchangeAndOfTransfers) {
   recipe::Config config = small_config();
   const recipe::RunPlan alone = plan_of(config, 1), four = plan_of(config, 4);
   EXPECT_EQ(stage_memory(alone, 0, 1).exchange, 0u);
   EXPECT_EQ(stage_memory(alone, 0, 1).transfers, 0u);
-  EXPECT_EQ(stage_memory(four, 0, 1, 4096).exchange, 4096u);
+  recipe::RunPlan small = four;
+  small.exchange_bytes = 4096;
+  EXPECT_EQ(stage_memory(small, 0, 1).exchange, 4096u);
   EXPECT_LE(stage_memory(four, 0, 1).exchange, 4 * 4 * elements(four, 0)) << "no more than there is to exchange";
   config.parallelism.pipeline_parallel_degree = 3;
   const recipe::RunPlan piped = plan_of(config, 3);
@@ -132,6 +150,25 @@ TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
     EXPECT_EQ(three - logits, 3 * (one - logits)) << stage;
     EXPECT_GE(one, tokens * static_cast<std::uint64_t>(parts.end_layer - parts.first_layer) *
                        layer_activation_bytes(plan.dims, false));
+  }
+}
+
+// Of a layer that is computed again only its input stays, and one of them is whole at a time.
+TEST(Memory, RecomputationAndChunksTakeLess) {
+  recipe::RunPlan plan = plan_of(small_config(), 1);
+  const std::uint64_t tokens = 2 * 32, hidden = 4 * static_cast<std::uint64_t>(plan.dims.dim),
+                      layer = layer_activation_bytes(plan.dims, false), logits = logits_bytes(plan.dims, false);
+  const std::uint64_t kept = stage_memory(plan, 0, 3).activations;
+  plan.loss_chunk = 8;
+  EXPECT_EQ(kept - stage_memory(plan, 0, 3).activations, (tokens - 8) * logits);
+  plan.loss_chunk = 1000;
+  EXPECT_EQ(stage_memory(plan, 0, 3).activations, kept) << "never more than there are";
+  plan.loss_chunk = 8;
+  for (const std::int64_t each : {1, 2, 4}) {
+    plan.recompute_each = each;
+    const std::uint64_t recomputed = 6 / static_cast<std::uint64_t>(each);
+    const std::uint64_t rest = stage_memory(plan, 0, 3).activations - std::max(tokens * (layer - hidden), 8 * logits);
+    EXPECT_EQ(kept - tokens * logits - rest, 3 * tokens * recomputed * (layer - hidden)) << each;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "libtrain/model/stage.h"
+#include "libtrain/pipeline/stage_pass.h"
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
@@ -21,22 +21,40 @@ struct Kept {
   double measured = 0, forecast = 0;
 };
 
-Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_len) {
+Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_len, bool recompute = false) {
   recipe::RunPlan plan = make_plan(dims, {}, 1, bf16);
   plan.batch.seq_len = seq_len;
+  plan.recompute_each = recompute ? 1 : 0;
   Stage stage(plan, 0, seq_len);
   stage.init_weights(1);
   const at::Tensor tokens = (at::arange(kMicro * seq_len, at::kLong) % dims.vocab_size).view({kMicro, seq_len});
-  token_losses(stage.forward(tokens), tokens);  // what libraries allocate once
+  StageGradients gradients;
+  const auto forward = [&] {
+    StagePass pass(stage, gradients);
+    HeadLoss loss = stage.loss(pass.forward(tokens), tokens, 1);
+    return std::pair{std::move(pass), std::move(loss.grad_x)};
+  };
+  forward();  // what libraries allocate once
   const std::uint64_t before = allocated();
-  const at::Tensor losses = token_losses(stage.forward(tokens), tokens);
+  const auto in_flight = forward();
   Kept kept;
   kept.measured = static_cast<double>(allocated() - before);
   const auto count = static_cast<std::uint64_t>(kMicro * seq_len);
-  kept.forecast =
-      static_cast<double>(count * (static_cast<std::uint64_t>(dims.n_layers) * layer_activation_bytes(dims, bf16) +
-                                   head_activation_bytes(dims, bf16)));
+  const std::uint64_t hidden = (bf16 ? 2 : 4) * static_cast<std::uint64_t>(dims.dim),
+                      layer = recompute ? hidden : layer_activation_bytes(dims, bf16);
+  kept.forecast = static_cast<double>(
+      count * (static_cast<std::uint64_t>(dims.n_layers) * layer + head_activation_bytes(dims, bf16)));
   return kept;
+}
+
+TEST(Memory, OfARecomputedLayerTheInputStays) {
+  use_one_thread();
+  const recipe::ModelDims dims{
+      .dim = 128, .n_layers = 8, .n_heads = 4, .n_kv_heads = 4, .head_dim = 32, .ffn_dim = 352, .vocab_size = 512};
+  for (const bool bf16 : {false, true}) {
+    const Kept kept = kept_by_forward(dims, bf16, 256, /*recompute=*/true);
+    EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << kept.measured << " bytes, forecast " << kept.forecast;
+  }
 }
 
 TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {

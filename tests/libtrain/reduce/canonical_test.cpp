@@ -58,6 +58,17 @@ TEST(TreeSum, KeepsFewSumsWhenMicroBatchesFinishInOrder) {
   EXPECT_LE(most, 6u);
 }
 
+TEST(TreeSum, GivesBackAGradientThatIsStillAlone) {
+  TreeSum sum(8, {0, 8});
+  sum.insert(3, at::full({2}, 5));
+  EXPECT_EQ(sum.take(3).sum().item<float>(), 10);
+  EXPECT_EQ(sum.held(), 0u);
+  EXPECT_THROW(sum.take(3), std::logic_error);
+  sum.insert(4, at::ones({1}));
+  sum.insert(5, at::ones({1}));
+  EXPECT_THROW(sum.take(4), std::logic_error) << "merged into [4,6)";
+}
+
 TEST(TreeSum, RefusesStrangersRepetitionsAndGaps) {
   TreeSum sum(8, {2, 6});
   sum.insert(3, at::ones({1}));

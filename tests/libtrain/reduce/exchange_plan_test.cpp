@@ -13,7 +13,7 @@ namespace {
 
 using namespace titan::test;
 
-constexpr std::int64_t kBudget = kDefaultExchangeBytes / 4;
+constexpr std::int64_t kBudget = (256 << 20) / 4;
 
 std::int64_t total(const std::vector<SegmentRow>& rows) {
   return std::accumulate(rows.begin(), rows.end(), std::int64_t{0},

@@ -20,7 +20,7 @@ struct Reduced {
   double norm = 0;
 };
 
-Reduced reduce(const recipe::RunPlan& plan, std::int64_t buffer_bytes = kSmallBuffers) {
+Reduced reduce(const recipe::RunPlan& plan) {
   Reduced result;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](World& world) {
@@ -33,8 +33,8 @@ Reduced reduce(const recipe::RunPlan& plan, std::int64_t buffer_bytes = kSmallBu
       for (std::uint32_t m = block.hi; m-- > block.lo;)
         sums[i].insert(m, synthetic_gradient(p.name + (p.tied_head ? "/head" : ""), m, p.master.sizes()));
     }
-    GradientExchange exchange(world, plan, owners_of(plan), stage, buffer_bytes);
-    EXPECT_LE(exchange.buffer_bytes(), buffer_bytes);
+    GradientExchange exchange(world, plan, owners_of(plan), stage);
+    EXPECT_LE(exchange.buffer_bytes(), static_cast<std::int64_t>(plan.exchange_bytes));
     const std::vector<OwnedGradient> owned = exchange.reduce(sums);
     const double norm = global_norm(world, plan, owned);
     const std::lock_guard lock(mutex);
@@ -110,7 +110,7 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         for (std::size_t i = 0; i < pieces.states().size(); ++i)
           pieces.states()[i].param.copy_(values.states()[i].param);
         pieces.own_masters(stage);
-        GradientExchange(world, plan, owners_of(plan), stage, kSmallBuffers).share(pieces.params());
+        GradientExchange(world, plan, owners_of(plan), stage).share(pieces.params());
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
           const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.compute), floats(want.compute))) << got.name << " on rank " << world.rank;
@@ -125,8 +125,10 @@ TEST(GradientExchange, GivesTheSameBitsOnEightRanksAndWithAnyBuffers) {
   for (const std::int64_t count : {8, 9, 12, 16}) {
     const Reduced expected = reduce(make_plan(tiny_dims(true), {}, count));
     for (const std::uint32_t dp : {5u, 8u}) {
-      for (const std::int64_t bytes : {std::int64_t{4096}, std::int64_t{40'000}, kDefaultExchangeBytes}) {
-        const Reduced got = reduce(make_plan(tiny_dims(true), {dp, {}}, count), bytes);
+      for (const std::uint64_t bytes : {4096, 40'000, 256 << 20}) {
+        recipe::RunPlan plan = make_plan(tiny_dims(true), {dp, {}}, count);
+        plan.exchange_bytes = bytes;
+        const Reduced got = reduce(plan);
         for (const auto& [name, grad] : expected.grads)
           EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", M " << count << ", dp " << dp;
       }
@@ -150,7 +152,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         stage.init_weights(5);
         ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
         optimizer.own_masters(stage);
-        GradientExchange exchange(world, plan, owners_of(plan), stage, kSmallBuffers);
+        GradientExchange exchange(world, plan, owners_of(plan), stage);
         std::vector<TreeSum> sums = make_sums(world, plan, stage);
         const Node block = dp_block(static_cast<std::uint32_t>(plan.batch.count), dp, world.dp_rank);
         for (std::size_t i = 0; i < sums.size(); ++i)

@@ -9,8 +9,9 @@ namespace {
 
 using namespace titan::test;
 
-StageExchange exchange_of(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t bytes) {
-  return plan_stage_exchange(plan, {plan.parameters, plan.leaf_elements, plan.mesh}, stage, 0, bytes);
+StageExchange exchange_of(recipe::RunPlan plan, std::uint32_t stage, std::uint64_t bytes) {
+  plan.exchange_bytes = bytes;
+  return plan_stage_exchange(plan, {plan.parameters, plan.leaf_elements, plan.mesh}, stage, 0);
 }
 
 /// Two stages: the embedding with the layers, norm and head.

@@ -53,6 +53,26 @@ float combine(const std::map<Node, float>& sent, Node node) {
 
 bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+TEST(Share, EveryMicroBatchIsOneRanks) {
+  for (const std::uint32_t count : {1u, 5u, 8u, 13u}) {
+    for (std::uint32_t d = 1; d <= count; ++d) {
+      std::vector<int> late(count), turns(count);
+      for (std::uint32_t r = 0; r < d; ++r) {
+        const Share a = late_share(count, d, r), b = share_in_turns(count, d, r);
+        EXPECT_EQ(a.block, dp_block(count, d, r));
+        EXPECT_EQ(b.block, (Node{0, count}));
+        for (std::uint32_t i = 0; i < a.count; ++i) ++late.at(a.at(i));
+        for (std::uint32_t i = 0; i < b.count; ++i) {
+          ++turns.at(b.at(i));
+          EXPECT_EQ(b.at(i) / d, i) << "in turn i the ranks work side by side";
+        }
+      }
+      EXPECT_EQ(late, std::vector<int>(count, 1));
+      EXPECT_EQ(turns, std::vector<int>(count, 1));
+    }
+  }
+}
+
 TEST(Tree, GivesTheSameBitsForEveryRankCountAndArrivalOrder) {
   for (const std::uint32_t count : kCounts) {
     for (std::uint32_t d = 1; d <= count; ++d) {

@@ -11,7 +11,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
@@ -20,6 +19,7 @@
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
+#include "libtrain/pipeline/executor.h"
 #include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
 #include "tests/libtrain/support/thread_world.h"
@@ -63,11 +63,13 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   recipe::RunPlan plan;
   plan.dims = dims;
   plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
+  plan.schedule = "1F1B";
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);
   plan.stage_cuts = layout.cuts;
   plan.leaf_elements = kLeaf;
+  plan.exchange_bytes = 16 * 1024;  // every exchange takes several messages
   return plan;
 }
 
@@ -115,36 +117,12 @@ inline at::Tensor tokens_of(const recipe::RunPlan& plan, std::uint64_t step, std
   return tokens;
 }
 
-/// One micro-batch through this rank's stage, forward and backward; inserts the gradients. Returns the token losses on
-/// the last stage, an undefined tensor elsewhere.
-inline at::Tensor run_micro_batch(train::World& world, const recipe::RunPlan& plan, const train::Stage& stage,
-                                  std::uint64_t step, std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
-  const auto hidden = [&] {
-    return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat);
+/// The micro-batches of `step`, for an executor.
+inline train::BatchSource batches_of(const recipe::RunPlan& plan, std::uint64_t step) {
+  return [&plan, step](std::uint32_t micro_batch) {
+    const at::Tensor tokens = tokens_of(plan, step, micro_batch);
+    return train::MicroBatch{tokens.narrow(1, 0, kSeqLen).contiguous(), tokens.narrow(1, 1, kSeqLen).contiguous()};
   };
-  const at::Tensor tokens = tokens_of(plan, step, micro_batch);
-  at::Tensor input = tokens.narrow(1, 0, kSeqLen);
-  if (!stage.spec().embedding) {
-    input = hidden();
-    world.pp->recv(input, world.stage - 1, micro_batch)->wait();
-    input.set_requires_grad(true);
-  }
-  at::Tensor out = stage.forward(input), seed, losses;
-  if (stage.spec().head) {
-    out = losses = train::token_losses(out, tokens.narrow(1, 1, kSeqLen));
-    seed = at::full_like(out, 1.0 / static_cast<double>(plan.batch.tokens_per_step()));
-  } else {
-    world.pp->send(out.detach(), world.stage + 1, micro_batch)->wait();
-    seed = hidden();
-    world.pp->recv(seed, world.stage + 1, 1000 + micro_batch)->wait();
-  }
-  std::vector<at::Tensor> wanted;
-  for (const train::StageParameter& p : stage.parameters()) wanted.push_back(p.compute);
-  if (!stage.spec().embedding) wanted.push_back(input);
-  const auto grads = torch::autograd::grad({out}, wanted, {seed});
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].insert(micro_batch, grads[i]);
-  if (!stage.spec().embedding) world.pp->send(grads.back().contiguous(), world.stage - 1, 1000 + micro_batch)->wait();
-  return losses;
 }
 
 /// Puts an owned part into the whole tensor.
@@ -169,9 +147,6 @@ inline std::vector<train::TreeSum> make_sums(const train::World& world, const re
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-/// Buffers so small that every exchange takes several messages.
-inline constexpr std::int64_t kSmallBuffers = 16 * 1024;
-
 /// Sums the rows of all ranks; the norm and what else can be read from them.
 inline std::vector<double> norm_row(train::World& world, const train::GradNorms& norms,
                                     const std::vector<train::OwnedGradient>& grads) {
@@ -187,38 +162,33 @@ inline double global_norm(train::World& world, const recipe::RunPlan& plan,
   return norms.norm(norm_row(world, norms, grads).data());
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5,
-                         std::int64_t buffer_bytes = kSmallBuffers) {
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
+  constexpr double kMaxNorm = 0.5;
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    const auto count = static_cast<std::uint32_t>(plan.batch.count);
-    const train::Node block = train::dp_block(count, plan.mesh.dp, world.dp_rank);
     train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
-    train::GradientExchange exchange(world, plan, owners, stage, buffer_bytes);
+    train::GradientExchange exchange(world, plan, owners, stage);
+    train::Executor executor(world, plan, stage);
+    if (exchange.in_turns())
+      executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
-      std::vector<train::TreeSum> sums = make_sums(world, plan, stage);
-      std::vector<std::uint32_t> order(block.hi - block.lo);
-      std::iota(order.begin(), order.end(), block.lo);
-      std::shuffle(order.begin(), order.end(), std::mt19937(step * 31 + world.dp_rank));
-      at::Tensor loss_row = at::zeros({plan.batch.count}, at::kDouble);
-      for (const std::uint32_t micro_batch : order) {
-        const at::Tensor loss = run_micro_batch(world, plan, stage, step, micro_batch, sums);
-        if (loss.defined()) loss_row[micro_batch] = train::ordered_sum(loss);
-      }
-      auto grads = exchange.reduce(sums);
+      const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
+      train::Executor::StepOutput out = executor.run_step(batches_of(plan, step), tokens);
+      auto grads = exchange.reduce(out.sums);
       norms.push_back(global_norm(world, plan, grads));
-      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
+      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), kMaxNorm), step);
       exchange.share(optimizer.params());
+      at::Tensor loss_row = at::from_blob(out.losses.data(), {plan.batch.count}, at::kDouble).clone();
       world.all->all_reduce_sum(loss_row);
-      losses.push_back(
-          std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
-          static_cast<double>(plan.batch.tokens_per_step()));
+      losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(),
+                                       loss_row.const_data_ptr<double>() + plan.batch.count, 0.0) /
+                       static_cast<double>(tokens));
     }
     const std::lock_guard lock(mutex);
     if (world.rank == 0) {

@@ -137,9 +137,8 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
-      {"parallelism.data_parallel_sharding = \"zero2\"", "parallelism.data_parallel_sharding = \"zero2\""},
+      {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.gradient_exchange = \"node\"", "parallelism.gradient_exchange = \"node\""},
-      {"training.cpu_gemm = \"onednn\"", "training.cpu_gemm = \"onednn\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
       {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"",
        "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
@@ -170,14 +169,16 @@ TEST(Loader, RefusesAModeOfActivationCheckpointingThatIsTypedAndNotBuilt) {
 
 TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
   const LoadedConfig loaded = load_ok(
-      "[profiling]\nenable_profiling = true\n[compile]\nenable = true\n[activation_checkpoint]\nmode = \"full\"\n"
+      "[profiling]\nenable_profiling = true\n[compile]\nenable = true\n[activation_checkpoint]\nmode = "
+      "\"memory_budget\"\n"
       "[checkpoint]\nlast_save_model_only = true\nasync_mode = \"async\"\n[parallelism]\ntensor_parallel_degree = "
       "8\ncontext_parallel_degree = 2\n"
       "pipeline_parallel_schedule = \"Interleaved1F1B\"\n[validation]\ndataset = "
       "\"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
   ASSERT_EQ(loaded.warnings.size(), 1u);
   EXPECT_EQ(loaded.warnings[0],
-            "run.toml: without effect here: activation_checkpoint.mode = \"full\", checkpoint.async_mode = \"async\", "
+            "run.toml: without effect here: activation_checkpoint.mode = \"memory_budget\", checkpoint.async_mode = "
+            "\"async\", "
             "compile.enable = true, "
             "parallelism.context_parallel_degree = 2, parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\", "
             "parallelism.tensor_parallel_degree = 8, "

@@ -241,14 +241,21 @@ TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->schedule, "1F1B");
 }
 
-TEST(RunPlan, RefusesNumbersThatNothingCarriesOutYet) {
-  for (const char* key : {"training.loss_chunk=128", "comm.exchange_bytes=1000000"}) {
-    const Status status = plan(key, 1).status();
+TEST(RunPlan, RefusesWhatNothingCarriesOutTogetherYet) {
+  for (const char* key : {"parallelism.gradient_exchange=always", "parallelism.data_parallel_sharding=zero2"}) {
+    const std::string tied = std::string(key) + " model.tied_embeddings=true";
+    EXPECT_TRUE(plan(tied.c_str(), 1).ok()) << key;
+    const Status status = plan((tied + " parallelism.pipeline_parallel_degree=2").c_str(), 2).status();
     EXPECT_EQ(status.code, ckpt::Code::kUnsupported) << key;
-    EXPECT_THAT(status.message, testing::StartsWith("not supported yet: " + std::string(key).substr(0, 13))) << key;
+    EXPECT_THAT(status.message, testing::StartsWith("not supported yet: parallelism.gradient_exchange")) << key;
   }
+}
+
+TEST(RunPlan, NumbersOfTheEngineComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->loss_chunk, 0);
+  EXPECT_EQ(plan("training.loss_chunk=128", 1)->loss_chunk, 128);
   EXPECT_EQ(plan("", 1)->exchange_bytes, std::uint64_t{256} << 20);
+  EXPECT_EQ(plan("comm.exchange_bytes=1000000", 1)->exchange_bytes, 1'000'000u);
   EXPECT_EQ(plan("", 1)->exchange, ExchangeDomain::kLate);
   EXPECT_EQ(plan("", 1)->gemm, CpuGemm::kMkl);
 }

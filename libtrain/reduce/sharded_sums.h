@@ -1,0 +1,39 @@
+#pragma once
+// Gradient sums of the elements that a rank owns, while micro-batches finish: each goes to its owners at once, so that
+// no rank holds sums of what others own.
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/parallel/communicator.h"
+#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/exchange_plan.h"
+
+namespace titan::train {
+
+class ShardedSums {
+ public:
+  /// `plan` is one of plan_turn(); sums over `count` micro-batches. `bytes` are the buffers. References must outlive
+  /// the object.
+  ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
+
+  /// The next turn, collective: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it has
+  /// none left.
+  void add(const std::vector<at::Tensor>& slots);
+  /// Runs the turns in which only other ranks have a micro-batch. \return the sums by slot, of what this rank owns of
+  /// it (undefined: nothing). The object is as new.
+  std::vector<at::Tensor> finish();
+
+ private:
+  bool has_one(std::uint32_t rank) const;
+
+  Communicator& dp_;
+  const ExchangePlan& plan_;
+  std::uint32_t count_;
+  const at::Tensor& bytes_;
+  std::uint32_t turn_ = 0;
+  std::vector<TreeSum> sums_;  ///< of each piece of the own row
+};
+
+}  // namespace titan::train

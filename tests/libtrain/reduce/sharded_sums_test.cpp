@@ -1,0 +1,54 @@
+#include "libtrain/reduce/sharded_sums.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/libtrain/support/synthetic_gradient.h"
+#include "tests/libtrain/support/tiny_model.h"
+
+namespace titan::train {
+namespace {
+
+using namespace titan::test;
+
+// Two slots of 100 and 40 elements over `dp` ranks; the last rank owns nothing.
+std::vector<SegmentRow> two_slots(std::uint32_t dp) {
+  std::vector<SegmentRow> rows(dp);
+  rows[0].add({0, 0, 64});
+  rows[1].add({0, 64, 36});
+  rows[1].add({1, 0, 40});
+  return rows;
+}
+
+TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
+  for (const std::uint32_t count : {4u, 7u, 12u}) {
+    std::vector<at::Tensor> first, second;
+    for (std::uint32_t m = 0; m < count; ++m) {
+      first.push_back(synthetic_gradient("a", m, {100}));
+      second.push_back(synthetic_gradient("b", m, {40}));
+    }
+    const at::Tensor a = recursive_sum(first, {0, count}), b = recursive_sum(second, {0, count});
+    run_ranks({.pp = 1, .dp = 3}, [&](World& world) {
+      const auto me = static_cast<std::uint32_t>(world.dp_rank);
+      const ExchangePlan plan = plan_turn(two_slots(3), me, 6 * 32);
+      EXPECT_EQ(plan.piece, 32) << "three pieces";
+      const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
+      ShardedSums sums(*world.dp, plan, count, bytes);
+      for (int step = 0; step < 2; ++step) {
+        const Share share = share_in_turns(count, 3, me);
+        for (std::uint32_t i = 0; i < share.count; ++i) sums.add({first[share.at(i)], second[share.at(i)]});
+        const std::vector<at::Tensor> owned = sums.finish();
+        EXPECT_EQ(owned.size(), me == 0 ? 1u : me == 1 ? 2u : 0u);
+        if (me == 0) {
+          EXPECT_TRUE(same_bits(floats(owned[0]), floats(a.narrow(0, 0, 64))));
+        }
+        if (me == 1) {
+          EXPECT_TRUE(same_bits(floats(owned[0]), floats(a.narrow(0, 64, 36))));
+          EXPECT_TRUE(same_bits(floats(owned[1]), floats(b)));
+        }
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace titan::train
