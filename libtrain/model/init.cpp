@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/base/parallel.h"
 
 namespace titan::train {
 namespace {
@@ -137,13 +138,15 @@ void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vect
   for (const Drawing& drawing : drawings)
     for (std::size_t begin = 0; begin < drawing.out.size(); begin += kPart)
       parts.push_back({&drawing, init_rule(dims, drawing.name), begin});
-  at::parallel_for(0, static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) {
-      const auto& [drawing, rule, begin] = parts[static_cast<std::size_t>(i)];
-      draw(rule, seed, drawing->name, drawing->out.subspan(begin, std::min(kPart, drawing->out.size() - begin)),
-           drawing->first + begin);
-    }
-  });
+  // at::parallel_for would stay on one thread here: it needs OpenMP in whoever calls it.
+  const ckpt::Status status =
+      ckpt::parallel_for(parts.size(), static_cast<unsigned>(at::get_num_threads()), [&](std::size_t i) {
+        const auto& [drawing, rule, begin] = parts[i];
+        draw(rule, seed, drawing->name, drawing->out.subspan(begin, std::min(kPart, drawing->out.size() - begin)),
+             drawing->first + begin);
+        return ckpt::ok_status();
+      });
+  if (!status.ok()) throw std::runtime_error(status.message);
 }
 
 }  // namespace titan::train
