@@ -5,8 +5,6 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr const char* kEmbedding = "tok_embeddings.weight";
-
 // Reads from the store itself: what lies in memory is perhaps what the first reader saw.
 class PastCache final : public MediaWatch {
  public:
@@ -34,21 +32,14 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
   PastCache store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);
   const ParameterIndex by_name(manifest);
-  const std::uint32_t stage = part.rank / part.owners.mesh().dp;
-  std::vector<std::byte> buffer;
-  for (const ParameterMeta& parameter : part.parameters) {
-    // The last stage of a model with a tied head loads the embedding, too.
-    if (parameter.stage != stage && parameter.name != kEmbedding) continue;
-    const auto index = by_name.find(parameter.name);
-    if (!index) continue;
-    const std::uint64_t leaves = manifest.parameters[*index].meta.grid(manifest.leaf_elements).count();
-    TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, ""}, {0, leaves}, buffer));
-  }
   // Leaves of another size are refused by whoever loads them.
-  if (!part.moments || part.owners.leaf_elements() != manifest.leaf_elements) return ok_status();
+  if (part.owners.leaf_elements() != manifest.leaf_elements) return ok_status();
+  std::vector<std::byte> buffer;
   for (const OwnedPiece& piece : part.owners.of(part.rank)) {
     const auto index = by_name.find(part.parameters[piece.parameter].name);
     if (!index) continue;
+    TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, ""}, piece.leaves, buffer));
+    if (!part.moments) continue;
     for (const char* slot : {kExpAvg, kExpAvgSq})
       TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, buffer));
   }

@@ -10,8 +10,7 @@
 
 namespace titan::ckpt {
 
-/// What a resume of rank `rank` reads: every parameter of its stage and, with `moments`, its own leaves of both
-/// moments.
+/// What a resume of rank `rank` reads: its own leaves of the parameters and, with `moments`, of both moments.
 struct RankPart {
   const std::vector<ParameterMeta>& parameters;  ///< of the model, stages assigned
   const Ownership& owners;

@@ -194,44 +194,34 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return report;
 }
 
-Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, Stage& stage,
-                          ShardedAdamW* optimizer) const {
+Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
+                          bool moments) {
   const ckpt::Manifest& manifest = reader.manifest();
-  const ckpt::ParameterIndex by_name(manifest);
-  const auto record = [&](const std::string& name, const at::Tensor& tensor) -> Result<std::uint32_t> {
-    const auto index = by_name.find(name);
-    if (!index) return ckpt::incompatible("the checkpoint has no parameter " + name + "; the model of the config does");
-    const ckpt::ParameterRecord& found = manifest.parameters[*index];
-    const std::vector<std::uint64_t> want(tensor.sizes().begin(), tensor.sizes().end());
-    if (found.meta.shape != want)
-      return ckpt::incompatible("parameter " + name + " has another shape in the checkpoint than in the config");
-    return *index;
-  };
-
-  std::map<std::uint32_t, std::uint32_t> index_of;  // plan index -> index in the checkpoint
-  for (StageParameter& parameter : stage.parameters()) {
-    // A tied head shares its parameter with the embedding; where both are on this stage it is read once.
-    if (index_of.count(parameter.index) != 0) continue;
-    TITAN_ASSIGN_OR_RETURN(const std::uint32_t index, record(plan.parameters[parameter.index].name, parameter.master));
-    index_of[parameter.index] = index;
-    const ckpt::StoredTensor* stored = manifest.stored({index, ""});
-    if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
-      return ckpt::incompatible("parameter " + parameter.name +
-                                " is not stored as float32: a resume needs full precision");
-    at::Tensor flat = parameter.master.view({-1});
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""},
-                                    {0, manifest.parameters[index].meta.grid(manifest.leaf_elements).count()}, flat));
-  }
-  std::vector<ShardedAdamW::State> none;
   if (manifest.leaf_elements != plan.leaf_elements)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
                               " elements, this build's " + std::to_string(plan.leaf_elements));
-  for (ShardedAdamW::State& state : optimizer ? optimizer->states() : none) {
-    const std::uint32_t index = index_of.at(state.piece.parameter);
+  const ckpt::ParameterIndex by_name(manifest);
+  std::vector<std::uint32_t> index_of;  // plan index -> index in the checkpoint
+  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
+    const auto index = by_name.find(parameter.name);
+    if (!index)
+      return ckpt::incompatible("the checkpoint has no parameter " + parameter.name + "; the model of the config does");
+    if (manifest.parameters[*index].meta.shape != parameter.shape)
+      return ckpt::incompatible("parameter " + parameter.name +
+                                " has another shape in the checkpoint than in the config");
+    const ckpt::StoredTensor* stored = manifest.stored({*index, ""});
+    if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
+      return ckpt::incompatible("parameter " + parameter.name +
+                                " is not stored as float32: a resume needs full precision");
+    index_of.push_back(*index);
+  }
+  for (ShardedAdamW::State& state : optimizer.states()) {
+    const std::uint32_t index = index_of[state.piece.parameter];
+    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, state.piece.leaves, state.param));
+    if (!moments) continue;
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
     TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
   }
-  stage.refresh();
   return ckpt::ok_status();
 }
 

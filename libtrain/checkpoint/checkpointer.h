@@ -34,10 +34,10 @@ class Checkpointer {
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
 
-  /// Reads every parameter of the stage and the owned moments (none without `optimizer`), each leaf verified;
-  /// collective agreement is the caller's.
-  ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, Stage& stage,
-                    ShardedAdamW* optimizer) const;
+  /// Reads what this rank owns of the parameters and, with `moments`, of the moments, each leaf verified; the other
+  /// ranks of its stage read the rest. Collective agreement is the caller's.
+  static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
+                           bool moments);
 
   /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
   void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,8 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "ckpt/base/exit_code.h"
 #include "libtrain/launch/signals.h"
@@ -25,6 +28,8 @@ namespace titan::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kTogether{250};  // ranks that are killed within it are named in one line
 
 struct Rank {
   pid_t pid = -1;
@@ -155,6 +160,7 @@ class Job {
       const int signal = next_signal();
       if (signal != 0 && signal != SIGCHLD) stop(signal);
       reap();
+      if (say_killed_at_ && Clock::now() >= *say_killed_at_) say_killed();
       if (first_failed_ && deadline_ && only_stopped_left()) deadline_ = Clock::now();
       if (deadline_ && Clock::now() >= *deadline_) {
         note_overdue();
@@ -162,6 +168,7 @@ class Job {
         deadline_.reset();
       }
     }
+    say_killed();
     reports_.read_all();
     return interrupts_ >= 2 ? verdict_of_abort() : verdict();
   }
@@ -241,8 +248,10 @@ class Job {
 
   /// The next pending signal, or 0 when the deadline passed.
   int next_signal() {
-    if (!deadline_) return std::max(0, sigwaitinfo(&signals_, nullptr));
-    const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*deadline_ - Clock::now()));
+    if (!deadline_ && !say_killed_at_) return std::max(0, sigwaitinfo(&signals_, nullptr));
+    const Clock::time_point until =
+        std::min(deadline_.value_or(Clock::time_point::max()), say_killed_at_.value_or(Clock::time_point::max()));
+    const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(until - Clock::now()));
     const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),
                         static_cast<long>(left.count() % 1'000'000'000)};
     return std::max(0, sigtimedwait(&signals_, nullptr, &wait));
@@ -294,14 +303,26 @@ class Job {
       }
       if (stopped_) report(who(*stopped_) + " is stopped (SIGSTOP) and was silent for too long", log_hint(*stopped_));
     }
-    // Said at once: the exit codes of the others, a few seconds later, are only consequences.
+    // Said soon: the exit codes of the others, a few seconds later, are only consequences. Ranks that are killed
+    // together are reaped one by one.
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
-      const int signal = WTERMSIG(status);
-      if (signal != forwarded_)
-        report(who(rank) + " was killed by " + signal_text(signal),
-               signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(rank));
+      say_killed_at_ = Clock::now() + kTogether;
     }
+  }
+
+  /// Names all ranks that were killed as the first one was.
+  void say_killed() {
+    if (!std::exchange(say_killed_at_, std::nullopt)) return;
+    const int signal = WTERMSIG(*ranks_[*killed_].status);
+    if (signal == forwarded_) return;
+    std::vector<int> killed;
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      if (ranks_[i].status && !ranks_[i].ended_by_us && WIFSIGNALED(*ranks_[i].status) &&
+          WTERMSIG(*ranks_[i].status) == signal)
+        killed.push_back(static_cast<int>(i));
+    report((killed.size() == 1 ? who(killed[0]) + " was" : who(killed) + " were") + " killed by " + signal_text(signal),
+           signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(*killed_));
   }
 
   void note_overdue() {
@@ -365,6 +386,15 @@ class Job {
     return "rank " + std::to_string(rank) + " (pid " + std::to_string(ranks_[rank].pid) + ")";
   }
 
+  std::string who(const std::vector<int>& ranks) const {
+    std::string numbers, pids;
+    for (const int rank : ranks) {
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(rank);
+      pids += (pids.empty() ? "" : ", ") + std::to_string(ranks_[rank].pid);
+    }
+    return "ranks " + numbers + " (pids " + pids + ")";
+  }
+
   std::string log_hint(int rank) const {
     const std::string log = options_.run_dir + "/logs/rank-" + std::to_string(rank) + ".log";
     const bool there = !options_.run_dir.empty() && std::ifstream(log).peek() != std::ifstream::traits_type::eof();
@@ -393,7 +423,7 @@ class Job {
   const LaunchEvents& events_;
   sigset_t signals_, old_mask_;
   std::vector<Rank> ranks_;
-  std::optional<Clock::time_point> deadline_;
+  std::optional<Clock::time_point> deadline_, say_killed_at_;
   std::optional<int> first_failed_, killed_, stopped_;
   int forwarded_ = 0, interrupts_ = 0;
   bool reported_ = false;

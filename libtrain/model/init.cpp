@@ -1,11 +1,15 @@
 #include "libtrain/model/init.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include <ATen/Parallel.h>
+
 #include "ckpt/base/hash.h"
+#include "ckpt/base/parallel.h"
 
 namespace titan::train {
 namespace {
@@ -109,7 +113,7 @@ InitRule init_rule(const recipe::ModelDims& dims, std::string_view name) {
   throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
 }
 
-void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out) {
+void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out, std::uint64_t first) {
   if (rule.kind == InitKind::kZeros || rule.kind == InitKind::kOnes) {
     for (float& x : out) x = rule.kind == InitKind::kOnes ? 1 : 0;
     return;
@@ -118,9 +122,31 @@ void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::
   const double low = rule.kind == InitKind::kNormalWithin3Std ? kBelowMinus3Std : 0;
   const std::uint64_t key = stream_key(seed, name);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const double uniform = (static_cast<double>(random_bits(key, i) >> 11) + 0.5) * 0x1p-53;  // in (0, 1)
+    const double uniform = (static_cast<double>(random_bits(key, first + i) >> 11) + 0.5) * 0x1p-53;  // in (0, 1)
     out[i] = static_cast<float>(rule.std * normal_quantile(low + (1 - 2 * low) * uniform));
   }
+}
+
+void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vector<Drawing>& drawings) {
+  constexpr std::size_t kPart = 16'384;  // elements, about 0.2 ms: small enough that threads end together
+  struct Part {
+    const Drawing* drawing;
+    InitRule rule;
+    std::size_t begin;
+  };
+  std::vector<Part> parts;
+  for (const Drawing& drawing : drawings)
+    for (std::size_t begin = 0; begin < drawing.out.size(); begin += kPart)
+      parts.push_back({&drawing, init_rule(dims, drawing.name), begin});
+  // at::parallel_for would stay on one thread here: it needs OpenMP in whoever calls it.
+  const ckpt::Status status =
+      ckpt::parallel_for(parts.size(), static_cast<unsigned>(at::get_num_threads()), [&](std::size_t i) {
+        const auto& [drawing, rule, begin] = parts[i];
+        draw(rule, seed, drawing->name, drawing->out.subspan(begin, std::min(kPart, drawing->out.size() - begin)),
+             drawing->first + begin);
+        return ckpt::ok_status();
+      });
+  if (!status.ok()) throw std::runtime_error(status.message);
 }
 
 }  // namespace titan::train

@@ -4,7 +4,9 @@
 // \source torchtitan v0.2.2 models/llama3/model/model.py init_weights with depth_init
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "recipe/plan/run_plan.h"
 
@@ -21,8 +23,19 @@ struct InitRule {
 /// How the parameter called `name` is drawn. Unknown names are an std::invalid_argument.
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name);
 
-/// Draws the parameter in row-major order.
-void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out);
+/// Draws the elements of the parameter from `first` on, in row-major order.
+void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out,
+          std::uint64_t first = 0);
+
+/// Elements of a parameter, from `first` on.
+struct Drawing {
+  std::string name;
+  std::uint64_t first = 0;
+  std::span<float> out;
+};
+
+/// Draws them all, on the threads of computing.
+void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vector<Drawing>& drawings);
 
 /// The quantile function of the standard normal distribution, for 0 < p < 1.
 /// Only IEEE basic operations and square roots: the same bits on every machine. \source Wichura, AS 241, PPND16

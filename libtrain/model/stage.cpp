@@ -103,9 +103,10 @@ std::size_t Stage::place(const std::string& name) const {
 }
 
 void Stage::init_weights(std::uint64_t seed) {
+  std::vector<Drawing> drawings;
   for (StageParameter& p : parameters_)
-    draw(init_rule(dims_, p.name), seed, p.name,
-         {p.master.mutable_data_ptr<float>(), static_cast<std::size_t>(p.master.numel())});
+    drawings.push_back({p.name, 0, {p.master.mutable_data_ptr<float>(), static_cast<std::size_t>(p.master.numel())}});
+  draw_all(dims_, seed, drawings);
   refresh();
 }
 

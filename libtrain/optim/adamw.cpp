@@ -6,13 +6,14 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "libtrain/model/init.h"
+
 namespace titan::train {
 
 ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
                            AdamWOptions options)
-    : options_(options) {
-  const std::uint64_t leaf_elements = owners.leaf_elements();
-  if (leaf_elements % 16 != 0)
+    : options_(options), leaf_elements_(owners.leaf_elements()) {
+  if (leaf_elements_ % 16 != 0)
     throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
   for (const ckpt::OwnedPiece& piece :
        owners.of(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp + static_cast<std::uint32_t>(world.dp_rank))) {
@@ -21,7 +22,7 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
                      [&](const StageParameter& p) { return p.index == piece.parameter && !p.tied_head; });
     if (parameter == stage.parameters().end())
       throw std::logic_error("the stage lacks a parameter that this rank owns");
-    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements);
+    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
     const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
     states_.push_back({piece, parameter->master.view(-1).narrow(0, begin, length), at::zeros({length}, at::kFloat),
@@ -33,6 +34,17 @@ std::vector<at::Tensor> ShardedAdamW::params() const {
   std::vector<at::Tensor> params;
   for (const State& state : states_) params.push_back(state.param);
   return params;
+}
+
+void ShardedAdamW::init_weights(const recipe::RunPlan& plan, std::uint64_t seed) {
+  std::vector<Drawing> drawings;
+  for (State& state : states_) {
+    const ckpt::ParameterMeta& parameter = plan.parameters[state.piece.parameter];
+    drawings.push_back({parameter.name,
+                        parameter.grid(leaf_elements_).begin(state.piece.leaves.first),
+                        {state.param.mutable_data_ptr<float>(), static_cast<std::size_t>(state.param.numel())}});
+  }
+  draw_all(plan.dims, seed, drawings);
 }
 
 void ShardedAdamW::own_masters(Stage& stage) {

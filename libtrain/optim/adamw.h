@@ -35,6 +35,8 @@ class ShardedAdamW {
   std::vector<State>& states() { return states_; }
   /// The parameters of states().
   std::vector<at::Tensor> params() const;
+  /// Draws what this rank owns, and nothing else, as Stage::init_weights() draws whole parameters.
+  void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
   /// Takes the owned part of every master that the forward does not compute with, and frees the rest: what other ranks
   /// own is then in this rank's compute copies alone.
   void own_masters(Stage& stage);
@@ -42,6 +44,7 @@ class ShardedAdamW {
 
  private:
   AdamWOptions options_;
+  std::uint64_t leaf_elements_;
   std::vector<State> states_;
   double applied_lr_ = 0;
 };

@@ -74,11 +74,12 @@ class Communicator {
 struct World {
   int rank = 0, size = 1;
   int stage = 0, dp_rank = 0;
-  std::unique_ptr<Communicator> all;  ///< every rank; training deadline
-  std::unique_ptr<Communicator> dp;   ///< ranks of this stage, by dp_rank
-  std::unique_ptr<Communicator> pp;   ///< ranks of this dp_rank, by stage
-  std::unique_ptr<Communicator> io;   ///< every rank; checkpoint I/O deadline
-  std::function<void()> shutdown;     ///< barrier, then groups and store in the right order; call before leaving main
+  std::unique_ptr<Communicator> all;      ///< every rank; training deadline
+  std::unique_ptr<Communicator> dp;       ///< ranks of this stage, by dp_rank
+  std::unique_ptr<Communicator> pp;       ///< ranks of this dp_rank, by stage
+  std::unique_ptr<Communicator> io;       ///< every rank, over the connections of `all`; checkpoint I/O deadline
+  std::function<void()> first_step_done;  ///< from then on the training deadline holds in `all`, `dp` and `pp`
+  std::function<void()> shutdown;  ///< barrier, then groups and store in the right order; call before leaving main
 };
 
 }  // namespace titan::train

@@ -60,12 +60,14 @@ std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::i
 
 }  // namespace
 
-struct GlooCommunicator::Group {
-  GlooGroupOptions options;
+namespace {
+
+/// The connections of a group.
+struct Link {
   c10::intrusive_ptr<c10d::Backend> backend;
   bool failed = false;
 
-  ~Group() { close(); }
+  ~Link() { close(); }
 
   void close() {
     // After a failure a worker thread may sit in a collective for as long as its deadline, and the destructor would
@@ -73,27 +75,34 @@ struct GlooCommunicator::Group {
     if (failed) static_cast<void>(backend.release());
     backend.reset();
   }
+};
+
+}  // namespace
+
+struct GlooCommunicator::Group {
+  GlooGroupOptions options;
+  std::shared_ptr<Link> link = std::make_shared<Link>();
 
   std::string where(const char* operation) const { return std::string(operation) + " of group " + options.name; }
 
   c10d::Backend& open(const char* operation) {
-    if (!backend || failed) throw CommError(where(operation) + ": the group was closed, or failed before");
-    return *backend;
+    if (!link->backend || link->failed) throw CommError(where(operation) + ": the group was closed, or failed before");
+    return *link->backend;
   }
 
   [[noreturn]] void fail(const char* operation, const std::string& reason, milliseconds deadline) {
-    failed = true;
+    link->failed = true;
     if (!options.heartbeat) throw CommError(where(operation) + ": " + reason);
     lose(options.heartbeat->diagnose(where(operation), is_timeout(reason), deadline));
   }
 
   [[noreturn]] void lose(LostRanks loss) {
-    failed = true;
+    link->failed = true;
     throw CommError(loss.text, std::move(loss.ranks));
   }
 
   [[noreturn]] void fail_to_start(const std::string& reason, const std::string& addresses) {
-    failed = true;
+    link->failed = true;
     LostRanks loss{where("start"), {}};
     if (options.heartbeat) loss = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
     // Where no rank is known to be lost, what Gloo met is all that is known.
@@ -149,6 +158,10 @@ struct GlooCommunicator::Group {
     } catch (const std::exception& error) {
       fail(operation, error.what(), options.timeout);
     }
+    await_watching(operation, std::move(work), std::move(tensors));
+  }
+
+  void await_watching(const char* operation, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors) {
     const auto wait = std::make_shared<std::packaged_task<void()>>(
         [work, tensors, timeout = options.timeout] { work->wait(timeout); });
     std::future<void> done = wait->get_future();
@@ -191,11 +204,14 @@ class NoTransfer : public Transfer {
 template <typename Group>
 class GlooTransfer : public Transfer {
  public:
-  GlooTransfer(std::shared_ptr<Group> group, const char* operation, c10::intrusive_ptr<c10d::Work> work)
-      : group_(std::move(group)), operation_(operation), work_(std::move(work)) {}
+  GlooTransfer(std::shared_ptr<Group> group, const char* operation, c10::intrusive_ptr<c10d::Work> work,
+               std::vector<at::Tensor> tensors)
+      : group_(std::move(group)), operation_(operation), work_(std::move(work)), tensors_(std::move(tensors)) {}
 
   void wait() override {
     if (!work_) return;
+    if (group_->options.watch_transfers)
+      return group_->await_watching(operation_, std::exchange(work_, nullptr), std::move(tensors_));
     try {
       // One wait, not slices: at the end of a wait Gloo closes the connections.
       work_->wait(group_->options.timeout);
@@ -209,6 +225,7 @@ class GlooTransfer : public Transfer {
   std::shared_ptr<Group> group_;
   const char* operation_;
   c10::intrusive_ptr<c10d::Work> work_;
+  std::vector<at::Tensor> tensors_;
 };
 
 }  // namespace
@@ -222,8 +239,9 @@ std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_
     auto gloo = c10d::ProcessGroupGloo::Options::create(group->options.init_timeout);
     gloo->devices = device->impl().devices;
     gloo->threads = 1;  // one operation at a time is all that a group does
-    group->backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
-    group->backend->setTimeout(group->options.timeout);
+    group->link->backend =
+        c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
+    group->link->backend->setTimeout(group->options.timeout);
   } catch (const std::exception& error) {
     group->fail_to_start(error.what(), device->impl().addresses);
   }
@@ -257,7 +275,7 @@ std::unique_ptr<Transfer> GlooCommunicator::send(const at::Tensor& tensor, int d
   std::vector<at::Tensor> tensors{tensor};
   try {
     auto work = group_->open("send").send(tensors, dst, static_cast<int>(tag));
-    return std::make_unique<GlooTransfer<Group>>(group_, "send", std::move(work));
+    return std::make_unique<GlooTransfer<Group>>(group_, "send", std::move(work), std::move(tensors));
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
@@ -271,7 +289,7 @@ std::unique_ptr<Transfer> GlooCommunicator::recv(at::Tensor& tensor, int src, st
   std::vector<at::Tensor> tensors{tensor};
   try {
     auto work = group_->open("recv").recv(tensors, src, static_cast<int>(tag));
-    return std::make_unique<GlooTransfer<Group>>(group_, "recv", std::move(work));
+    return std::make_unique<GlooTransfer<Group>>(group_, "recv", std::move(work), std::move(tensors));
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
@@ -343,7 +361,21 @@ void GlooCommunicator::barrier() {
 }
 
 std::function<void()> GlooCommunicator::closer() const {
-  return [group = group_] { group->close(); };
+  return [link = group_->link] { link->close(); };
+}
+
+std::unique_ptr<GlooCommunicator> GlooCommunicator::beside(std::string name, milliseconds timeout) const {
+  auto group = std::make_shared<Group>(*group_);
+  group->options.name = std::move(name);
+  group->options.timeout = timeout;
+  return std::unique_ptr<GlooCommunicator>(new GlooCommunicator(std::move(group)));
+}
+
+std::function<void(milliseconds)> GlooCommunicator::deadline() const {
+  return [group = group_](milliseconds timeout) {
+    group->options.timeout = timeout;
+    group->options.watch_transfers = false;
+  };
 }
 
 }  // namespace titan::train

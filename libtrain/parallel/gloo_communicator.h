@@ -31,6 +31,9 @@ struct GlooGroupOptions {
   int rank = 0, size = 1;  ///< in the group
   std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};
   std::shared_ptr<Heartbeat> heartbeat;  ///< may be null: errors then name nobody
+  /// Transfers between two ranks watch the heartbeats, in a thread each. Without it a silent peer is noticed at the
+  /// deadline, which is then to be no longer than theirs.
+  bool watch_transfers = false;
 };
 
 class GlooCommunicator : public Communicator {
@@ -53,6 +56,13 @@ class GlooCommunicator : public Communicator {
   std::vector<std::string> all_gather(const std::string& bytes) override;
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
+
+  /// The same connections under another name and deadline, which is no later than that of create(). Both are used from
+  /// one thread.
+  std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
+  /// Returns a function that sets the deadline of the operations that begin later, no later than that of create(), and
+  /// ends GlooGroupOptions::watch_transfers.
+  std::function<void(std::chrono::milliseconds)> deadline() const;
 
   /// Returns a function that closes the connections; operations of the group throw afterwards. It may be called when
   /// the communicator is gone.

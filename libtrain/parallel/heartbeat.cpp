@@ -48,15 +48,17 @@ struct Heartbeat::State {
   void loop() {
     for (std::uint64_t count = 1;; ++count) {
       std::string own = std::to_string(count);
+      bool leaves = false;
       {
         std::lock_guard lock(mutex);
         if (stop) break;
-        if (leaving) own += kLeaving;
+        leaves = leaving;
       }
+      if (leaves) own += kLeaving;
       std::vector<std::string> values;
       bool lost = false;
       try {
-        values = exchange(own);
+        values = exchange(own, leaves);
       } catch (const std::exception&) {
         lost = true;
       }
@@ -74,7 +76,8 @@ struct Heartbeat::State {
   void note(const std::vector<std::string>& values) {
     refreshed = Clock::now();
     for (std::size_t i = 0; i < std::min(values.size(), peers.size()); ++i) {
-      if (values[i] == peers[i].value) continue;
+      if (values[i].empty()) peers[i].changed = refreshed;
+      if (values[i].empty() || values[i] == peers[i].value) continue;
       peers[i].value = values[i];
       peers[i].changed = refreshed;
       peers[i].leaving = !values[i].empty() && values[i].back() == kLeaving;

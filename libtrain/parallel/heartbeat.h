@@ -1,5 +1,6 @@
 #pragma once
-// Who is alive: every rank writes a counter into the store twice a second and watches the counters of the others.
+// Who is alive: every rank writes a counter into the store twice a second and watches the counters of others, which
+// tell it of the rest.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -37,8 +38,9 @@ struct HeartbeatOptions {
 /// Thread-safe. The exchange may block for ever (a stopped store host): nothing here waits for it without a bound.
 class Heartbeat {
  public:
-  /// Stores this rank's value and returns every rank's, in rank order; throws when the store is lost.
-  using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
+  /// Stores this rank's value and returns every rank's, in rank order, empty for one that is known to beat; throws when
+  /// the store is lost. `leaving`: this rank met an error and is about to exit.
+  using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);
   /// Waits at most a second for the thread; leaves it behind if it is stuck in the exchange.

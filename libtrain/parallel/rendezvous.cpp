@@ -16,10 +16,12 @@
 #include "libtrain/launch/master.h"
 #include "libtrain/launch/network.h"
 #include "libtrain/launch/signals.h"
+#include "libtrain/parallel/beat_exchange.h"
 #include "libtrain/parallel/gloo_communicator.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/parallel/local_communicator.h"
 #include "libtrain/parallel/meeting.h"
+#include "libtrain/parallel/roll_call.h"
 
 namespace titan::train {
 namespace {
@@ -89,14 +91,6 @@ void quieten_c10d() {
   c10::initLogging();
 }
 
-std::vector<int> missing_ranks(c10d::Store& store, int world) {
-  std::vector<int> missing;
-  for (int rank = 0; rank < world; ++rank) {
-    if (!store.check({key("arrived", rank)})) missing.push_back(rank);
-  }
-  return missing;
-}
-
 std::string left_the_start(const std::string& word) { return "another rank left before all had met: " + word; }
 
 /// A number that is taken already belongs to a process of another run on the same port, or was given twice.
@@ -115,8 +109,7 @@ void claim_number(c10d::Store& store, const LaunchEnv& env) {
 /// Waits until every rank has registered.
 void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_point deadline, Meeting& meeting) {
   const int world = options.env.world;
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < world; ++rank) keys.push_back(key("arrived", rank));
+  RollCall roll(store, world);
   // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
   if (options.env.rank == 0) deadline += kLeast;
   std::vector<int> missing;
@@ -125,7 +118,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
     std::string word;
     try {
       word = word_of_leaver(store);
-      if (!first) missing = missing_ranks(store, world);
+      if (!first) missing = roll.missing(Clock::now() >= deadline);
     } catch (const std::exception& error) {
       const std::string absent = missing.empty() ? "" : "; " + name_ranks(missing) + " had not arrived";
       throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" +
@@ -133,8 +126,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
     }
     // Near the end every rank gives up by itself: then all name those that did not come.
     if (!word.empty() && Clock::now() + 2 * kLeast < deadline) throw CommError(left_the_start(word));
-    if (!first) {
-      if (missing.empty()) return;
+    if (!first && !missing.empty()) {
       const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
                                 std::to_string(world) + " ranks are there";
       meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
@@ -145,24 +137,12 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       }
     }
     try {
-      store.wait(keys, kLeast);
+      roll.wait(kLeast);
       return;
     } catch (const std::exception&) {
       // Either the slice is over or the store is lost; the next look tells.
     }
   }
-}
-
-/// The heartbeat's own connection: a wait on the other one must not hold it up.
-Heartbeat::Exchange exchange_over(StorePtr store, int rank, int world) {
-  std::vector<std::string> keys;
-  for (int i = 0; i < world; ++i) keys.push_back(key("beat", i));
-  return [store = std::move(store), own_key = keys[rank], keys](const std::string& own) {
-    store->set(own_key, own);
-    std::vector<std::string> values;
-    for (const auto& bytes : store->multiGet(keys)) values.emplace_back(bytes.begin(), bytes.end());
-    return values;
-  };
 }
 
 /// What must be closed in order, whoever owns the communicators.
@@ -220,11 +200,14 @@ class Connector {
     world.dp_rank = env.rank % dp;
     session_ = std::make_shared<Session>();
     if (env.world > 1) meet();
-    world.all = group("all", env.rank, env.world, options_.train_timeout);
-    world.io = group("io", env.rank, env.world, options_.io_timeout);
-    world.dp = group("dp/" + std::to_string(world.stage), world.dp_rank, dp, options_.train_timeout);
-    world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp),
-                     options_.train_timeout);
+    // The first step waits for more than the others: memory is touched, libraries choose their kernels.
+    const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
+    connect_all(world, first);
+    world.dp = group("dp/" + std::to_string(world.stage), world.dp_rank, dp, first);
+    world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp), first);
+    world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
+      for (const auto& set : deadlines) set(timeout);
+    };
     world.shutdown = [session = session_, io = world.io.get()] {
       if (!session) return;
       // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its
@@ -249,8 +232,8 @@ class Connector {
     const StorePtr own_line =
         c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
     names_itself_ = false;
-    store_->set(key("beat", env.rank), std::string("0"));
-    store_->set(key("arrived", env.rank), std::string("1"));
+    BeatExchange::prepare(*store_, env.rank);
+    RollCall::arrive(*store_, env.rank, env.world);
     await_all(*store_, options_, deadline_, *meeting_);
     session_->store = store_;
     session_->rank = env.rank;
@@ -260,7 +243,10 @@ class Connector {
     beat.world = env.world;
     beat.store_on_rank_0 = !env.agent_store;
     beat.train_timeout = options_.train_timeout;
-    session_->heartbeat = std::make_shared<Heartbeat>(beat, exchange_over(own_line, env.rank, env.world));
+    // News of a rank that is not watched takes a few beats.
+    if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
+    // On a connection of its own: a wait on the other one must not hold it up.
+    session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));
     meeting_->watch(session_->heartbeat);
     meeting_->now("connecting to its peers");
   }
@@ -272,8 +258,25 @@ class Connector {
     return GlooDevice::create(*addresses);
   }
 
+  /// Two deadlines over one set of connections: a full mesh is what limits the number of ranks.
+  void connect_all(World& world, milliseconds first) {
+    if (world.size == 1) {
+      world.all = std::make_unique<LocalCommunicator>();
+      world.io = std::make_unique<LocalCommunicator>();
+      return;
+    }
+    auto all = gloo_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
+    world.io = all->beside("io", options_.io_timeout);
+    all->deadline()(first);
+    world.all = std::move(all);
+  }
+
   std::unique_ptr<Communicator> group(const std::string& name, int rank, int size, milliseconds timeout) {
     if (size == 1) return std::make_unique<LocalCommunicator>();
+    return gloo_group(name, rank, size, timeout);
+  }
+
+  std::unique_ptr<GlooCommunicator> gloo_group(const std::string& name, int rank, int size, milliseconds timeout) {
     GlooGroupOptions options;
     options.name = name;
     options.rank = rank;
@@ -281,9 +284,11 @@ class Connector {
     options.init_timeout = left_until(deadline_);
     options.timeout = timeout;
     options.heartbeat = session_->heartbeat;
+    options.watch_transfers = true;
     auto communicator =
         GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
     session_->closers.push_back(communicator->closer());
+    deadlines_.push_back(communicator->deadline());
     return communicator;
   }
 
@@ -295,6 +300,7 @@ class Connector {
   bool names_itself_ = false;  // errors of what is done now begin with this rank's name
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<Session> session_;
+  std::vector<std::function<void(milliseconds)>> deadlines_;  ///< of the groups of training
 };
 
 /// A line of its own to the store, for the others' word or with a last one of this rank's; what goes wrong is passed

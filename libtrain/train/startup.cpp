@@ -185,19 +185,26 @@ void load_or_init(RunState& run) {
   run.optimizer = std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stage, adamw);
   run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
-  if (run.start.source == nullptr) {
+  if (run.start.weight_source) {
+    // Copies of weights may differ between hosts, which shows only where every rank has read all of its own.
     run.stage->init_weights(run.state.seed);
-    if (run.start.weight_source)
-      check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stage)));
+    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stage)));
     check(agree_on_weights(*run.world.io, run.plan(), *run.stage));
-    run.stage->refresh();
     return;
   }
-  ShardedAdamW* moments = run.start.continuation.fresh_optimizer ? nullptr : run.optimizer.get();
-  const Status loaded = run.checkpointer->load(*run.start.source, run.plan(), *run.stage, moments);
+  if (run.start.source == nullptr) return run.optimizer->init_weights(run.plan(), run.state.seed);
+  const bool moments = !run.start.continuation.fresh_optimizer;
+  const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments);
   run.met_damage = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));
   run.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
+}
+
+// What a rank has drawn or read is what it owns. Now all ranks of a stage get all of its weights.
+void share_start(RunState& run) {
+  run.optimizer->own_masters(*run.stage);
+  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage);
+  run.exchange->share(run.optimizer->params());
 }
 
 // A disk that cannot take the saves to come is better known now than at the save that fails.
@@ -400,8 +407,7 @@ StartOutcome start_run(RunState& run) {
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.
   run.start.source.reset();
   run.start.weight_source.reset();
-  run.optimizer->own_masters(*run.stage);
-  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage);
+  share_start(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
   if (run.exchange->in_turns())
     run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });

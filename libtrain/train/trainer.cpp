@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <utility>
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
@@ -238,6 +239,7 @@ int Trainer::loop() {
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     grads.clear();  // and with them the memory of the sums
     run_.exchange->share(run_.optimizer->params());
+    if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
     run_.state.tokens += tokens_per_step;

@@ -281,7 +281,8 @@ std::vector<Key> own_keys() {
           {.range = at_least(1), .meant = {"logging_steps"}}),
       key(TITAN_KEY(metrics.disable_color_printing), kLogging, "plain console lines"),
 
-      key(TITAN_KEY(comm.init_timeout_seconds), kEnvironment, "deadline for all ranks to arrive, and of the first step",
+      key(TITAN_KEY(comm.init_timeout_seconds), kEnvironment,
+          "deadline for all ranks to arrive, and of the first step where it is longer than train_timeout_seconds",
           {.range = seconds()}),
       key(TITAN_KEY(comm.train_timeout_seconds), kEnvironment, "deadline of a collective after the first step",
           {.range = seconds()}),

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -14,6 +15,7 @@ import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 TIMEOUT = 6
+TORCHRUN = harness.ROOT / ".deps" / "venv" / "bin" / "torchrun"
 
 
 class SilentRank(unittest.TestCase):
@@ -42,6 +44,43 @@ class SilentRank(unittest.TestCase):
         self.assertRegex(log, f"rank {rank} ")
         self.assertFalse(any(map(harness.alive, ranks)), "a rank outlived the job")
         return took
+
+    def test_ranks_0_and_1_killed_at_once_are_named(self):
+        """The lowest survivor speaks, or our launcher, which knows more."""
+        for pp in (1, 2):
+            for launcher in ("own", "torchrun"):
+                with self.subTest(pp=pp, launcher=launcher):
+                    self.lose_two(launcher, pp)
+
+    def lose_two(self, launcher, pp):
+        run = self.work / f"two-{launcher}-{pp}"
+        words = ["--nproc", "4"] if launcher == "own" else []
+        before = [TORCHRUN, "--standalone", "--local-addr=127.0.0.1", "--no-python", "--nproc-per-node=4"] if launcher == "torchrun" else []
+        overrides = {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 1_000_000, "comm.train_timeout_seconds": 60, "parallelism.pipeline_parallel_degree": pp}
+        process = subprocess.Popen([*map(str, before), harness.TRAIN, "run", str(CONFIG), *words, *harness.flags(overrides)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        deadline = time.time() + 60
+        while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.05)
+        ranks = {}
+        for pid in harness.children(process.pid):
+            variables = dict(text.split("=", 1) for text in pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in text)
+            ranks[int(variables["RANK"])] = pid
+        self.assertEqual(sorted(ranks), [0, 1, 2, 3])
+        began = time.time()
+        for rank in (0, 1):
+            os.kill(ranks[rank], signal.SIGKILL)
+        log = process.communicate(timeout=60)[1]
+        self.assertLess(time.time() - began, 10)
+        errors = [line for line in log.splitlines() if line.startswith("error: ")]
+        if launcher == "own":
+            self.assertEqual(errors, [f"error: ranks 0, 1 (pids {ranks[0]}, {ranks[1]}) were killed by signal 9 (SIGKILL)"])
+            self.assertEqual(process.returncode, 3)
+        else:
+            self.assertTrue(any(line.startswith("error: ranks 0, 1 are gone") and "noticed by rank 2" in line for line in errors), log)
+            self.assertRegex(log, r"rank +: 2 \(local_rank: 2\)\n +exitcode +: 3 ")
+        self.assertFalse(any(map(harness.alive, ranks.values())), "a rank outlived the job")
 
     def test_a_stopped_rank_is_named(self):
         for rank, pp in ((2, 2), (0, 1)):

@@ -30,6 +30,7 @@ struct FailingFs::State {
   std::uint64_t matched = 0;
   bool fired = false;
   std::vector<Call> calls;
+  std::uint64_t bytes_read = 0;
   std::set<std::string> lost;  // paths whose datasync failed
   bool synced_again = false;
 
@@ -38,6 +39,7 @@ struct FailingFs::State {
                std::uint64_t bytes = 0) {
     std::lock_guard guard(mutex);
     calls.push_back({op, path});
+    if (op == Op::kPread) bytes_read += bytes;
     if (op == Op::kCreate) lost.erase(path);  // a new inode under an old name
     if (op == Op::kDatasync && lost.contains(path)) synced_again = true;
     if (!fault || (fault->op && *fault->op != op) || path.find(fault->path_part) == std::string::npos)
@@ -164,6 +166,12 @@ std::uint64_t FailingFs::count(Op op) const {
 void FailingFs::clear_calls() {
   std::lock_guard guard(state_->mutex);
   state_->calls.clear();
+  state_->bytes_read = 0;
+}
+
+std::uint64_t FailingFs::bytes_read() const {
+  std::lock_guard guard(state_->mutex);
+  return state_->bytes_read;
 }
 
 bool FailingFs::synced_after_failure() const {

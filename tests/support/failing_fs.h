@@ -72,6 +72,7 @@ class FailingFs final : public Fs {
   /// All calls so far, in order; destructors make none.
   std::vector<Call> calls() const;
   std::uint64_t count(Op op) const;
+  std::uint64_t bytes_read() const;  ///< of all calls so far
   void clear_calls();
   /// A file whose datasync failed was synced again: it would report ok with data missing.
   bool synced_after_failure() const;

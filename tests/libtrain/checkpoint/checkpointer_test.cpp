@@ -5,6 +5,7 @@
 #include "libtrain/parallel/agree.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::train {
@@ -88,6 +89,42 @@ TEST(Checkpointer, WhatIsAMachinesOwnMayDiffer) {
   });
   for (const ckpt::Status& status : statuses) EXPECT_TRUE(status.ok()) << status.to_string();
   EXPECT_TRUE(fs.stat(std::string(kDir) + "/step-00000010/manifest.json").ok());
+}
+
+TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
+  MemFs memory;
+  for (const ckpt::Status& status : save(memory, [](int, ckpt::Snapshot&) {})) ASSERT_TRUE(status.ok());
+  const std::string path = std::string(kDir) + "/step-00000010";
+  Stage whole(make_plan(tiny_dims(), {}, 8), 0, kSeqLen);
+  whole.init_weights(3);
+  std::uint64_t elements = 0;
+  for (const StageParameter& p : whole.parameters()) elements += static_cast<std::uint64_t>(p.master.numel());
+  for (const auto& [layout, bf16] : {std::pair(Layout{4, {}}, false),
+                                     {Layout{4, {}}, true},
+                                     {Layout{2, {2}}, false},
+                                     {Layout{1, {1, 2, 3}}, true},
+                                     {Layout{3, {}}, false}}) {
+    const recipe::RunPlan plan = make_plan(tiny_dims(), layout, 8, bf16);
+    ckpt::testing::FailingFs fs(memory);
+    const auto manifest = ckpt::CheckpointReader::open(fs, path)->manifest();
+    fs.clear_calls();
+    run_ranks(plan.mesh, [&](World& world) {
+      Stage stage(plan, world.stage, kSeqLen);
+      const ckpt::Ownership owners = owners_of(plan);
+      ShardedAdamW optimizer(plan, owners, world, stage, {});
+      const auto reader = ckpt::CheckpointReader::known(fs, path, manifest);
+      ASSERT_TRUE(Checkpointer::load(reader, plan, optimizer, true).ok());
+      optimizer.own_masters(stage);
+      GradientExchange(world, plan, owners, stage).share(optimizer.params());
+      for (const StageParameter& p : stage.parameters()) {
+        const at::Tensor expected = whole.parameters()[p.index].master.to(p.compute.scalar_type());
+        EXPECT_TRUE(same_bits(floats(p.compute), floats(expected))) << p.name;
+      }
+    });
+    // Weights and two moments; rows of digests come on top, which weigh more here, where leaves have 4 KiB.
+    EXPECT_GE(fs.bytes_read(), 3 * 4 * elements);
+    EXPECT_LE(fs.bytes_read(), 3 * 4 * elements * 11 / 10) << plan.mesh.world() << " ranks";
+  }
 }
 
 /// Counts what a rank asks of its group.

@@ -201,6 +201,18 @@ TEST(Launcher, NamesADeadRankAndEndsTheOthers) {
   for (pid_t pid : pids) EXPECT_TRUE(test::wait_until_gone(pid, 0ms)) << pid << " outlived its launcher";
 }
 
+TEST(Launcher, NamesAllRanksThatWereKilledTogether) {
+  Job job(4, kForever, kShort);
+  const auto pids = job.ranks(4);
+  ASSERT_EQ(pids.size(), 4u);
+  for (const int rank : {1, 0, 2}) kill(pids[rank], SIGKILL);
+  EXPECT_EQ(job.wait(10s), 3) << job.output();
+  EXPECT_THAT(job.output(),
+              HasSubstr("failed: ranks 0, 1, 2 (pids " + std::to_string(pids[0]) + ", " + std::to_string(pids[1]) +
+                        ", " + std::to_string(pids[2]) + ") were killed by signal 9 (SIGKILL); "));
+  EXPECT_EQ(count_of(job.output(), "failed:"), 1) << job.output();
+}
+
 TEST(Launcher, NamesTheRankThatFailedAloneAndPassesItsCodeOn) {
   Job job(3, "if [ $RANK = 1 ]; then exit 2; fi; " + kForever, kShort);
   EXPECT_EQ(job.wait(10s), 2) << job.output();

@@ -83,6 +83,20 @@ TEST(Init, StreamsDependOnSeedAndNameOnly) {
   EXPECT_NE(a, other_seed);
 }
 
+TEST(Init, APartIsDrawnAsItStandsInTheWhole) {
+  const InitRule rule = init_rule(tiny_dims(), "output.weight");
+  std::vector<float> whole(50'000), part(20'000), all(50'000), one(1);
+  draw(rule, 7, "output.weight", whole);
+  draw(rule, 7, "output.weight", part, 29'999);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + 29'999));
+  draw_all(tiny_dims(), 7,
+           {{"output.weight", 0, std::span(all).first(17'000)},
+            {"output.weight", 17'000, std::span(all).subspan(17'000)},
+            {"norm.weight", 5, one}});
+  EXPECT_TRUE(same_bits(all, whole));
+  EXPECT_EQ(one[0], 1);
+}
+
 TEST(Init, IsTheSameForEveryStageSplit) {
   for (const bool tied : {false, true}) {
     Stage whole(make_plan(tiny_dims(tied), {}, 8), 0, kSeqLen);

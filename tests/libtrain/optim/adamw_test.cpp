@@ -98,6 +98,33 @@ TEST(AdamW, OwnsTheMastersThatNobodyComputesWith) {
   }
 }
 
+TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
+  const float nothing = std::nanf("");
+  for (const bool bf16 : {false, true}) {
+    const recipe::RunPlan plan = make_plan(tiny_dims(true), {3, {2}}, 8, bf16);
+    Stage whole(make_plan(tiny_dims(true), {}, 8, bf16), 0, kSeqLen);
+    whole.init_weights(3);
+    run_ranks(plan.mesh, [&](World& world) {
+      const ckpt::Ownership owners = owners_of(plan);
+      Stage stage(plan, world.stage, kSeqLen);
+      for (StageParameter& p : stage.parameters()) p.master.fill_(nothing);
+      ShardedAdamW optimizer(plan, owners, world, stage, {});
+      optimizer.init_weights(plan, 3);
+      std::int64_t drawn = 0, owned = 0;
+      for (const StageParameter& p : stage.parameters())
+        if (!p.tied_head) drawn += p.master.isnan().logical_not().sum().item<std::int64_t>();
+      for (const at::Tensor& param : optimizer.params()) owned += param.numel();
+      EXPECT_EQ(drawn, owned);
+      optimizer.own_masters(stage);
+      GradientExchange(world, plan, owners, stage).share(optimizer.params());
+      for (const StageParameter& p : stage.parameters()) {
+        const StageParameter& first = whole.parameters()[p.tied_head ? whole.parameters().size() - 1 : p.index];
+        EXPECT_TRUE(same_bits(floats(p.compute), floats(first.compute))) << p.name;
+      }
+    });
+  }
+}
+
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {

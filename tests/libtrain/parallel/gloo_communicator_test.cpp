@@ -208,6 +208,7 @@ TEST(GlooCommunicator, MeetsAtTheStoreOfTorchrunsAgent) {
 // Rank 1 lives and beats, but never comes to the barrier.
 int wait_alone() {
   World world = connect(test::connect_options());
+  if (!std::getenv("TEST_FIRST_STEP")) world.first_step_done();
   if (world.rank == 1) {
     std::cout << "elsewhere" << std::endl;
     while (true) pause();
@@ -229,6 +230,14 @@ TEST(GlooCommunicator, ACollectiveToWhichALivingPeerNeverComesEndsWithItsTimeout
   EXPECT_TRUE(ranks[0].wait_for_output("although every rank has a heartbeat")) << ranks[0].output();
   EXPECT_EQ(ranks[0].wait(), 0);
   EXPECT_NE(ranks[0].output().find("did not finish within 3 s on rank 0"), std::string::npos) << ranks[0].output();
+}
+
+TEST(GlooCommunicator, TheFirstStepHasTheDeadlineOfTheStartWhereThatIsLonger) {
+  test::RankGroup ranks("lonely-member", 2, 1,
+                        {{"TEST_TRAIN_MS", "1000"}, {"TEST_INIT_MS", "5000"}, {"TEST_FIRST_STEP", "1"}});
+  ASSERT_TRUE(ranks[1].wait_for_output("elsewhere")) << ranks[1].output();
+  EXPECT_EQ(ranks[0].wait(), 0);
+  EXPECT_NE(ranks[0].output().find("did not finish within 5 s on rank 0"), std::string::npos) << ranks[0].output();
 }
 
 TEST(LocalCommunicator, CopiesAndReturnsItsOwn) {

@@ -24,7 +24,7 @@ struct FakeStore {
   explicit FakeStore(int world) : values(world, "0"), silent(world, false), leaving(world, false) {}
 
   Heartbeat::Exchange exchange(int rank) {
-    return [this, rank](const std::string& own) {
+    return [this, rank](const std::string& own, bool) {
       std::lock_guard lock(mutex);
       if (lost) throw std::runtime_error("connection reset");
       ++count;
@@ -93,6 +93,11 @@ TEST(Heartbeat, TheStoresHostStaysForTheOthersAfterItHasFoundASilentRank) {
   EXPECT_EQ(store.values[0].back(), 'L') << "and beats on meanwhile, as one that leaves";
 }
 
+TEST(Heartbeat, ARankOfWhichNobodyReadsTheBeatsIsAlive) {
+  Heartbeat heartbeat(quick(0, 3), [](const std::string& own, bool) { return std::vector<std::string>{own, "", "7"}; });
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
+}
+
 TEST(Heartbeat, NamesEveryDeadRank) {
   FakeStore store(4);
   store.silent[1] = store.silent[3] = true;
@@ -154,7 +159,7 @@ TEST(Heartbeat, BlamesNobodyForTheLostStoreOfAnAgent) {
 }
 
 TEST(Heartbeat, TakesAStoreThatDoesNotAnswerForRankZeroAndEndsAnyway) {
-  Heartbeat heartbeat(quick(1, 2), [](const std::string&) -> std::vector<std::string> {
+  Heartbeat heartbeat(quick(1, 2), [](const std::string&, bool) -> std::vector<std::string> {
     // The thread is left behind in here on purpose, as it would be in a stopped store's connection.
     while (true) pause();
   });

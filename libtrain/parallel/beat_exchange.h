@@ -1,0 +1,40 @@
+#pragma once
+// Heartbeats over a store at a cost that does not grow with the number of ranks: each rank reads the beats of the next
+// few in a ring, and one key with news of ranks that are quiet or leave, whose beats every rank reads then.
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace titan::train {
+
+class BeatExchange {
+ public:
+  static constexpr int kNeighbours = 8;  ///< a host that dies has its ranks named by the one before it
+  static constexpr int kQuietBeats = 3;  ///< after which a neighbour is news
+
+  BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int world);
+  /// Before any rank beats: what it reads must be there.
+  static void prepare(c10d::Store& store, int rank);
+
+  /// Stores this rank's beat; returns every rank's in rank order, empty where nobody says that the rank is quiet or
+  /// leaves. `leaving`: everybody is to read this rank's beats from now on. Throws when the store is lost.
+  std::vector<std::string> operator()(const std::string& own, bool leaving);
+
+ private:
+  std::vector<int> watched() const;
+
+  struct Neighbour {
+    std::string value;
+    int unchanged = 0;
+  };
+  c10::intrusive_ptr<c10d::Store> store_;
+  int rank_, world_;
+  std::map<int, Neighbour> neighbours_;
+  std::set<int> in_the_news_;
+};
+
+}  // namespace titan::train
