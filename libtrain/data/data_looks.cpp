@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/base/utf8.h"
 
 namespace titan::train {
 namespace {
@@ -103,7 +104,7 @@ Status wrong_kind(const std::string& path, const Kind& kind, TokenKind wanted) {
       .with_hint(kind.hint ? kind.hint(path) : "unpack it, and name what was in it: " + unpacked(path, kind.unpack));
 }
 
-bool is_control(unsigned char c) { return (c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b) || c == 0x7f; }
+bool is_control(unsigned char c) { return ckpt::is_odd_control(c) || c == 0x7f; }
 
 bool is_plain_text(std::string_view bytes) {
   return std::ranges::all_of(bytes,
@@ -218,7 +219,6 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
 
 std::string odd_look(std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return "";
-  if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
   if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))
     return "looks like JSON lines: braces and escapes are trained on";

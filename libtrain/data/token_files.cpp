@@ -126,9 +126,16 @@ class MappedStream : public TokenStream {
   std::uint64_t tokens_, bound_;
 };
 
-Status check_utf8(const MappedFile& file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  const std::size_t at = ckpt::valid_utf8_prefix(text);
+/// Names of files by what is odd about them.
+using Oddities = std::map<std::string, std::vector<std::string>>;
+
+/// Reads all of the text: UTF-8 is asked for, control characters are noted with the offset of the first.
+Status check_text(const MappedFile& file, std::string_view text, Oddities* odd) {
+  const auto [at, control] = ckpt::scan_text(text);
+  if (control != std::string_view::npos) {
+    const char* what = text[control] == '\0' ? "has NUL bytes, which text has not" : "has control characters";
+    (*odd)[what].push_back(file.path() + " (the first at offset " + std::to_string(control) + ")");
+  }
   if (at == text.size()) return {};
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[at]));
@@ -191,16 +198,16 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
-  std::map<std::string, std::vector<std::string>> odd;
+  Oddities odd;
   for (const std::string& path : paths) {
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
-    const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()),
-                                     std::min(file.bytes().size(), kLookBytes));
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    const std::string_view beginning = text.substr(0, kLookBytes);
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
+    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_text(file, text, &odd) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
     const std::uint64_t count = file.bytes().size() / width;
     if (count == 0) continue;

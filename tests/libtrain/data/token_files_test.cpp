@@ -160,6 +160,19 @@ TEST(TokenFiles, KeepsAByteOrderMark) {
   EXPECT_EQ(out, (std::vector<std::int64_t>{0xEF, 0xBB, 0xBF, 'x'}));
 }
 
+TEST(TokenFiles, WarnsOfControlCharactersWhereverTheyAre) {
+  const ScratchDir dir;
+  const std::string prose(200000, 'x');
+  const std::string nul = dir.write("nul.txt", prose + '\0' + prose + '\0');
+  const std::string bell = dir.write("bell.txt", prose + "\n\x07\0");
+  const std::string fine = dir.write("fine.txt", prose + "\t\n\v\f\r\b\x1b[1m\x7f\xC3\xA9\n");
+  const auto opened = open_token_files({fine, nul, bell}, TokenKind::kUtf8Bytes, "key");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ(opened->warnings,
+            (std::vector<std::string>{"key has NUL bytes, which text has not: " + nul + " (the first at offset 200000)",
+                                      "key has control characters: " + bell + " (the first at offset 200001)"}));
+}
+
 TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
   const ScratchDir dir;
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
