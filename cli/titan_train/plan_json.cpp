@@ -162,6 +162,7 @@ void saves(JsonOut& json, const Forecast& f) {
   json.count("kept", f.saves.kept);
   json.count("most_at_once", f.saves.peak_count);
   json.end_object();
+  json.count("disk_bytes", f.saves.disk_bytes());
 }
 
 void time(JsonOut& json, const PlanReport& report) {
