@@ -168,6 +168,8 @@ std::string data(const PlanReport& report, const Palette& palette) {
   Facts facts;
   facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
   if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
+  if (const auto left_out = report.left_out(); !left_out.empty())
+    facts.add("left out", escape(ckpt::first_few(left_out)));
   if (report.start && !report.start->continuation.same_data.empty())
     facts.add("note", escape(report.start->continuation.same_data.substr(6)));
   facts.add("epoch", counted(d.samples_per_epoch, "sample") +

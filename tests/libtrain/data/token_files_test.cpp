@@ -32,10 +32,15 @@ TEST(FindDataFiles, ReadsFolderSortedWithoutHiddenFilesAndSubfolders) {
   dir.write("d/sub/c.txt", "c");
   fs::create_symlink(dir / "d/sub/c.txt", dir / "d/link.txt");
   fs::create_symlink(dir / "nowhere", dir / "d/dangling.txt");
+  fs::create_directory_symlink(dir / "d/sub", dir / "d/there");
+  ASSERT_EQ(::mkfifo((dir / "d/fifo").c_str(), 0600), 0);
+  fs::create_directory(dir / "d/.git");
   const auto found = find_data_files(dir / "d", "key");
   ASSERT_TRUE(found.ok()) << found.status().to_string();
-  EXPECT_EQ(found.value(),
+  EXPECT_EQ(found->paths,
             (std::vector<std::string>{dir / "d/Z.txt", dir / "d/a.txt", dir / "d/b.txt", dir / "d/link.txt"}));
+  EXPECT_EQ(found->left_out, (std::vector<std::string>{"dangling.txt (a dangling link)", "fifo (a FIFO)",
+                                                       "sub (a folder)", "there (a link to a folder)"}));
 }
 
 TEST(FindDataFiles, KeepsTheOrderOfAListAndTakesAnExistingPathWithACommaAsOne) {
@@ -45,10 +50,10 @@ TEST(FindDataFiles, KeepsTheOrderOfAListAndTakesAnExistingPathWithACommaAsOne) {
   dir.write("f/1", "1");
   const auto list = find_data_files(b + " , " + dir / "f" + "," + a, "key");
   ASSERT_TRUE(list.ok()) << list.status().to_string();
-  EXPECT_EQ(list.value(), (std::vector<std::string>{b, dir / "f/1", dir / "f/2", a}));
+  EXPECT_EQ(list->paths, (std::vector<std::string>{b, dir / "f/1", dir / "f/2", a}));
   const auto one = find_data_files(comma, "key");
   ASSERT_TRUE(one.ok()) << one.status().to_string();
-  EXPECT_EQ(one.value(), std::vector<std::string>{comma});
+  EXPECT_EQ(one->paths, std::vector<std::string>{comma});
 }
 
 TEST(FindDataFiles, NamesWhatIsWrong) {
