@@ -6,6 +6,7 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/base/utf8.h"
+#include "libtrain/data/log_look.h"
 
 namespace titan::train {
 namespace {
@@ -109,34 +110,6 @@ bool is_control(unsigned char c) { return ckpt::is_odd_control(c) || c == 0x7f; 
 bool is_plain_text(std::string_view bytes) {
   return std::ranges::all_of(bytes,
                              [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
-}
-
-/// "21:00:01" within the first 40 characters.
-bool has_clock_time(std::string_view line) {
-  constexpr std::string_view kForm = "dd:dd:dd";
-  line = line.substr(0, 40);
-  for (std::size_t at = 0; at + kForm.size() <= line.size(); ++at) {
-    const std::string_view here = line.substr(at, kForm.size());
-    if (std::ranges::equal(here, kForm,
-                           [](char c, char form) { return form == ':' ? c == ':' : c >= '0' && c <= '9'; }))
-      return true;
-  }
-  return false;
-}
-
-/// Whether most lines begin with a time: logs of programs, of systemd, of web servers.
-bool begins_as_log(std::string_view text) {
-  constexpr int kLines = 200, kEnough = 3;
-  int timed = 0, lines = 0;
-  while (!text.empty() && lines < kLines) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    if (line.empty()) continue;
-    ++lines;
-    timed += has_clock_time(line) ? 1 : 0;
-  }
-  return timed >= kEnough && 2 * timed > lines;
 }
 
 bool there(const std::string& folder, const char* name) {
