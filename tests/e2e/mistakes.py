@@ -320,6 +320,14 @@ class Mistakes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, said)
 
+    def test_a_thread_variable_that_is_not_used_is_named(self):
+        """Whoever sets OMP_NUM_THREADS hears what is taken in its place, and why; nobody else does."""
+        for typed, said in (("OMP_NUM_THREADS=8 ", 1), ("OMP_NUM_THREADS=1 ", 0), ("env -u OMP_NUM_THREADS ", 0)):
+            done = bash(typed + RUN + NEW + "--training.steps=2", self.work)
+            shutil.rmtree(self.work / "new", ignore_errors=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("note: OMP_NUM_THREADS=8 is not used: a rank computes with 1 thread (job.threads_per_rank)"), said, done.stderr)
+
 
 def add_rows():
     def test_of(row, command):
