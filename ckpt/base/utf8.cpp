@@ -1,13 +1,19 @@
 #include "ckpt/base/utf8.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
 namespace titan::ckpt {
 namespace {
 
-/// Whether one of eight ASCII bytes is below 0x20.
-bool any_below_space(std::uint64_t word) { return ((word - 0x2020202020202020u) & 0x8080808080808080u) != 0; }
+static_assert(std::endian::native == std::endian::little, "the first byte of a word is its lowest");
+
+/// The high bit of each of eight ASCII bytes that is below 0x20.
+std::uint64_t below_space(std::uint64_t word) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080u;
+  return ~((word | kHigh) - 0x2020202020202020u) & kHigh;
+}
 
 }  // namespace
 
@@ -39,8 +45,8 @@ TextScan scan_text(std::string_view text) {
     if (text.size() - at >= sizeof word) {  // eight ASCII bytes at a time
       std::memcpy(&word, text.data() + at, sizeof word);
       if ((word & 0x8080808080808080u) == 0) {
-        if (any_below_space(word))
-          for (std::size_t i = 0; i < sizeof word; ++i) look_at(at + i);
+        for (std::uint64_t left = below_space(word); left != 0; left &= left - 1)
+          look_at(at + static_cast<std::size_t>(std::countr_zero(left)) / 8);
         at += sizeof word;
         continue;
       }

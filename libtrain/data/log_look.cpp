@@ -41,7 +41,8 @@ bool is_level(std::string_view text) {
                                           "ERROR", "CRITICAL", "FATAL", "info",   "error", "warn"};
   const auto end = std::ranges::find_if_not(text, is_letter);
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  return std::ranges::find(kLevels, word) != std::end(kLevels) && (is_upper(word[0]) || (end != text.end() && *end == ']'));
+  return std::ranges::find(kLevels, word) != std::end(kLevels) &&
+         (is_upper(word[0]) || (end != text.end() && *end == ']'));
 }
 
 /// The marks of a log that a line begins with.

@@ -23,9 +23,9 @@ TEST(LogLook, TwoMarksAtTheBeginningOfMostLinesMakeALog) {
 TEST(LogLook, TranscriptsDiariesAndProseAreNone) {
   for (const std::string line :
        {"00:01:23 So what happened then?", "[00:01:23] ANNA: There was an error in it.",
-        "01:02:03,000 --> 01:02:05,500", "(12:00:00) Speaker 2: for info see the page", "00:01:23\tInterviewer [2]: yes",
-        "2026-11-22 Dear diary, it rains.", "Nov 22: the boat came in", "ERROR is human, INFO is not",
-        "At 10:00:05 she came.", "The ratio is 1:2:3.", "On 22/11/2026 all was well",
+        "01:02:03,000 --> 01:02:05,500", "(12:00:00) Speaker 2: for info see the page",
+        "00:01:23\tInterviewer [2]: yes", "2026-11-22 Dear diary, it rains.", "Nov 22: the boat came in",
+        "ERROR is human, INFO is not", "At 10:00:05 she came.", "The ratio is 1:2:3.", "On 22/11/2026 all was well",
         "This line is long, and says only much later INFO 2026-11-22 21:00:01"})
     EXPECT_FALSE(begins_as_log(thrice(line))) << line;
 }
