@@ -61,9 +61,11 @@ std::string arrow_rows(const std::string& path) {
                     "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
 }
 std::string numpy_tokens(const std::string& path) {
+  const char* const extension = fs::path(path).extension() == ".bin" ? ".tokens.bin" : ".bin";
   return "make bare tokens of it, name these, and set training.dataset = \"tokens\":" +
          lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")",
-                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, ".bin")) + ")"});
+                "assert 0 <= tokens.min() and tokens.max() < 65536  # else \"<u4\" and token_dtype = \"uint32\"",
+                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, extension)) + ")"});
 }
 
 struct Kind {
@@ -177,6 +179,10 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
 
 Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) {
+    constexpr std::size_t kSure = 5;  // bytes; ids may begin as a shorter magic does
+    for (const Kind& known : kKinds)
+      if (const std::string_view magic(known.magic); magic.size() >= kSure && beginning.starts_with(magic))
+        return wrong_kind(path, known, kind);
     // Ids of at least 8,224 without exception: no tokenizer's tokens.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() < kEnough || !is_plain_text(beginning)) return {};

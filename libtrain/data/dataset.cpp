@@ -50,8 +50,8 @@ Status check_not_run_folder(const std::string& path, const std::string& run_fold
 }
 
 Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
-  return ckpt::invalid(what + " has " + std::to_string(tokens) + " tokens, too short for one sample of " +
-                       std::to_string(seq_len + 1) + " (sequence length + 1)")
+  return ckpt::invalid(what + " has " + std::to_string(tokens) + (tokens == 1 ? " token" : " tokens") +
+                       ", too short for one sample of " + std::to_string(seq_len + 1) + " (sequence length + 1)")
       .with_hint(hint);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <random>
 
 #include "tests/support/scratch_dir.h"
@@ -207,6 +208,21 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
     for (const std::string& part : c.parts)
       EXPECT_NE(opened.status().message.find(part), std::string::npos) << opened.status().message;
   }
+}
+
+TEST(TokenFiles, MoreFilesThanAProcessCanMapAreRefusedWithWhatToDo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer maps memory of its own";
+#endif
+  std::size_t most = 0;
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most) || most > 100000) GTEST_SKIP() << "too many to try";
+  const ScratchDir dir;
+  const auto opened =
+      open_token_files(std::vector<std::string>(most + 1, dir.write("a.txt", "text")), TokenKind::kUtf8Bytes, "key");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code, Code::kFailed);
+  EXPECT_NE(opened.status().message.find("a.txt': this process has no room for another mapping"), std::string::npos);
+  EXPECT_NE(opened.status().hint.find("join small ones"), std::string::npos);
 }
 
 TEST(TokenFiles, RefusesADatasetWithoutTokens) {
