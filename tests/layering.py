@@ -37,7 +37,7 @@ PLACES = [
     (r"toml\+\+/|toml\.hpp", ("recipe/keys/",)),
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
-    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_note.cpp", "cli/kit/json_out.cpp", "libtrain/metrics/")),
+    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/metrics/")),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp",)),
 ]

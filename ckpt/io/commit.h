@@ -1,5 +1,6 @@
 #pragma once
-// The end of a save: from receipts to a published step.
+// The end of a save: from receipts to a published step. The order of syncs and renames is FORMAT.md, "Commit protocol":
+// step 2 is done by `writer`, steps 3 to 5 by `publish`.
 #include <string>
 #include <vector>
 

@@ -12,7 +12,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
-#include "ckpt/io/lock_note.h"
+#include "ckpt/io/lock_owner.h"
 #include "ckpt/io/lock_wait.h"
 
 namespace titan::ckpt {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "ckpt/base/exit_code.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/output.h"
 #include "cli/kit/text.h"

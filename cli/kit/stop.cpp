@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "ckpt/base/exit_code.h"
 #include "cli/kit/errors.h"
 
 namespace titan::cli {

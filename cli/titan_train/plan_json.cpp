@@ -1,4 +1,5 @@
 // `plan` as one JSON document, schema "titan.plan/1".
+#include "ckpt/base/exit_code.h"
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/json_out.h"
@@ -106,6 +107,8 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("gradients_estimate", s.memory.gradients);
     json.count("optimizer", s.memory.optimizer);
     json.count("activations_estimate", s.memory.activations);
+    json.count("exchange", s.memory.exchange);
+    json.count("transfers_estimate", s.memory.transfers);
     json.count("total_estimate", s.memory.total());
     json.end_object();
   });

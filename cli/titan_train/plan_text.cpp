@@ -138,16 +138,17 @@ std::string stages(const Forecast& f, const Palette& palette) {
                {"gradients*", Align::kRight},
                {"optimizer", Align::kRight},
                {"activations*", Align::kRight},
+               {"buffers*", Align::kRight},
                {"a rank*", Align::kRight}});
   for (std::size_t i = 0; i < f.stages.size(); ++i) {
     const train::StageForecast& s = f.stages[i];
     table.row({std::to_string(i), parts_text(s.parts, f.plan.dims.tied), format_count(s.parameters),
                percent(s.cost_share), std::to_string(s.in_flight), format_bytes(s.memory.weights),
                format_bytes(s.memory.gradients), format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
-               format_bytes(s.memory.total())});
+               format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())});
   }
   return heading(palette, "stages") + table.render(palette, "  ") + "  " +
-         palette.paint(Role::kDim, "* estimated; buffers of communication and the libraries come on top") + "\n";
+         palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
 }
 
 std::string pipeline(const Forecast& f, const Palette& palette) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
 #include "cli/kit/errors.h"

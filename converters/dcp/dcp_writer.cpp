@@ -9,7 +9,7 @@
 #include "converters/cast.h"
 #include "converters/dcp/agreement.h"
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/dcp/flavor.h"
+#include "converters/dcp/flavor_args.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/skip.h"

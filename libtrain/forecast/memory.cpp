@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ckpt/plan/ownership.h"
+#include "libtrain/reduce/stage_exchange.h"
 
 namespace titan::train {
 namespace {
@@ -14,40 +15,45 @@ constexpr std::uint32_t kCounted = 1 << 16;
 
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-/// Elements of the data-parallel rank that owns most of the stage.
-std::uint64_t largest_share(const recipe::RunPlan& plan, std::uint32_t stage) {
-  const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
-  std::uint64_t most = 0;
+/// fp32 numbers of the data-parallel rank that owns most of the stage.
+struct Owned {
+  std::uint64_t moments = 0, masters = 0;
+};
+Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
+  Owned most;
   for (std::uint32_t rank = stage * plan.mesh.dp; rank < (stage + 1) * plan.mesh.dp; ++rank) {
-    std::uint64_t owned = 0;
+    Owned owned;
     for (const ckpt::OwnedPiece& piece : ownership.of(rank)) {
       const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(plan.leaf_elements);
-      owned += grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
+      const std::uint64_t elements = grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
+      owned.moments += 2 * elements;
+      // What is computed with in fp32 is its own master.
+      if (compute_width(plan, piece.parameter) != 4) owned.masters += elements;
     }
-    most = std::max(most, owned);
+    if (owned.moments + owned.masters > most.moments + most.masters) most = owned;
   }
   return most;
 }
 
 }  // namespace
 
-// The coefficients were counted with saved-tensor hooks over the same operations of LibTorch 2.11 on the CPU; a test
-// compares them with what a forward leaves allocated. On the CPU RMSNorm is made of simpler operations, which keep fp32
-// copies under bf16.
+// What the functions of libtrain/model/functions keep; a test compares it with what a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
                       kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
-  return (bf16 ? 20 * h + 4 * q + 4 * kv + 8 * ff : 24 * h + 8 * q + 8 * kv + 16 * ff) + statistics;
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff) + statistics;
 }
 
+// What comes into the norm, what goes out, and its gradient, for head and loss are computed forward and backward at
+// once.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
-  constexpr std::uint64_t kTargetAndStatistic = 12;
-  return (bf16 ? 10 : 12) * size(dims.dim) + 4 * size(dims.vocab_size) + kTargetAndStatistic;
+  constexpr std::uint64_t kStatistic = 4;
+  return (bf16 ? 6 : 12) * size(dims.dim) + kStatistic;
 }
 
-// Beside the log-probabilities that stay: the logits, under bf16 in both dtypes.
-std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 6 : 4) * size(dims.vocab_size); }
+// Logits, under bf16 in both dtypes, and log-probabilities.
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 10 : 8) * size(dims.vocab_size); }
 
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
@@ -75,19 +81,26 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
+                         std::int64_t exchange_bytes) {
   const StageParts parts = stage_parts(plan, stage);
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
-  std::uint64_t elements = 0;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters)
-    if (parameter.stage == stage) elements += ckpt::element_count(parameter.shape);
   const bool tied_head = plan.dims.tied && parts.head;
+  const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
+  const Owned owned = largest_share(plan, ownership, stage);
 
   StageMemory memory;
-  memory.weights = 4 * elements;
-  if (tied_head && !parts.embedding) memory.weights += 4 * table;
-  // The embedding is looked up in fp32; every other parameter has a bf16 copy, and so has a tied head.
-  if (plan.bf16) memory.weights += 2 * (elements - (parts.embedding ? table : 0) + (tied_head ? table : 0));
+  std::uint64_t elements = 0;
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i) {
+    if (plan.parameters[i].stage != stage) continue;
+    const std::uint64_t count = ckpt::element_count(plan.parameters[i].shape);
+    elements += count;
+    memory.weights += size(compute_width(plan, i)) * count;
+  }
+  // A tied head beside its embedding is the same tensor in fp32.
+  if (tied_head && (plan.bf16 || !parts.embedding)) memory.weights += (plan.bf16 ? 2 : 4) * table;
+  memory.weights += 4 * owned.masters;
+  memory.optimizer = 4 * owned.moments;
 
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
@@ -95,14 +108,20 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
     sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
   memory.gradients = 4 * (elements + (tied_head ? table : 0)) * sums;
-
-  memory.optimizer = 8 * largest_share(plan, stage);
+  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0, exchange_bytes);
+  // What is left of the sums, beside what comes from a tied head.
+  const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
+  if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);
+  memory.exchange = size(exchange.buffer_bytes);
 
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
   std::uint64_t per_token = size(parts.end_layer - parts.first_layer) * layer_activation_bytes(plan.dims, plan.bf16);
   per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
   per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
+  // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
+  const std::uint64_t arriving = (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1), leaving = parts.embedding ? 0 : 2;
+  memory.transfers = tokens * hidden * (arriving + leaving);
   memory.activations = tokens * (per_token * in_flight + (parts.head ? logits_bytes(plan.dims, plan.bf16) : 0));
   return memory;
 }

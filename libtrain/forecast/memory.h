@@ -1,20 +1,22 @@
 #pragma once
-// The memory of a rank while it trains, term by term. Weights and optimizer state are exact; gradients and activations
-// are estimates of what this trainer's own functions hold at their peak. Buffers of communication, the allocator's
-// slack and the libraries themselves come on top.
+// The memory of a rank while it trains, term by term. Weights, optimizer state and the buffers of the exchange are
+// exact; gradients, activations and transfers are estimates of what this trainer's own functions hold at their peak.
+// The allocator's slack and the libraries themselves come on top.
 #include <cstdint>
 
-#include "libtrain/reduce/tree.h"
+#include "libtrain/reduce/exchange_plan.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
 struct StageMemory {
-  std::uint64_t weights = 0;      ///< fp32 parameters, bf16 copies, the head's copy of a tied embedding
-  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree at its widest
+  std::uint64_t weights = 0;      ///< that it computes with, and of bf16 copies the fp32 masters that it owns
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree at its widest, and what a tied head sends
   std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
   std::uint64_t activations = 0;  ///< of the micro-batches in flight, and the logits
-  std::uint64_t total() const { return weights + gradients + optimizer + activations; }
+  std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
+  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients on their way between stages
+  std::uint64_t total() const { return weights + gradients + optimizer + activations + exchange + transfers; }
   bool operator==(const StageMemory&) const = default;
 };
 
@@ -29,8 +31,10 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
+/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward, and buffers
+/// of at most `exchange_bytes`.
+StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight,
+                         std::int64_t exchange_bytes = kDefaultExchangeBytes);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {

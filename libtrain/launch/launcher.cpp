@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 
+#include "ckpt/base/exit_code.h"
 #include "libtrain/launch/signals.h"
 
 namespace titan::train {

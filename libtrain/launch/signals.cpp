@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/base/status.h"
 #include "libtrain/metrics/signal_line.h"
 

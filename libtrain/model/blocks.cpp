@@ -4,6 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include "libtrain/model/functions/rope.h"
+#include "libtrain/model/functions/swiglu.h"
+
 namespace titan::train {
 namespace {
 
@@ -40,33 +43,23 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
   return at::view_as_complex(table);
 }
 
-at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table) {
-  const std::int64_t tokens = x_BTHK.size(1), half = x_BTHK.size(3) / 2;
-  const at::Tensor pairs = at::view_as_complex(x_BTHK.to(at::kFloat).unflatten(3, {half, 2}));
-  const at::Tensor turned = pairs * table.narrow(0, 0, tokens).unsqueeze(1);
-  return at::view_as_real(turned).flatten(3).to(x_BTHK.scalar_type());
-}
-
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
-                     const at::Tensor& rope) {
-  const auto heads = [&](const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
-    return at::linear(x_BTD, weight, bias).unflatten(2, {-1, head_dim});
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
+                     const ProductUse& use) {
+  const auto heads = [&](const LinearWeight& weight) {
+    return linear(x_BTD, weight, use).unflatten(2, {-1, head_dim});
   };
-  const at::Tensor q_BHTK = apply_rope(heads(w.wq, w.q_bias), rope).transpose(1, 2);
-  const at::Tensor k_BGTK = apply_rope(heads(w.wk, w.k_bias), rope).transpose(1, 2);
-  const at::Tensor v_BGTK = heads(w.wv, w.v_bias).transpose(1, 2);
+  const at::Tensor q_BHTK = apply_rope(heads(w.wq), rope).transpose(1, 2);
+  const at::Tensor k_BGTK = apply_rope(heads(w.wk), rope).transpose(1, 2);
+  const at::Tensor v_BGTK = heads(w.wv).transpose(1, 2);
   const at::Tensor out_BHTK =
       at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
                                        /*scale=*/std::nullopt, /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
-  return at::linear(out_BHTK.transpose(1, 2).flatten(2), w.wo);
+  return linear(out_BHTK.transpose(1, 2).flatten(2), w.wo, use);
 }
 
-at::Tensor feed_forward(const at::Tensor& x_BTD, const at::Tensor& w1, const at::Tensor& w2, const at::Tensor& w3) {
-  return at::linear(at::silu(at::linear(x_BTD, w1)) * at::linear(x_BTD, w3), w2);
-}
-
-at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps) {
-  return at::rms_norm(x_BTD, weight.sizes(), weight, eps);
+at::Tensor feed_forward(const at::Tensor& x_BTD, const FeedForwardWeights& w, const ProductUse& use) {
+  const at::Tensor gate = linear(x_BTD, w.w1, use), up = linear(x_BTD, w.w3, use);
+  return swiglu_linear(gate, up, w.w2, use);
 }
 
 }  // namespace titan::train

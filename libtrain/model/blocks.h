@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/model/functions/linear.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -18,23 +19,17 @@ namespace titan::train {
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
                       const std::optional<recipe::RopeScaling>& scaling = {});
 
-/// Rotates adjacent pairs (2j, 2j+1) of the last dim in fp32; the result has x's dtype.
-at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table);
-
 struct AttentionWeights {
-  const at::Tensor& wq;
-  const at::Tensor& wk;
-  const at::Tensor& wv;
-  const at::Tensor& wo;
-  std::optional<at::Tensor> q_bias = {}, k_bias = {}, v_bias = {};
+  LinearWeight wq, wk, wv, wo;
 };
 /// Causal attention with grouped key/value heads. \source Ainslie et al., GQA
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope);
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
+                     const ProductUse& use);
 
+struct FeedForwardWeights {
+  LinearWeight w1, w2, w3;
+};
 /// w2(silu(w1 x) * w3 x). \source Shazeer, GLU Variants Improve Transformer
-at::Tensor feed_forward(const at::Tensor& x_BTD, const at::Tensor& w1, const at::Tensor& w2, const at::Tensor& w3);
-
-/// \source Zhang and Sennrich, Root Mean Square Layer Normalization
-at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps);
+at::Tensor feed_forward(const at::Tensor& x_BTD, const FeedForwardWeights& w, const ProductUse& use);
 
 }  // namespace titan::train

@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "libtrain/model/blocks.h"
+#include "libtrain/model/functions/rms_norm.h"
 #include "libtrain/model/init.h"
 
 namespace titan::train {
@@ -35,29 +36,43 @@ StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint3
 }
 
 Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
-    : dims_(plan.dims), spec_(stage_spec(plan.dims, plan.stage_cuts, stage)), bf16_(plan.bf16) {
+    : index_(stage),
+      gemm_(plan.gemm),
+      loss_chunk_(plan.loss_chunk),
+      dims_(plan.dims),
+      spec_(stage_spec(plan.dims, plan.stage_cuts, stage)),
+      bf16_(plan.bf16) {
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].stage == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
-  if (spec_.embedding) embedding_ = place(kEmbedding);
   if (spec_.head && dims_.tied) add_tied_head(plan);
-
-  for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) {
-    const std::string layer = "layers." + std::to_string(i) + ".";
-    const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
-    layers_.push_back({at("attention.wq"), at("attention.wk"), at("attention.wv"), at("attention.wo"),
-                       at("feed_forward.w1"), at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"),
-                       at("ffn_norm")});
-    if (dims_.qkv_bias) {
-      layers_.back().q_bias = place(layer + "attention.wq.bias");
-      layers_.back().k_bias = place(layer + "attention.wk.bias");
-      layers_.back().v_bias = place(layer + "attention.wv.bias");
-    }
+  if (spec_.embedding) {
+    embedding_ = place(kEmbedding);
+    segments_.push_back({Segment::Kind::kEmbedding, 0, {embedding_}});
   }
+  for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) add_layer(i, recipe::recomputes(plan, i));
   if (spec_.head) {
     norm_ = place("norm.weight");
     head_ = dims_.tied ? parameters_.size() - 1 : place("output.weight");
+    segments_.push_back({Segment::Kind::kNorm, 0, {norm_}});
   }
   rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
+}
+
+void Stage::add_layer(std::int64_t index, bool recompute) {
+  const std::string layer = "layers." + std::to_string(index) + ".";
+  const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
+  Layer l{at("attention.wq"),    at("attention.wk"),    at("attention.wv"),   at("attention.wo"), at("feed_forward.w1"),
+          at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")};
+  Segment segment{Segment::Kind::kLayer, layers_.size(), {l.attention_norm, l.ffn_norm}};
+  segment.recompute = recompute;
+  if (dims_.qkv_bias) {
+    l.q_bias = place(layer + "attention.wq.bias");
+    l.k_bias = place(layer + "attention.wk.bias");
+    l.v_bias = place(layer + "attention.wv.bias");
+    segment.parameters.insert(segment.parameters.end(), {l.q_bias, l.k_bias, l.v_bias});
+  }
+  layers_.push_back(l);
+  segments_.push_back(std::move(segment));
 }
 
 void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
@@ -99,31 +114,54 @@ void Stage::refresh() {
     if (p.compute.scalar_type() != at::kFloat) p.compute.detach().copy_(p.master);
 }
 
-at::Tensor Stage::forward(const at::Tensor& input) const {
-  at::Tensor x_BTD = input;
-  if (spec_.embedding) x_BTD = at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
-  for (const Layer& l : layers_) {
-    AttentionWeights w{weight(l.wq), weight(l.wk), weight(l.wv), weight(l.wo)};
-    if (dims_.qkv_bias) {
-      w.q_bias = weight(l.q_bias);
-      w.k_bias = weight(l.k_bias);
-      w.v_bias = weight(l.v_bias);
-    }
-    x_BTD = x_BTD + attention(rms_norm(x_BTD, weight(l.attention_norm), dims_.norm_eps), w, dims_.head_dim, rope_);
-    x_BTD = x_BTD +
-            feed_forward(rms_norm(x_BTD, weight(l.ffn_norm), dims_.norm_eps), weight(l.w1), weight(l.w2), weight(l.w3));
-  }
-  if (!spec_.head) return x_BTD;
-  return at::linear(rms_norm(x_BTD, weight(norm_), dims_.norm_eps), weight(head_));
+LinearWeight Stage::linear_weight(std::size_t place, std::size_t bias) const {
+  return {weight(place), place, dims_.qkv_bias ? weight(bias) : at::Tensor()};
 }
 
-at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  return at::cross_entropy_loss(logits_BTV.to(at::kFloat).flatten(0, 1), targets_BT.flatten(), /*weight=*/{},
-                                at::Reduction::None);
+at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use) const {
+  const AttentionWeights attention_weights{linear_weight(l.wq, l.q_bias), linear_weight(l.wk, l.k_bias),
+                                           linear_weight(l.wv, l.v_bias), linear_weight(l.wo)};
+  const Branch first = rms_norm_branch(x_BTD, weight(l.attention_norm), dims_.norm_eps);
+  const at::Tensor middle_BTD = first.x + attention(first.normed, attention_weights, dims_.head_dim, rope_, use);
+  const Branch second = rms_norm_branch(middle_BTD, weight(l.ffn_norm), dims_.norm_eps);
+  return second.x + feed_forward(second.normed, {linear_weight(l.w1), linear_weight(l.w2), linear_weight(l.w3)}, use);
+}
+
+at::Tensor Stage::run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
+  const Segment& s = segments_.at(segment);
+  switch (s.kind) {
+    case Segment::Kind::kEmbedding:
+      return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
+    case Segment::Kind::kLayer: return run_layer(layers_[s.layer], input, {gemm_, sink});
+    case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
+  }
+  throw std::logic_error("a segment of no kind");
+}
+
+HeadLoss Stage::loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const {
+  return head_loss(hidden_BTD, weight(head_), targets_BT, scale, gemm_, loss_chunk_);
+}
+
+at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const {
+  const at::Tensor rows = hidden_BTD.flatten(0, 1), targets = targets_BT.flatten();
+  const std::int64_t count = rows.size(0), chunk = loss_chunk_ == 0 ? count : loss_chunk_;
+  std::vector<at::Tensor> losses;
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const at::Tensor some = rows.slice(0, begin, begin + chunk);
+    losses.push_back(
+        exact_token_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
+  }
+  return at::cat(losses);
+}
+
+at::Tensor Stage::forward(const at::Tensor& input) const {
+  at::Tensor x = input;
+  for (std::size_t i = 0; i < segments(); ++i) x = run(i, x, nullptr);
+  return spec_.head ? linear(x, linear_weight(head_), {gemm_}) : x;
 }
 
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).flatten(0, 1).contiguous(),
+  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).reshape({-1, logits_BTV.size(-1)}).contiguous(),
                    targets = targets_BT.flatten().contiguous();
   const at::Tensor losses = at::empty({logits.size(0)}, at::kDouble);
   const std::int64_t vocab = logits.size(1);

@@ -1,5 +1,6 @@
 #pragma once
-// One pipeline stage of a Llama-style model: its parameters and its forward function.
+// One pipeline stage of a Llama-style model: its parameters, and its forward as a row of segments. A segment is the
+// embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
 #include <cstddef>
@@ -9,6 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/model/functions/head_loss.h"
+#include "libtrain/model/functions/linear.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -40,6 +43,7 @@ class Stage {
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
   Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
 
+  std::uint32_t index() const { return index_; }  ///< among the stages of the model
   const StageSpec& spec() const { return spec_; }
   /// In model order; a tied head's slot comes last.
   std::vector<StageParameter>& parameters() { return parameters_; }
@@ -51,8 +55,20 @@ class Stage {
   /// Renews bf16 compute copies from the masters; nothing to do in fp32.
   void refresh();
 
-  /// `input`: tokens int64 [B,T] on the first stage, hidden [B,T,D] in the compute dtype elsewhere.
-  /// Returns hidden [B,T,D], or logits [B,T,V] (compute dtype) on the last stage. Keeps nothing between calls.
+  std::size_t segments() const { return segments_.size(); }
+  /// One segment. `input`: tokens int64 [B,T] for the embedding, hidden [B,T,D] in the compute dtype elsewhere. Returns
+  /// hidden [B,T,D]. The gradients of the weights of linear layers go to `sink`, where there is one.
+  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const;
+  /// Places in parameters() of what a segment uses beside the weights of linear layers.
+  const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
+  bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
+  /// Of the last stage: losses and gradients of the last segment's output. See head_loss().
+  HeadLoss loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const;
+  std::size_t head_parameter() const { return head_; }
+  /// Of the last stage: the fp64 losses of each token that validation reports.
+  at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const;
+
+  /// All segments, then the head where the stage has it: hidden [B,T,D], or logits [B,T,V] (compute dtype).
   at::Tensor forward(const at::Tensor& input) const;
 
  private:
@@ -60,24 +76,36 @@ class Stage {
     std::size_t wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm;
     std::size_t q_bias = 0, k_bias = 0, v_bias = 0;  // with dims.qkv_bias
   };
+  struct Segment {
+    enum class Kind : std::uint8_t { kEmbedding, kLayer, kNorm } kind;
+    std::size_t layer = 0;  // place in layers_
+    std::vector<std::size_t> parameters;
+    bool recompute = false;
+  };
   std::size_t place(const std::string& name) const;
   const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
   void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
   void add_tied_head(const recipe::RunPlan& plan);
+  void add_layer(std::int64_t index, bool recompute);
+  LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
+  LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
+  at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use) const;
 
+  std::uint32_t index_;
+  Gemm gemm_;
+  std::int64_t loss_chunk_;
   recipe::ModelDims dims_;
   StageSpec spec_;
   bool bf16_ = false;
   std::vector<StageParameter> parameters_;
   std::vector<Layer> layers_;
+  std::vector<Segment> segments_;
   std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
   at::Tensor rope_;
 };
 
-/// Cross-entropy in fp32 of each token, [B*T]; `targets` int64 [B,T].
-at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
-/// The same in fp64, from logits in fp32: what validation and evaluation report. fp32 sums over a large vocabulary lose
-/// 1e-5.
+/// Cross-entropy of each token in fp64, [B*T], from logits in fp32: what validation and evaluation report. fp32 sums
+/// over a large vocabulary lose 1e-5. `targets` int64 [B,T].
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
 /// Sum of `losses` in index order in fp64.
 double ordered_sum(const at::Tensor& losses);

@@ -29,6 +29,21 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
   }
 }
 
+std::vector<at::Tensor> ShardedAdamW::params() const {
+  std::vector<at::Tensor> params;
+  for (const State& state : states_) params.push_back(state.param);
+  return params;
+}
+
+void ShardedAdamW::own_masters(Stage& stage) {
+  for (StageParameter& p : stage.parameters()) {
+    if (p.compute.scalar_type() == at::kFloat) continue;
+    for (State& state : states_)
+      if (state.piece.parameter == p.index && !p.tied_head) state.param = state.param.clone();
+    p.master.reset();
+  }
+}
+
 void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step) {
   applied_lr_ = lr;
   if (grads.size() != states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/gradient_exchange.h"
 
 namespace titan::train {
 
@@ -18,7 +18,7 @@ class ShardedAdamW {
  public:
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;                ///< 1-D view into the stage parameter's master
+    at::Tensor param;                ///< fp32, 1-D: a view into the stage parameter's master, until own_masters()
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
   };
   /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
@@ -33,6 +33,11 @@ class ShardedAdamW {
   /// The learning rate of the last update.
   double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }
+  /// The parameters of states().
+  std::vector<at::Tensor> params() const;
+  /// Takes the owned part of every master that the forward does not compute with, and frees the rest: what other ranks
+  /// own is then in this rank's compute copies alone.
+  void own_masters(Stage& stage);
   const std::vector<State>& states() const { return states_; }
 
  private:

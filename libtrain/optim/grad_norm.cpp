@@ -1,6 +1,7 @@
 #include "libtrain/optim/grad_norm.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,38 +28,61 @@ double leaf_sum_of_squares(const float* data, std::int64_t count) {
   return lanes[0];
 }
 
-double global_grad_norm(World& world, const recipe::RunPlan& plan, const std::vector<OwnedGradient>& grads) {
-  std::vector<std::uint64_t> first_leaf;  // of each parameter, in one row over the model
-  std::uint64_t leaves = 0;
-  for (const ckpt::ParameterMeta& p : plan.parameters) {
-    first_leaf.push_back(leaves);
-    leaves += p.grid(plan.leaf_elements).count();
+GradNorms::GradNorms(const recipe::RunPlan& plan) : first_leaf_{0}, by_name_(plan.parameters.size()) {
+  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
+    grids_.push_back(parameter.grid(plan.leaf_elements));
+    first_leaf_.push_back(first_leaf_.back() + grids_.back().count());
   }
-  at::Tensor sums = at::zeros({static_cast<std::int64_t>(leaves)}, at::kDouble);
-  double* const row = sums.mutable_data_ptr<double>();
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::ranges::sort(by_name_, {}, [&](std::uint32_t i) { return plan.parameters[i].name; });
+}
+
+void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const {
+  struct Leaf {
+    const float* data;
+    std::int64_t length;
+    double* sum;
+  };
+  std::vector<Leaf> leaves;
   for (const OwnedGradient& g : grads) {
-    const ckpt::LeafGrid grid = plan.parameters[g.piece.parameter].grid(plan.leaf_elements);
+    const ckpt::LeafGrid& grid = grids_[g.piece.parameter];
     const float* data = g.grad.const_data_ptr<float>();
     for (std::uint64_t leaf = g.piece.leaves.first; leaf < g.piece.leaves.end(); ++leaf) {
-      row[first_leaf[g.piece.parameter] + leaf] =
-          leaf_sum_of_squares(data, static_cast<std::int64_t>(grid.length(leaf)));
-      data += grid.length(leaf);
+      const auto length = static_cast<std::int64_t>(grid.length(leaf));
+      leaves.push_back({data, length, row + first_leaf_[g.piece.parameter] + leaf});
+      data += length;
     }
   }
-  world.all->all_reduce_sum(sums);  // exact: every entry has one owner, the others add zero
+  at::parallel_for(0, static_cast<std::int64_t>(leaves.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Leaf& leaf = leaves[static_cast<std::size_t>(i)];
+      *leaf.sum = leaf_sum_of_squares(leaf.data, leaf.length);
+    }
+  });
+}
 
-  std::vector<std::size_t> by_name(plan.parameters.size());
-  std::iota(by_name.begin(), by_name.end(), std::size_t{0});
-  std::sort(by_name.begin(), by_name.end(),
-            [&](std::size_t a, std::size_t b) { return plan.parameters[a].name < plan.parameters[b].name; });
+double GradNorms::sum_of(std::uint32_t parameter, const double* row) const {
+  double sum = 0;
+  for (std::uint64_t leaf = first_leaf_[parameter]; leaf < first_leaf_[parameter + 1]; ++leaf) sum += row[leaf];
+  return sum;
+}
+
+double GradNorms::norm(const double* row) const {
   double total = 0;
-  for (const std::size_t p : by_name) {
-    double tensor = 0;
-    for (std::uint64_t leaf = 0; leaf < plan.parameters[p].grid(plan.leaf_elements).count(); ++leaf)
-      tensor += row[first_leaf[p] + leaf];
-    total += tensor;
-  }
+  for (const std::uint32_t parameter : by_name_) total += sum_of(parameter, row);
   return std::sqrt(total);
+}
+
+std::vector<double> GradNorms::parameter_norms(const double* row) const {
+  std::vector<double> norms;
+  for (std::uint32_t parameter = 0; parameter < grids_.size(); ++parameter)
+    norms.push_back(std::sqrt(sum_of(parameter, row)));
+  return norms;
+}
+
+std::optional<std::uint32_t> GradNorms::first_non_finite(const double* row) const {
+  const auto bad = std::ranges::find_if(by_name_, [&](std::uint32_t i) { return !std::isfinite(sum_of(i, row)); });
+  return bad == by_name_.end() ? std::nullopt : std::optional(*bad);
 }
 
 double clip_coefficient(double norm, double max_norm) {

@@ -2,122 +2,162 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 namespace titan::train {
 namespace {
 
-// One tag per (direction, micro-batch), so that transfers under way at once never share one.
-std::uint64_t transfer_tag(bool backward, std::uint32_t micro_batch) {
-  return std::uint64_t{micro_batch} * 2 + (backward ? 1 : 0);
+// Gradients sent and not yet known to have arrived, per stage.
+constexpr std::size_t kGradientsUnderWay = 2;
+
+template <typename T>
+T value_of(ckpt::Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.status().to_string());
+  return std::move(*result);
+}
+
+Node block_of(const World& world, const recipe::RunPlan& plan) {
+  return dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp,
+                  static_cast<std::uint32_t>(world.dp_rank));
+}
+
+ScheduleTable planned_table(const World& world, const recipe::RunPlan& plan) {
+  const Node block = block_of(world, plan);
+  return value_of(make_schedule(plan.schedule, plan.mesh.pp, block.hi - block.lo));
+}
+
+// One tag per sending stage, micro-batch and direction, so that transfers under way at once never share one.
+std::uint64_t transfer_tag(bool backward, std::uint32_t stage, std::uint32_t micro_batch, std::uint32_t count) {
+  return (std::uint64_t{stage} * count + micro_batch) * 2 + (backward ? 1 : 0);
+}
+
+void check_tags(std::size_t stages, std::uint32_t count) {
+  if (std::uint64_t{stages} * count * 2 > std::numeric_limits<std::int32_t>::max())
+    throw std::length_error(std::to_string(stages) + " stages with " + std::to_string(count) +
+                            " micro-batches each need more tags than there are");
 }
 
 }  // namespace
 
 Executor::Executor(World& world, const recipe::RunPlan& plan, Stage& stage)
-    : world_(world), plan_(plan), stage_(stage) {
-  block_ =
-      dp_block(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, static_cast<std::uint32_t>(world.dp_rank));
-  auto compute = make_schedule(plan.schedule, plan.mesh.pp, block_.hi - block_.lo);
-  if (!compute.ok()) throw std::runtime_error(compute.status().to_string());
-  auto lowered = lower_schedule(*compute);
-  if (!lowered.ok()) throw std::runtime_error(lowered.status().to_string());
-  actions_ = lowered.value()[static_cast<std::size_t>(world.stage)];
+    : Executor(world, plan, {&stage}, planned_table(world, plan)) {}
+
+Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute)
+    : world_(world), plan_(plan), block_(block_of(world, plan)), rank_of_(plan.stage_cuts.size() + 1) {
+  actions_ = value_of(lower_schedule(compute)).at(static_cast<std::size_t>(world.stage));
+  for (std::uint32_t rank = 0; rank < compute.size(); ++rank)
+    for (const Action& action : compute[rank]) rank_of_.at(action.stage) = rank;
+  check_tags(rank_of_.size(), block_.hi - block_.lo);
+  std::size_t sums = 0;
+  for (Stage* stage : stages) {
+    if (!is_here(stage->index())) throw std::logic_error("a stage that the table puts on another rank");
+    held_.push_back({stage, sums, std::make_unique<StageGradients>()});
+    sums += stage->parameters().size();
+  }
 }
 
-at::Tensor Executor::hidden_buffer(std::int64_t rows, std::int64_t seq_len) const {
-  return at::empty({rows, seq_len, plan_.dims.dim}, at::TensorOptions().dtype(plan_.bf16 ? at::kBFloat16 : at::kFloat));
+const Executor::Held& Executor::held(std::uint32_t stage) const {
+  const auto found = std::ranges::find_if(held_, [&](const Held& h) { return h.stage->index() == stage; });
+  if (found == held_.end()) throw std::logic_error("the table has a stage on this rank that nobody built");
+  return *found;
 }
 
-void Executor::post_receive(const Action& action) {
-  const bool backward = action.kind == ActionKind::kRecvBackward;
+void Executor::post_receive(const Place& place) {
+  const std::uint32_t from = place.backward ? place.stage + 1 : place.stage - 1;
   Incoming incoming;
-  incoming.tensor = hidden_buffer(plan_.batch.micro, plan_.batch.seq_len);
-  incoming.transfer =
-      world_.pp->recv(incoming.tensor, world_.stage + (backward ? 1 : -1), transfer_tag(backward, action.micro_batch));
-  incoming_.emplace(std::pair{action.kind, action.micro_batch}, std::move(incoming));
+  incoming.tensor =
+      buffers_.take({plan_.batch.micro, plan_.batch.seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
+  incoming.transfer = world_.pp->recv(incoming.tensor, rank_of(from),
+                                      transfer_tag(place.backward, from, place.micro_batch, block_.hi - block_.lo));
+  incoming_.emplace(place, std::move(incoming));
 }
 
-at::Tensor Executor::take_received(ActionKind kind, std::uint32_t micro_batch) {
-  const auto found = incoming_.find({kind, micro_batch});
+at::Tensor Executor::take_received(const Place& place) {
+  const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
-  found->second.transfer->wait();
+  if (found->second.transfer) found->second.transfer->wait();
   at::Tensor tensor = std::move(found->second.tensor);
   incoming_.erase(found);
   return tensor;
 }
 
-void Executor::send(const at::Tensor& tensor, int to, std::uint64_t tag) {
-  Outgoing out;
-  out.tensor = tensor.detach().contiguous();
-  out.transfer = world_.pp->send(out.tensor, to, tag);
-  outgoing_.push_back(std::move(out));
-}
-
-void Executor::drain_sends() {
-  for (Outgoing& out : outgoing_) out.transfer->wait();
-  outgoing_.clear();
-}
-
-void Executor::forward(std::uint32_t local, const BatchSource& batches, StepOutput& out) {
-  const std::uint32_t global = block_.lo + local;
-  const bool needs_data = stage_.spec().embedding || stage_.spec().head;
-  const MicroBatch batch = needs_data ? batches(global) : MicroBatch{};
-  InFlight flight;
-  at::Tensor input = batch.tokens;
-  if (!stage_.spec().embedding) {
-    flight.input = take_received(ActionKind::kRecvForward, local).requires_grad_(true);
-    input = flight.input;
+void Executor::hand_over(const Place& place, at::Tensor tensor) {
+  if (is_here(place.stage)) {
+    incoming_.emplace(place, Incoming{std::move(tensor), nullptr});
+  } else {
+    to_send_.emplace(place, std::move(tensor));
   }
-  flight.output = stage_.forward(input);
-  if (stage_.spec().head) {
-    flight.output = token_losses(flight.output, batch.targets);
-    out.losses[global] = ordered_sum(flight.output.detach());
-  }
-  in_flight_[local] = std::move(flight);
 }
 
-void Executor::backward(std::uint32_t local, std::uint64_t tokens, StepOutput& out) {
-  const auto found = in_flight_.find(local);
+void Executor::forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
+                       StepOutput& out) {
+  const Stage& stage = *held.stage;
+  const bool needs_data = stage.spec().embedding || stage.spec().head;
+  const MicroBatch batch = needs_data ? batches(block_.lo + local) : MicroBatch{};
+  Flight flight{StagePass(stage, *held.gradients), {}};
+  at::Tensor output =
+      flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
+  if (stage.spec().head) {
+    HeadLoss loss = stage.loss(output, batch.targets, 1.0 / static_cast<double>(tokens));
+    out.losses[block_.lo + local] = ordered_sum(loss.losses);
+    flight.seed = std::move(loss.grad_x);
+    out.sums[held.first_sum + stage.head_parameter()].insert(block_.lo + local, std::move(loss.grad_weight));
+  } else {
+    hand_over({stage.index() + 1, local, false}, std::move(output));
+  }
+  in_flight_.emplace(std::pair{stage.index(), local}, std::move(flight));
+}
+
+void Executor::backward(const Held& held, std::uint32_t local, StepOutput& out) {
+  const Stage& stage = *held.stage;
+  const auto found = in_flight_.find({stage.index(), local});
   if (found == in_flight_.end()) throw std::logic_error("pipeline table runs a backward before its forward");
-  InFlight flight = std::move(found->second);
+  Flight flight = std::move(found->second);
   in_flight_.erase(found);
 
-  const at::Tensor seed = stage_.spec().head ? at::full_like(flight.output, 1.0 / static_cast<double>(tokens))
-                                             : take_received(ActionKind::kRecvBackward, local);
-  std::vector<at::Tensor> inputs;
-  for (const StageParameter& parameter : stage_.parameters()) inputs.push_back(parameter.compute);
-  if (flight.input.defined()) inputs.push_back(flight.input);
-  std::vector<at::Tensor> grads = torch::autograd::grad({flight.output}, inputs, {seed});
-  for (std::size_t i = 0; i < stage_.parameters().size(); ++i)
-    out.sums[i].insert(block_.lo + local, std::move(grads[i]));
-  if (flight.input.defined()) grad_to_send_[local] = std::move(grads.back());
+  at::Tensor seed = std::move(flight.seed);
+  if (!stage.spec().head) {
+    seed = take_received({stage.index(), local, true});
+    if (!is_here(stage.index() + 1))
+      activations_.settle(transfer_tag(false, stage.index(), local, block_.hi - block_.lo));
+  }
+  held.gradients->begin(std::span(out.sums).subspan(held.first_sum, stage.parameters().size()), block_.lo + local);
+  at::Tensor grad = flight.pass.backward(std::move(seed));
+  if (!stage.spec().embedding) hand_over({stage.index() - 1, local, true}, std::move(grad));
+}
+
+void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
+  const auto [kind, stage, local] = action;
+  const std::uint32_t count = block_.hi - block_.lo;
+  switch (kind) {
+    case ActionKind::kRecvForward: return post_receive({stage, local, false});
+    case ActionKind::kRecvBackward: return post_receive({stage, local, true});
+    case ActionKind::kForward: return forward(held(stage), local, batches, tokens, out);
+    case ActionKind::kBackward: return backward(held(stage), local, out);
+    case ActionKind::kSendForward: {
+      const auto node = to_send_.extract({stage + 1, local, false});
+      return activations_.send(*world_.pp, node.mapped(), rank_of(stage + 1), transfer_tag(false, stage, local, count));
+    }
+    case ActionKind::kSendBackward: {
+      const auto node = to_send_.extract({stage - 1, local, true});
+      gradients_.send(*world_.pp, node.mapped(), rank_of(stage - 1), transfer_tag(true, stage, local, count));
+      return gradients_.keep_newest(kGradientsUnderWay * held_.size());
+    }
+  }
 }
 
 Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_t tokens) {
   const auto count = static_cast<std::uint32_t>(plan_.batch.count);
   StepOutput out;
   out.losses.assign(count, 0.0);
-  for (std::size_t i = 0; i < stage_.parameters().size(); ++i) out.sums.emplace_back(count, block_);
-
-  for (const Action& action : actions_) {
-    switch (action.kind) {
-      case ActionKind::kRecvForward:
-      case ActionKind::kRecvBackward: post_receive(action); break;
-      case ActionKind::kForward: forward(action.micro_batch, batches, out); break;
-      case ActionKind::kBackward: backward(action.micro_batch, tokens, out); break;
-      case ActionKind::kSendForward:
-        send(in_flight_.at(action.micro_batch).output, world_.stage + 1, transfer_tag(false, action.micro_batch));
-        break;
-      case ActionKind::kSendBackward:
-        send(grad_to_send_.at(action.micro_batch), world_.stage - 1, transfer_tag(true, action.micro_batch));
-        grad_to_send_.erase(action.micro_batch);
-        break;
-    }
-  }
-  drain_sends();
+  for (const Held& held : held_)
+    for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, block_);
+  for (const Action& action : actions_) run(action, batches, tokens, out);
+  gradients_.keep_newest(0);
   return out;
 }
 
@@ -125,24 +165,35 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
                                           std::int64_t seq_len,
                                           const std::function<std::int64_t(std::uint32_t)>& valid_rows) {
   const at::NoGradGuard no_grad;
+  check_tags(rank_of_.size(), count);
   std::vector<double> losses(count, 0.0);
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
   for (std::uint32_t index = block.lo; index < block.hi; ++index) {
-    const bool needs_data = stage_.spec().embedding || stage_.spec().head;
-    const MicroBatch batch = needs_data ? batches(index) : MicroBatch{};
-    at::Tensor input = batch.tokens;
-    if (!stage_.spec().embedding) {
-      input = hidden_buffer(rows, seq_len);
-      world_.pp->recv(input, world_.stage - 1, transfer_tag(false, index))->wait();
-    }
-    const at::Tensor output = stage_.forward(input);
-    if (stage_.spec().head) {
-      losses[index] = ordered_sum(exact_token_losses(output, batch.targets).slice(0, 0, valid_rows(index) * seq_len));
-    } else {
-      send(output, world_.stage + 1, transfer_tag(false, index));
+    at::Tensor output;
+    for (const Held& held : held_) {
+      const Stage& stage = *held.stage;
+      const std::uint32_t number = stage.index();
+      const bool needs_data = stage.spec().embedding || stage.spec().head;
+      const MicroBatch batch = needs_data ? batches(index) : MicroBatch{};
+      at::Tensor x = batch.tokens;
+      if (!stage.spec().embedding && is_here(number - 1)) {
+        x = std::move(output);
+      } else if (!stage.spec().embedding) {
+        x = buffers_.take({rows, seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
+        world_.pp->recv(x, rank_of(number - 1), transfer_tag(false, number - 1, index, count))->wait();
+      }
+      for (std::size_t segment = 0; segment < stage.segments(); ++segment) x = stage.run(segment, x, nullptr);
+      if (stage.spec().head) {
+        losses[index] = ordered_sum(stage.exact_losses(x, batch.targets).slice(0, 0, valid_rows(index) * seq_len));
+      } else if (is_here(number + 1)) {
+        output = x;
+      } else {
+        activations_.send(*world_.pp, x, rank_of(number + 1), transfer_tag(false, number, index, count));
+        activations_.keep_newest(plan_.mesh.pp);
+      }
     }
   }
-  drain_sends();
+  activations_.keep_newest(0);
   return losses;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them.
+// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. Memory is that
+// of the micro-batches in flight: what was sent goes as soon as its receiver has answered.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,7 +11,10 @@
 
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
+#include "libtrain/pipeline/buffer_pool.h"
+#include "libtrain/pipeline/outbox.h"
 #include "libtrain/pipeline/schedule.h"
+#include "libtrain/pipeline/stage_pass.h"
 #include "libtrain/reduce/canonical.h"
 
 namespace titan::train {
@@ -24,11 +28,13 @@ using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
 class Executor {
  public:
-  /// `micro` sequences of `seq_len` tokens per micro-batch. `world` and `stage` must outlive the executor.
+  /// One stage on each rank, by the plan's schedule. `world`, `plan` and `stage` must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, Stage& stage);
+  /// Any table: `stages` are those of this rank's row, in their order in the model.
+  Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
   struct StepOutput {
-    std::vector<TreeSum> sums;   ///< one per stage parameter, complete for this rank's block
+    std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
     std::vector<double> losses;  ///< [M], sums over tokens; zero where another rank computes the micro-batch
   };
   /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
@@ -42,36 +48,50 @@ class Executor {
                                   std::int64_t seq_len, const std::function<std::int64_t(std::uint32_t)>& valid_rows);
 
  private:
-  struct InFlight {
-    at::Tensor input;   ///< leaf that requires grad, undefined on the first stage
-    at::Tensor output;  ///< hidden, or per-token losses on the last stage
+  /// A stage of this rank.
+  struct Held {
+    Stage* stage;
+    std::size_t first_sum;  ///< place of its sums in StepOutput
+    std::unique_ptr<StageGradients> gradients;
+  };
+  struct Flight {
+    StagePass pass;
+    at::Tensor seed;  ///< gradient of the output, where the stage computes the loss
   };
   struct Incoming {
     at::Tensor tensor;
-    std::unique_ptr<Transfer> transfer;
+    std::unique_ptr<Transfer> transfer;  ///< null: handed over on this rank
   };
-  struct Outgoing {
-    at::Tensor tensor;
-    std::unique_ptr<Transfer> transfer;
+  /// A tensor for `stage`: its input, or the gradient of its output.
+  struct Place {
+    std::uint32_t stage = 0;
+    std::uint32_t micro_batch = 0;
+    bool backward = false;
+    auto operator<=>(const Place&) const = default;
   };
 
-  void post_receive(const Action& action);
-  at::Tensor take_received(ActionKind kind, std::uint32_t micro_batch);
-  void send(const at::Tensor& tensor, int to, std::uint64_t tag);
-  void forward(std::uint32_t local, const BatchSource& batches, StepOutput& out);
-  void backward(std::uint32_t local, std::uint64_t tokens, StepOutput& out);
-  void drain_sends();
-  at::Tensor hidden_buffer(std::int64_t rows, std::int64_t seq_len) const;
+  const Held& held(std::uint32_t stage) const;
+  int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
+  bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
+  void post_receive(const Place& place);
+  at::Tensor take_received(const Place& place);
+  void hand_over(const Place& place, at::Tensor tensor);
+  void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
+  void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
+               StepOutput& out);
+  void backward(const Held& held, std::uint32_t local, StepOutput& out);
 
   World& world_;
   const recipe::RunPlan& plan_;
-  Stage& stage_;
   Node block_;  ///< global micro-batches of this rank
+  std::vector<Held> held_;
+  std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;
-  std::map<std::uint32_t, InFlight> in_flight_;
-  std::map<std::pair<ActionKind, std::uint32_t>, Incoming> incoming_;
-  std::map<std::uint32_t, at::Tensor> grad_to_send_;
-  std::vector<Outgoing> outgoing_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Flight> in_flight_;  ///< by stage and micro-batch
+  std::map<Place, Incoming> incoming_;
+  std::map<Place, at::Tensor> to_send_;
+  Outbox activations_, gradients_;  ///< sends under way
+  BufferPool buffers_;
 };
 
 }  // namespace titan::train

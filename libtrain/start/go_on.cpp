@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "recipe/keys/key_table.h"

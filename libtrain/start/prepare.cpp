@@ -5,6 +5,7 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "recipe/change/stored_number.h"
 #include "recipe/keys/key_table.h"
@@ -51,6 +52,9 @@ Status plan_start(const StartInputs& inputs, Start& start) {
     plan = recipe::make_run_plan(single, 1, global_batch);
   }
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
+  start.plan.gemm =
+      resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
+                   start.vendor.empty() ? processor_vendor() : start.vendor);
   return ckpt::ok_status();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/io/lock_note.h"
+#include "ckpt/io/lock_owner.h"
 #include "ckpt/io/run_lock.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/message.h"

@@ -68,6 +68,7 @@ struct RunState {
   std::unique_ptr<Stage> stage;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
+  std::unique_ptr<GradientExchange> exchange;
   std::unique_ptr<Checkpointer> checkpointer;
   ckpt::DataPosition data;       ///< where the next step begins
   std::uint64_t next_epoch = 1;  ///< the log has named those before it

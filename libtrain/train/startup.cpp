@@ -7,6 +7,7 @@
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/second_look.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/checkpoint/transfer.h"
 #include "libtrain/launch/cores.h"
@@ -17,6 +18,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
+#include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
 #include "libtrain/start/space.h"
@@ -33,12 +35,13 @@ namespace {
 
 using ckpt::Status;
 
-ckpt::Settings runtime_environment(int threads) {
-  return {{"blas", blas_name()},
-          {"device", "cpu"},
-          {"isa", cpu_isa()},
-          {"threads_per_rank", std::to_string(threads)},
-          {"torch", torch_version()}};
+ckpt::Settings runtime_environment(int threads, recipe::CpuGemm gemm) {
+  ckpt::Settings rows = {{"blas", blas_name()},
+                         {"device", "cpu"},
+                         {"isa", cpu_isa()},
+                         {"threads_per_rank", std::to_string(threads)},
+                         {"torch", torch_version()}};
+  return ckpt::with_rows(rows, gemm_rows(gemm));
 }
 
 void connect_ranks(RunState& run) {
@@ -106,7 +109,7 @@ void choose_start(RunState& run) {
     return ckpt::ok_status();
   });
   const StartDecision& decision = run.start.decision;
-  StartWord word{decision, {}, draw_seed(run.config())};
+  StartWord word{decision, {}, draw_seed(run.config()), processor_vendor()};
   Status status;
   if (run.root() && decision.mode == StartMode::kResume) {
     auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));
@@ -132,6 +135,7 @@ void choose_start(RunState& run) {
   if (!run.start.stored) run.start.seed = word.seed;
   if (!decision.origin.empty()) run.state.origin = decision.origin;
   run.state.seed = *run.start.seed;
+  run.start.vendor = word.vendor;
 }
 
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
@@ -228,7 +232,7 @@ void keep_house(RunState& run) {
 }
 
 void begin_attempt(RunState& run) {
-  ckpt::Settings environment = runtime_environment(run.options.threads);
+  ckpt::Settings environment = runtime_environment(run.options.threads, run.plan().gemm);
   ckpt::Attempt attempt;
   attempt.number = run.state.attempts.empty() ? 1 : run.state.attempts.back().number + 1;
   attempt.started = utc_now();
@@ -397,6 +401,9 @@ StartOutcome start_run(RunState& run) {
   // Nothing reads them any more; their files would keep the space of a step that retention deletes.
   run.start.source.reset();
   run.start.weight_source.reset();
+  run.optimizer->own_masters(*run.stage);
+  run.exchange =
+      std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage, kDefaultExchangeBytes);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
   return StartOutcome::kReady;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/launch/signals.h"
@@ -14,12 +15,12 @@
 #include "libtrain/metrics/metrics_file.h"
 #include "libtrain/metrics/step_line.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/optim/grad_norm.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
 #include "libtrain/train/spin_guard.h"
 #include "libtrain/train/startup.h"
+#include "libtrain/train/step_row.h"
 #include "libtrain/train/validation.h"
 #include "recipe/keys/writer.h"
 
@@ -54,6 +55,15 @@ class Trainer {
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
   /// For the answer to a stop signal.
   void note(StopPhase phase) const { note_progress(phase, run_.state.step, saved_); }
+  /// Keeps an error that rank 0 alone has met, until the ranks meet and all hear of it.
+  void remember(Status status) {
+    if (noted_.ok()) noted_ = std::move(status);
+  }
+  /// What rank 0 has to tell.
+  Status trouble() const {
+    TITAN_RETURN_IF_ERROR(run_.files->lost());
+    return noted_;
+  }
   /// `last_chance`: there is no later save.
   void save(std::uint64_t step, bool last_chance);
   Status try_save(std::uint64_t step);
@@ -63,6 +73,7 @@ class Trainer {
 
   RunState run_;
   std::uint64_t saved_ = 0;  ///< the newest step that this run has, or began from
+  Status noted_;
   SpinGuard spin_guard_;
 };
 
@@ -130,6 +141,7 @@ std::string Trainer::safe_text() const {
 Status Trainer::try_save(std::uint64_t step) {
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
+    TITAN_RETURN_IF_ERROR(noted_);
     log_info("save begin step=" + std::to_string(step));
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
     // Lines first, checkpoint second: a published step never lacks its lines.
@@ -168,7 +180,7 @@ void Trainer::validate(std::uint64_t step) {
   const double seconds = seconds_since(start);
   run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
                                    run_.options.color));
-  check(run_.files->metrics->event(
+  remember(run_.files->metrics->event(
       step, "validation",
       {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
 }
@@ -178,6 +190,7 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(run_.config().debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
   const double flops = flops_per_token(run_.plan());
+  StepRow row(run_.plan());
 
   note(StopPhase::kTraining);
   spin_guard_.look();  // how it was at the start is no matter of the first step
@@ -194,27 +207,24 @@ int Trainer::loop() {
           return micro;
         },
         tokens_per_step);
-    std::vector<OwnedGradient> grads = reduce_gradients(run_.world, run_.plan(), *run_.owners, *run_.stage, out.sums);
-
-    // One element per micro-batch, each set by one rank; then the ranks that were asked to stop, and rank 0 where it
-    // lost the run's lock.
-    at::Tensor shared = at::zeros({run_.plan().batch.count + 2}, at::kDouble);
-    std::copy(out.losses.begin(), out.losses.end(), shared.data_ptr<double>());
-    shared.data_ptr<double>()[run_.plan().batch.count] = stop_requested() ? 1 : 0;
-    shared.data_ptr<double>()[run_.plan().batch.count + 1] = run_.root() && !run_.files->lost().ok() ? 1 : 0;
-    run_.world.all->all_reduce_sum(shared);
-    if (shared.data_ptr<double>()[run_.plan().batch.count + 1] > 0) run_.on_root([&] { return run_.files->lost(); });
-    double loss_sum = 0;
-    for (std::int64_t i = 0; i < run_.plan().batch.count; ++i) loss_sum += shared.data_ptr<double>()[i];
-    const double loss = loss_sum / static_cast<double>(tokens_per_step);
-    const bool stop = shared.data_ptr<double>()[run_.plan().batch.count] > 0;
-    const double norm = global_grad_norm(run_.world, run_.plan(), grads);
+    std::vector<OwnedGradient> grads = run_.exchange->reduce(out.sums);
+    row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), grads);
+    row.add_up(*run_.world.all);
+    if (row.trouble()) run_.on_root([&] { return trouble(); });
+    const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
+    const bool stop = row.stop();
 
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
+      const std::optional<std::uint32_t> first = row.first_non_finite();
+      const std::string tensor = first ? run_.plan().parameters[*first].name : "";
       Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " +
                                    (std::isfinite(loss) ? "gradient norm" : "loss") + "; nothing was updated or saved");
-      if (run_.root())
-        check(run_.files->metrics->event(step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}}));
+      if (first) status.causes.push_back("the first gradient by name that is not finite: " + tensor);
+      if (run_.root()) {
+        const Status noted = run_.files->metrics->event(
+            step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}, {"tensor", tensor}});
+        if (!noted.ok()) status.causes.push_back(noted.message);
+      }
       throw StatusError(status.with_hint(
           "the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
           std::to_string(run_.data.samples) + " to " +
@@ -226,7 +236,8 @@ int Trainer::loop() {
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
-    share_weights(run_.world, run_.plan(), *run_.owners, *run_.stage);
+    grads.clear();  // and with them the memory of the sums
+    run_.exchange->share(run_.optimizer->params());
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
     run_.state.tokens += tokens_per_step;
@@ -239,13 +250,13 @@ int Trainer::loop() {
       StepMetrics metrics{
           step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
       metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
-      check(run_.files->metrics->step(metrics));
+      remember(run_.files->metrics->step(metrics));
       if (step == run_.start.decision.step + 1 ||
           step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
-        check(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
+        remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
       }
     }
 
@@ -283,7 +294,10 @@ int Trainer::run() {
   run_.state.step = run_.start.decision.step;
   run_.attempt_start = Clock::now();
   const int code = loop();
-  run_.on_root([&] { return run_.files->close(); });
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(noted_);
+    return run_.files->close();
+  });
   return code;
 }
 

@@ -35,9 +35,10 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
   const bool tokens = config.training.dataset == "tokens";
   std::map<std::string, std::string> values = {
-      // Checkpoints from before these two keys existed have no row for them.
+      // Checkpoints from before these keys existed have no row for them.
       {"model.qkv_bias", kNotSet},
       {"model.rope_scaling", kNotSet},
+      {"training.loss_chunk", plan.loss_chunk == 0 ? kNotSet : integer(plan.loss_chunk)},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},

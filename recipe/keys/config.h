@@ -54,6 +54,8 @@ struct Config {
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
+    std::string cpu_gemm = "auto";  ///< auto, mkl, onednn
+    std::int64_t loss_chunk = 0;    ///< tokens; 0: the whole micro-batch
   } training;
 
   struct Parallelism {
@@ -62,9 +64,15 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
+    std::string gradient_exchange = "late";  ///< late, node, always
     /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;
+
+  struct ActivationCheckpoint {
+    std::string mode = "none";              ///< none, full, selective
+    std::string selective_ac_option = "2";  ///< every so many layers
+  } activation_checkpoint;
 
   struct Checkpoint {
     bool enable = true;
@@ -101,6 +109,7 @@ struct Config {
 
   struct Comm {
     double init_timeout_seconds = 300, train_timeout_seconds = 100;
+    std::int64_t exchange_bytes = 256 << 20;
   } comm;
 
   struct Debug {

@@ -1,7 +1,7 @@
 #pragma once
-// Every configuration key: name, where its value lives, limits, one-line doc, class, and whether this version can do
-// it. Help, validation, the strict reader, full.toml, `titan-train config` and the resume check all come from this
-// table.
+// Every configuration key (its default: config.h): name, where its value lives, limits, one-line doc, class, and
+// whether this version can do it. Help, validation, the strict reader, full.toml, `titan-train config` and the resume
+// check all come from this table.
 #include <cstdint>
 #include <limits>
 #include <optional>

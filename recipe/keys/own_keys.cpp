@@ -171,6 +171,14 @@ std::vector<Key> own_keys() {
           {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
       key(TITAN_KEY(training.device), kEnvironment, "where to compute",
           {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
+      key(TITAN_KEY(training.cpu_gemm), kEnvironment,
+          "library of fp32 matrix products, which decides bits; \"auto\": by the processor's vendor at the first "
+          "start, "
+          "then what the checkpoint says",
+          {.choices = {"auto", "mkl"}, .later = {"onednn"}}),
+      key(TITAN_KEY(training.loss_chunk), kCurve,
+          "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",
+          {.range = between(0, kMaxCount), .effect = kInPlace}),
 
       key(TITAN_KEY(parallelism.data_parallel_replicate_degree), kLayout, "DP degree = replicate x shard",
           {.range = between(1, 1'000'000)}),
@@ -188,7 +196,19 @@ std::vector<Key> own_keys() {
           {.range = count(), .effect = kInPlace, .acts_through = "training.local_batch_size"}),
       key(TITAN_KEY(parallelism.data_parallel_sharding), kLayout,
           "what data-parallel ranks divide: \"zero1\", the optimizer state",
-          {.choices = {"zero1"}, .later = {"none", "fsdp"}}),
+          {.choices = {"zero1"}, .later = {"none", "fsdp", "zero2"}}),
+      key(TITAN_KEY(parallelism.gradient_exchange), kLayout,
+          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"node\", within a node "
+          "after "
+          "each; \"always\", among all after each",
+          {.choices = {"late"}, .later = {"node", "always"}}),
+
+      key(TITAN_KEY(activation_checkpoint.mode), kLayout,
+          "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "
+          "(torchtitan: selective)",
+          {.choices = {"none"}, .later = {"full", "selective", "memory_budget"}, .pass_over = always}),
+      key(TITAN_KEY(activation_checkpoint.selective_ac_option), kLayout,
+          "of mode \"selective\": \"n\", every n-th layer", {.later = {"op"}, .pass_over = always}),
 
       key(TITAN_KEY(checkpoint.enable), kSaving, "save and resume (torchtitan: false)",
           {.aliases = {"checkpoint.enable_checkpoint"}}),
@@ -266,6 +286,8 @@ std::vector<Key> own_keys() {
           {.range = seconds()}),
       key(TITAN_KEY(comm.train_timeout_seconds), kEnvironment, "deadline of a collective after the first step",
           {.range = seconds()}),
+      key(TITAN_KEY(comm.exchange_bytes), kLayout, "most bytes in the buffers of the gradient exchange, per rank",
+          {.range = between(1, 1ull << 50)}),
 
       key(TITAN_KEY(debug.seed), kCurve, "of initial weights and shuffling; unset: drawn once and stored",
           {.range = at_least(0), .own_concept = true, .aliases = {"training.seed"}}),

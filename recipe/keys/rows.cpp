@@ -24,6 +24,7 @@ Status take(const Key& key, const Value& value, Config& config) {
   if (key.effect == ChangeEffect::kSchedule || key.cls != KeyClass::kCurve) return set_value(key, value, config);
   Key lenient = key;
   lenient.choices.clear();
+  lenient.later.clear();
   return set_value(lenient, value, config);
 }
 

@@ -123,9 +123,7 @@ std::vector<Key> torchtitan_keys() {
       key("checkpoint.enable_ft_dataloader_checkpoints", kSaving, "torchtitan's fault-tolerance experiment",
           {.any_harmless = true}),
 
-      key("activation_checkpoint.mode", kLayout, "recompute activations (torchtitan: selective)",
-          {.hint = "set it to \"none\"", .pass_over = always}),
-      key("activation_checkpoint.*", kLayout, "activation checkpointing is off", {.any_harmless = true}),
+      key("activation_checkpoint.*", kLayout, "options of torch's own checkpointing", {.any_harmless = true}),
       key("compile.enable", kEnvironment, "torch.compile", {.pass_over = always, .aliases = {"training.compile"}}),
       key("compile.*", kEnvironment, "torch.compile is off", {.any_harmless = true}),
       key("metrics.enable_tensorboard", kLogging, "TensorBoard files", {.pass_over = always}),

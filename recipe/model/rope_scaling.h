@@ -1,5 +1,6 @@
 #pragma once
-// How Llama 3.1 and later stretch RoPE for contexts longer than those of pre-training. Pure.
+// The numbers by which Llama 3.1 and later stretch RoPE for contexts longer than those of pre-training. rope_table
+// (libtrain/model) applies them. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 #include "recipe/plan/run_plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "ckpt/plan/partition.h"
@@ -122,6 +123,34 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
   return ckpt::ok_status();
 }
 
+/// The n of "every n-th layer": 0 without activation checkpointing.
+Result<std::int64_t> layers_between(const Config::ActivationCheckpoint& keys) {
+  const std::string& option = keys.selective_ac_option;
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), n);
+  if (error != std::errc{} || end != option.data() + option.size() || n < 1)
+    return ckpt::invalid(
+        "activation_checkpoint.selective_ac_option: expected a number of layers in quotes such as "
+        "\"2\", found " +
+        toml_string(option));
+  return keys.mode == "none" ? 0 : keys.mode == "full" ? 1 : n;
+}
+
+ExchangeDomain exchange_domain(const std::string& word) {
+  return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
+}
+
+/// \error kUnsupported: numbers of the plan that nothing carries out yet
+Status check_built(const RunPlan& plan) {
+  if (plan.loss_chunk != 0)
+    return ckpt::unsupported("not supported yet: training.loss_chunk = " + text(plan.loss_chunk))
+        .with_hint("leave it out, or set it to 0");
+  if (plan.exchange_bytes != RunPlan{}.exchange_bytes)
+    return ckpt::unsupported("not supported yet: comm.exchange_bytes = " + std::to_string(plan.exchange_bytes))
+        .with_hint("leave it out");
+  return ckpt::ok_status();
+}
+
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -176,6 +205,12 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
   plan.schedule = config.parallelism.pipeline_parallel_schedule;
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.loss_chunk = config.training.loss_chunk;
+  TITAN_ASSIGN_OR_RETURN(plan.recompute_each, layers_between(config.activation_checkpoint));
+  plan.exchange = exchange_domain(config.parallelism.gradient_exchange);
+  plan.exchange_bytes = static_cast<std::uint64_t>(config.comm.exchange_bytes);
+  plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
+  TITAN_RETURN_IF_ERROR(check_built(plan));
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
@@ -202,8 +237,17 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);
   if (seed) resolved.debug.seed = static_cast<std::int64_t>(*seed);
-  if (threads > 0) resolved.job.threads_per_rank = threads;
+  if (threads > 0) {
+    resolved.job.threads_per_rank = threads;
+    resolved.training.cpu_gemm = gemm_name(plan.gemm);
+  }
   return resolved;
 }
+
+bool recomputes(const RunPlan& plan, std::int64_t layer) {
+  return plan.recompute_each > 0 && (layer + 1) % plan.recompute_each == 0;
+}
+
+const char* gemm_name(CpuGemm gemm) { return gemm == CpuGemm::kOneDnn ? "onednn" : "mkl"; }
 
 }  // namespace titan::recipe

@@ -29,12 +29,25 @@ struct BatchPlan {
   bool operator==(const BatchPlan&) const = default;
 };
 
+/// The library of fp32 matrix products. Each has its own bits.
+enum class CpuGemm { kMkl, kOneDnn };
+
+/// When data-parallel ranks exchange the gradients of a step: after the last micro-batch, or after each, within a node
+/// or among all.
+enum class ExchangeDomain { kLate, kNode, kAlways };
+
 struct RunPlan {
   ModelDims dims;
   ckpt::Mesh mesh;
   BatchPlan batch;
-  std::string schedule;  ///< "GPipe" or "1F1B"
-  bool bf16 = false;     ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
+  std::string schedule;             ///< "GPipe" or "1F1B"
+  bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
+  CpuGemm gemm = CpuGemm::kMkl;     ///< what a start has settled; make_run_plan leaves it
+  std::int64_t loss_chunk = 0;      ///< tokens whose logits exist at once; 0: those of the micro-batch
+  std::int64_t recompute_each = 0;  ///< every so many layers are computed again in the backward pass; 0: none
+  ExchangeDomain exchange = ExchangeDomain::kLate;
+  std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
+  bool shard_gradients = false;                 ///< "zero2": gradient sums are divided as the optimizer state is
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order, stages assigned
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage
@@ -57,9 +70,16 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
 /// A plan that holds a whole model of these dimensions on one rank, in float32, for `seq_len` tokens at a time.
 RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
 
+/// Whether the backward pass computes the activations of `layer` (of the whole model) again: of every n-th, counted
+/// from 1, as torchtitan counts them.
+bool recomputes(const RunPlan& plan, std::int64_t layer);
+
+/// "mkl", "onednn": the word of training.cpu_gemm.
+const char* gemm_name(CpuGemm gemm);
+
 /// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the
-/// global batch, stride, seed (when given) and threads per rank (when > 0). Layout keys and the end of the LR curve
-/// stay as written.
+/// global batch, stride, seed (when given), threads per rank and library of products (when threads > 0). Layout keys
+/// and the end of the LR curve stay as written.
 Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed = {},
                        int threads = 0);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ranks whose configuration or weights differ, as with copies on each machine: the start is refused and says where they differ."""
 
+import errno
 import json
 import os
 import pathlib
@@ -104,6 +105,15 @@ class RanksApart(Runs):
             ended = self.start(CONFIG, [(self.work, []), (self.work, [])], {"comm.init_timeout_seconds": 1}, silent.getsockname()[1], TORCHELASTIC_USE_AGENT_STORE="True")
         self.assertEqual([code for code, _ in ended], [3, 3], ended)
         self.assertIn("error: rank 0 did not meet its peers", ended[0][1])
+
+    def test_a_line_of_metrics_that_rank_0_cannot_write_is_the_error_of_all_ranks(self):
+        shim = {"UNDER": self.run_dir, "RANK": 0, "CALL": "pwrite", "MATCH": "metrics.jsonl", "K": 3, "DO": errno.ENOSPC, "STICKY": 1}
+        ended = self.start(CONFIG, [(self.work, []), (self.work, [])], {"checkpoint.interval": 50},
+                           LD_PRELOAD=str(harness.BIN / "titan-fail-calls.so"), **{"TITAN_SHIM_" + key: str(value) for key, value in shim.items()})
+        self.assertEqual([code for code, _ in ended], [3, 3], ended)
+        for _, out in ended:
+            self.assertIn("disk full", out)
+            self.assertNotIn("gone", out)
 
 
 if __name__ == "__main__":

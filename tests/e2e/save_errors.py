@@ -53,6 +53,12 @@ class SaveErrors(unittest.TestCase):
         self.assertEqual(self.whole_steps(), [])
         self.assertEqual(self.failed_events(), [])
 
+    def test_a_line_of_metrics_that_cannot_be_written_ends_the_run_with_one_error(self):
+        log = self.train(3, {"checkpoint.interval": 6}, call="pwrite", match="metrics.jsonl", k=3, sticky=True, rank="0")
+        self.assertIn("disk full", log)
+        self.assertEqual(log.count("error: "), 1, log)
+        self.assertNotIn("gone", log)
+
     def test_continue_goes_on_without_the_step_and_saves_the_next(self):
         for error in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             with self.subTest(error=errno.errorcode[error]):

@@ -240,9 +240,7 @@ class FullDisk:
         world.context = outcome.text()
         require(outcome.code is not None, "hang", outcome.text())
         if outcome.code == 3:
-            # Of a line of metrics.jsonl that cannot be written the other ranks learn only that rank 0 is gone.
-            most = 2 if outcome.struck.startswith("write ") else 1
-            require(1 <= len(outcome.errors) <= most, "error-line", outcome.text())
+            require(len(outcome.errors) == 1, "error-line", outcome.text())
             require(
                 any(words in outcome.err for words in ("disk full", "not enough space", "No space left")),
                 "error-line",

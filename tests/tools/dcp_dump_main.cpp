@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "ckpt/base/exit_code.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/reader.h"
 

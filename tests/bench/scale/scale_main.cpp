@@ -1,6 +1,7 @@
 // titan-bench-scale: what rank 0 (one core) and a plain rank spend on the plan, the commit and the start of jobs that
 // this machine could never run. Holes stand for tensor bytes and memory for the file system, so that what is timed is
 // this program's own work.
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -9,9 +10,11 @@
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/retention.h"
 #include "ckpt/io/virtual_model.h"
+#include "libtrain/reduce/stage_exchange.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/start_word.h"
 #include "tests/bench/scale/simulation.h"
+#include "tests/libtrain/support/llama_shapes.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
@@ -108,6 +111,33 @@ void measure(const Scale& scale) {
   std::fflush(stdout);
 }
 
+/// The exchange of one stage: what a rank spends on its plan, and what that plan makes the links and buffers carry.
+void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
+  const recipe::RunPlan plan = test::llama_plan(model, ranks, 2 * std::int64_t{ranks}, tied);
+  const ckpt::Ownership owners(plan.parameters, plan.leaf_elements, plan.mesh);
+  double build = 0, elements = 0;
+  train::Load most_sums, most_copies;
+  std::int64_t buffer = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const train::StageExchange exchange =
+        timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank, train::kDefaultExchangeBytes); });
+    const train::Load sums = train::load_of_sums(exchange.sums),
+                      copies = train::load_of_copies(exchange.sharings.front().plan);
+    most_sums = {std::max(most_sums.sent, sums.sent), std::max(most_sums.received, sums.received)};
+    most_copies = {std::max(most_copies.sent, copies.sent), std::max(most_copies.received, copies.received)};
+    buffer = std::max(buffer, exchange.buffer_bytes);
+  }
+  for (const ckpt::ParameterMeta& parameter : plan.parameters)
+    elements += static_cast<double>(ckpt::element_count(parameter.shape));
+  const double table = static_cast<double>(plan.dims.vocab_size * plan.dims.dim), share = (ranks - 1.0) / ranks;
+  const double sums = (elements + (tied ? table : 0)) * share, copies = elements * share;
+  std::printf("| %-3s%-5s | %5u | %9.5f | %8.1f | %6.3f / %6.3f | %6.3f / %6.3f | %7.1f |\n", model,
+              tied ? " tied" : "", ranks, build / ranks, sums * 4e-9, static_cast<double>(most_sums.sent) / sums,
+              static_cast<double>(most_sums.received) / sums, static_cast<double>(most_copies.sent) / copies,
+              static_cast<double>(most_copies.received) / copies, static_cast<double>(buffer) / (1 << 20));
+  std::fflush(stdout);
+}
+
 }  // namespace
 }  // namespace titan::bench
 
@@ -119,5 +149,15 @@ int main(int argc, char** argv) {
   std::printf("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const titan::bench::Scale& scale : titan::bench::scales())
     if (argc < 2 || scale.name().find(argv[1]) != std::string::npos) titan::bench::measure(scale);
+  if (argc >= 2 && std::string(argv[1]) != "exchange") return 0;
+  std::printf(
+      "\nThe exchange of gradients and weights, float32: seconds to plan it, and the busiest link (out / in) in parts "
+      "of "
+      "an equal share.\n\n");
+  std::printf("| model    | ranks |   plan, s | share GB | gradients       | weights         | buffers, MiB |\n");
+  std::printf("|---|---|---|---|---|---|---|\n");
+  for (const char* model : {"1B", "8B", "70B"})
+    for (const std::uint32_t ranks : {8u, 64u, 1024u}) titan::bench::measure_exchange(model, ranks, false);
+  for (const std::uint32_t ranks : {8u, 64u, 1024u}) titan::bench::measure_exchange("1B", ranks, true);
   return 0;
 }

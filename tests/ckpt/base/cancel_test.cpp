@@ -1,4 +1,5 @@
 #include "ckpt/base/cancel.h"
+#include "ckpt/base/exit_code.h"
 
 #include <gtest/gtest.h>
 

@@ -9,35 +9,24 @@
 namespace titan::ckpt {
 namespace {
 
-TEST(Status, EveryCodeHasItsPublishedExitCodeAndName) {
+TEST(Status, EveryCodeHasItsName) {
   struct Case {
     Code code;
-    int exit;
     const char* name;
   };
-  for (const Case& c : {Case{Code::kOk, 0, "ok"},
-                        {Code::kInvalid, 2, "usage"},
-                        {Code::kUnsupported, 2, "unsupported"},
-                        {Code::kFailed, 3, "failed"},
-                        {Code::kMediaError, 3, "media_error"},
-                        {Code::kNotFound, 10, "not_found"},
-                        {Code::kLocked, 11, "locked"},
-                        {Code::kCorrupt, 12, "corruption"},
-                        {Code::kIncompatible, 13, "incompatible"},
-                        {Code::kInterrupted, 130, "interrupted"},
-                        {Code::kTerminated, 143, "terminated"}}) {
-    EXPECT_EQ(exit_code(c.code), c.exit) << c.name;
+  for (const Case& c : {Case{Code::kOk, "ok"},
+                        {Code::kInvalid, "usage"},
+                        {Code::kUnsupported, "unsupported"},
+                        {Code::kFailed, "failed"},
+                        {Code::kMediaError, "media_error"},
+                        {Code::kNotFound, "not_found"},
+                        {Code::kLocked, "locked"},
+                        {Code::kCorrupt, "corruption"},
+                        {Code::kIncompatible, "incompatible"},
+                        {Code::kInterrupted, "interrupted"},
+                        {Code::kTerminated, "terminated"}}) {
     EXPECT_STREQ(code_name(c.code), c.name);
   }
-}
-
-TEST(Status, ExitCodesAreOneListWithThoseOfAStop) {
-  std::vector<int> codes;
-  for (int code = -1; code < 256; ++code)
-    if (is_exit_code(code)) codes.push_back(code);
-  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 10, 11, 12, 13, 75, 130, 143}));
-  EXPECT_TRUE(ended_well(kExitDone) && ended_well(kExitSaved) && !ended_well(kExitInterrupted));
-  EXPECT_TRUE(stopped_early(kExitSaved) && stopped_early(kExitTerminated) && !stopped_early(kExitFailed));
 }
 
 TEST(Status, SaysWhichCheckpointAnErrorIsAboutThroughEveryWrapping) {

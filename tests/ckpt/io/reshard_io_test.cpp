@@ -1,4 +1,5 @@
 #include "ckpt/io/reshard_io.h"
+#include "ckpt/base/exit_code.h"
 
 #include <gtest/gtest.h>
 

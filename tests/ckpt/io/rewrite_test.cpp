@@ -1,4 +1,5 @@
 #include "ckpt/io/rewrite.h"
+#include "ckpt/base/exit_code.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

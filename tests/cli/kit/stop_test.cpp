@@ -1,4 +1,5 @@
 #include "cli/kit/stop.h"
+#include "ckpt/base/exit_code.h"
 
 #include <gtest/gtest.h>
 

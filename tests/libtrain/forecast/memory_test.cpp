@@ -71,6 +71,33 @@ TEST(Memory, OptimizerStateIsDividedAmongDataParallelRanks) {
   EXPECT_LT(4 * quarter, alone + 4 * 8 * ckpt::kDefaultLeafElements);  // whole leaves
 }
 
+TEST(Memory, Fp32MastersOfBfloat16CopiesAreDividedAsWell) {
+  recipe::Config config = small_config();
+  config.model.dim = 512;
+  config.model.vocab_size = 4096;
+  config.training.mixed_precision_param = "bfloat16";
+  const recipe::RunPlan plan = plan_of(config, 4);
+  const std::uint64_t all = elements(plan, 0), table = 512 * 4096, leaf = ckpt::kDefaultLeafElements;
+  const std::uint64_t weights = stage_memory(plan, 0, 1).weights, copies = 4 * table + 2 * (all - table);
+  EXPECT_GE(weights, copies + 4 * (all - table) / 4);
+  EXPECT_LE(weights, copies + 4 * (all / 4 + leaf));
+}
+
+TEST(Memory, BuffersAreThoseOfTheExchangeAndOfTransfers) {
+  recipe::Config config = small_config();
+  const recipe::RunPlan alone = plan_of(config, 1), four = plan_of(config, 4);
+  EXPECT_EQ(stage_memory(alone, 0, 1).exchange, 0u);
+  EXPECT_EQ(stage_memory(alone, 0, 1).transfers, 0u);
+  EXPECT_EQ(stage_memory(four, 0, 1, 4096).exchange, 4096u);
+  EXPECT_LE(stage_memory(four, 0, 1).exchange, 4 * 4 * elements(four, 0)) << "no more than there is to exchange";
+  config.parallelism.pipeline_parallel_degree = 3;
+  const recipe::RunPlan piped = plan_of(config, 3);
+  const std::uint64_t hidden = 2 * 32 * 64 * 4;
+  EXPECT_EQ(stage_memory(piped, 0, 1).transfers, hidden);
+  EXPECT_EQ(stage_memory(piped, 1, 1).transfers, 4 * hidden);
+  EXPECT_EQ(stage_memory(piped, 2, 1).transfers, 3 * hidden);
+}
+
 TEST(Memory, GradientSumsAreThoseAliveInTheTree) {
   // Of 0..n-1: while the last micro-batch of a half is added, every finished half above it waits.
   const struct {

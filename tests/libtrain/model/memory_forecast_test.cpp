@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "libtrain/model/stage.h"
+#include "libtrain/pipeline/stage_pass.h"
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
@@ -27,9 +27,15 @@ Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_
   Stage stage(plan, 0, seq_len);
   stage.init_weights(1);
   const at::Tensor tokens = (at::arange(kMicro * seq_len, at::kLong) % dims.vocab_size).view({kMicro, seq_len});
-  token_losses(stage.forward(tokens), tokens);  // what libraries allocate once
+  StageGradients gradients;
+  const auto forward = [&] {
+    StagePass pass(stage, gradients);
+    HeadLoss loss = stage.loss(pass.forward(tokens), tokens, 1);
+    return std::pair{std::move(pass), std::move(loss.grad_x)};
+  };
+  forward();  // what libraries allocate once
   const std::uint64_t before = allocated();
-  const at::Tensor losses = token_losses(stage.forward(tokens), tokens);
+  const auto in_flight = forward();
   Kept kept;
   kept.measured = static_cast<double>(allocated() - before);
   const auto count = static_cast<std::uint64_t>(kMicro * seq_len);

@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "libtrain/model/blocks.h"
+#include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
@@ -71,7 +73,8 @@ TEST(Stage, FailsWhenThePlanLacksAParameter) {
 double loss_of(const Stage& stage, const recipe::RunPlan& plan) {
   const at::NoGradGuard no_grad;
   const at::Tensor tokens = tokens_of(plan, 1, 0);
-  return ordered_sum(token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen)));
+  return ordered_sum(
+      composite::token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen)));
 }
 
 TEST(Stage, GradientsAgreeWithFiniteDifferences) {
@@ -83,7 +86,8 @@ TEST(Stage, GradientsAgreeWithFiniteDifferences) {
     Stage stage(plan, 0, kSeqLen);
     stage.init_weights(11);
     const at::Tensor tokens = tokens_of(plan, 1, 0);
-    const at::Tensor losses = token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen));
+    const at::Tensor losses =
+        composite::token_losses(stage.forward(tokens.narrow(1, 0, kSeqLen)), tokens.narrow(1, 1, kSeqLen));
     std::vector<at::Tensor> leaves;
     for (const StageParameter& p : stage.parameters()) leaves.push_back(p.compute);
     const auto grads = torch::autograd::grad({losses}, leaves, {at::ones_like(losses)});
@@ -129,20 +133,6 @@ TEST(Stage, DoesNotSeeTheFuture) {
   EXPECT_FALSE(at::equal(before.narrow(1, 12, 7), after.narrow(1, 12, 7)));
 }
 
-TEST(Rope, RotatesAdjacentPairsByKnownAngles) {
-  // One head of dim 4, theta 10000: frequencies 1 and 0.01.
-  const at::Tensor table = rope_table(3, 4, 10000);
-  at::Tensor x_BTHK = at::arange(1, 13, at::kFloat).view({1, 3, 1, 4});
-  const std::vector<float> got = floats(apply_rope(x_BTHK, table));
-  for (int t = 0; t < 3; ++t) {
-    for (int pair = 0; pair < 2; ++pair) {
-      const double angle = t * (pair == 0 ? 1.0 : 0.01), a = 4 * t + 2 * pair + 1, b = a + 1;
-      EXPECT_NEAR(got[4 * t + 2 * pair], a * std::cos(angle) - b * std::sin(angle), 2e-6);
-      EXPECT_NEAR(got[4 * t + 2 * pair + 1], a * std::sin(angle) + b * std::cos(angle), 2e-6);
-    }
-  }
-}
-
 TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
   // Head dim 8, theta 10000: frequencies 1, 0.1, 0.01, 0.001; wavelengths 6.3, 63, 628, 6283.
   const recipe::RopeScaling scaling{
@@ -155,28 +145,6 @@ TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
   const double wavelength = 2 * std::acos(-1.0) / 0.01, smooth = (1000 / wavelength - 1) / 3;  // between
   EXPECT_NEAR(is[2], (1 - smooth) * 0.01 / 8 + smooth * 0.01, 1e-8);
   EXPECT_NEAR(is[3], 0.001 / 8, 1e-9);  // above 1000 / 1
-}
-
-TEST(Rope, ScoresDependOnDistanceOnly) {
-  const at::Tensor table = rope_table(64, 8, 500000);
-  const at::Tensor q = at::arange(8, at::kFloat).cos(), k = at::arange(8, at::kFloat).sin();
-  const auto score = [&](std::int64_t i, std::int64_t j) {
-    at::Tensor rows = at::zeros({1, 64, 1, 8});
-    rows[0][i][0] = q;
-    const at::Tensor turned_q = apply_rope(rows, table)[0][i][0];
-    rows[0][j][0] = k;
-    return at::dot(turned_q, apply_rope(rows, table)[0][j][0]).item<double>();
-  };
-  EXPECT_NEAR(score(10, 3), score(50, 43), 1e-5);
-  EXPECT_GT(std::abs(score(10, 3) - score(10, 9)), 1e-2);
-}
-
-TEST(Rope, KeepsBf16AndComputesInFp32) {
-  const at::Tensor table = rope_table(7, 10, 10000);
-  const at::Tensor x = at::arange(7 * 10, at::kFloat).sin().view({1, 7, 1, 10}).to(at::kBFloat16);
-  const at::Tensor got = apply_rope(x, table);
-  EXPECT_EQ(got.scalar_type(), at::kBFloat16);
-  EXPECT_TRUE(at::equal(got, apply_rope(x.to(at::kFloat), table).to(at::kBFloat16)));
 }
 
 TEST(Attention, RefusesWhatTheFlashKernelCannotDoInsteadOfChangingKernels) {
@@ -194,8 +162,8 @@ TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
   const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
   const auto repeat = [](const at::Tensor& w) { return w.view({2, 6, 24}).repeat_interleave(2, 0).view({24, 24}); };
   const at::Tensor wk4 = repeat(wk), wv4 = repeat(wv);
-  EXPECT_TRUE(
-      at::allclose(attention(x, {wq, wk, wv, wo}, 6, rope), attention(x, {wq, wk4, wv4, wo}, 6, rope), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(attention(x, {{wq}, {wk}, {wv}, {wo}}, 6, rope, {}),
+                           attention(x, {{wq}, {wk4}, {wv4}, {wo}}, 6, rope, {}), 1e-5, 1e-6));
 }
 
 TEST(Attention, BiasesAreAddedBeforeTheRotation) {
@@ -210,16 +178,10 @@ TEST(Attention, BiasesAreAddedBeforeTheRotation) {
   const at::Tensor one = at::ones({2, 9, 1});
   const auto wide = [](const at::Tensor& w, const at::Tensor& bias) { return at::cat({w, bias.unsqueeze(1)}, 1); };
   const at::Tensor wide_q = wide(wq, q), wide_k = wide(wk, k), wide_v = wide(wv, v);
-  const at::Tensor with = attention(x, {wq, wk, wv, wo, q, k, v}, 6, rope);
-  EXPECT_TRUE(at::allclose(with, attention(at::cat({x, one}, 2), {wide_q, wide_k, wide_v, wo}, 6, rope), 1e-5, 1e-5));
-  EXPECT_FALSE(at::allclose(with, attention(x, {wq, wk, wv, wo}, 6, rope), 1e-2, 1e-2));
-}
-
-TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
-  const at::Tensor x = at::tensor({3.0f, 4.0f, 0.0f, 0.0f}).view({1, 1, 4}), w = at::tensor({1.0f, 2.0f, 1.0f, 1.0f});
-  const std::vector<float> y = floats(rms_norm(x, w, 0.75));  // mean square 6.25 + 0.75 = 7
-  EXPECT_NEAR(y[0], 3 / std::sqrt(7.0), 1e-6);
-  EXPECT_NEAR(y[1], 8 / std::sqrt(7.0), 1e-6);
+  const at::Tensor with = attention(x, {{wq, 0, q}, {wk, 0, k}, {wv, 0, v}, {wo}}, 6, rope, {});
+  EXPECT_TRUE(at::allclose(with, attention(at::cat({x, one}, 2), {{wide_q}, {wide_k}, {wide_v}, {wo}}, 6, rope, {}),
+                           1e-5, 1e-5));
+  EXPECT_FALSE(at::allclose(with, attention(x, {{wq}, {wk}, {wv}, {wo}}, 6, rope, {}), 1e-2, 1e-2));
 }
 
 TEST(OrderedSum, AddsInIndexOrderInFp64) {
@@ -238,7 +200,7 @@ TEST(ExactTokenLosses, AreThoseOfFp64OverALargeVocabulary) {
   const at::Tensor exact = exact_token_losses(logits, targets);
   EXPECT_EQ(exact.scalar_type(), at::kDouble);
   EXPECT_LT((exact - expected).abs().max().item<double>(), 1e-12);
-  EXPECT_GT((token_losses(logits, targets).to(at::kDouble) - expected).abs().max().item<double>(), 1e-8)
+  EXPECT_GT((composite::token_losses(logits, targets).to(at::kDouble) - expected).abs().max().item<double>(), 1e-8)
       << "fp32 would not do";
 }
 
@@ -254,14 +216,6 @@ TEST(OrderedSum, TakesOneAfterTheOther) {
   losses[0] = std::ldexp(1.0f, 60);
   losses[4095] = -std::ldexp(1.0f, 60);
   EXPECT_EQ(ordered_sum(losses), 0);
-}
-
-TEST(TokenLosses, AreFp32AndUnreduced) {
-  const at::Tensor logits = at::zeros({2, 3, 5}, at::kBFloat16);
-  const at::Tensor losses = token_losses(logits, at::zeros({2, 3}, at::kLong));
-  EXPECT_EQ(losses.sizes(), at::IntArrayRef({6}));
-  EXPECT_EQ(losses.scalar_type(), at::kFloat);
-  EXPECT_NEAR(losses[5].item<double>(), std::log(5.0), 1e-6);
 }
 
 }  // namespace

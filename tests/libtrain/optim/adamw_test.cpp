@@ -32,7 +32,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
       }
       optimizer.step(grads, 1e-2, scale, step);
     }
-    share_weights(world, plan, owners_of(plan), stage);
+    GradientExchange(world, plan, owners_of(plan), stage, kSmallBuffers).share(optimizer.params());
     const std::lock_guard lock(mutex);
     for (const StageParameter& p : stage.parameters()) result[p.name] = floats(p.master);
   });
@@ -71,6 +71,30 @@ TEST(AdamW, AgreesWithThePlainFormula) {
     double worst = 0;
     for (std::int64_t i = 0; i < count; ++i) worst = std::max(worst, std::abs(p[i] - got.at(meta.name)[i]));
     EXPECT_LT(worst, 1e-6) << meta.name;
+  }
+}
+
+TEST(AdamW, OwnsTheMastersThatNobodyComputesWith) {
+  for (const bool bf16 : {false, true}) {
+    const recipe::RunPlan plan = make_plan(tiny_dims(true), {2, {}}, 8, bf16);
+    run_ranks(plan.mesh, [&](World& world) {
+      Stage stage(plan, 0, kSeqLen);
+      stage.init_weights(3);
+      ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+      std::vector<std::vector<float>> before;
+      for (const at::Tensor& param : optimizer.params()) before.push_back(floats(param));
+      optimizer.own_masters(stage);
+      for (const StageParameter& p : stage.parameters()) {
+        const bool in_fp32 = !bf16 || (p.index == 0 && !p.tied_head);
+        EXPECT_EQ(p.master.defined(), in_fp32) << p.name;
+      }
+      for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(same_bits(floats(optimizer.params()[i]), before[i]));
+      for (const ShardedAdamW::State& state : optimizer.states()) {
+        if (bf16 && state.piece.parameter != 0) {
+          EXPECT_EQ(state.param.storage().nbytes(), state.param.nbytes());
+        }
+      }
+    });
   }
 }
 

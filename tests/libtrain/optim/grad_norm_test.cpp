@@ -1,5 +1,6 @@
 #include "libtrain/optim/grad_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -30,25 +31,47 @@ TEST(LeafSumOfSquares, DoesNotOverflowInFp32Range) {
   EXPECT_NEAR(leaf_sum_of_squares(x.data(), 20) / (20 * 9e76), 1, 1e-6);
 }
 
-TEST(GlobalGradNorm, IsTheLengthOfAllGradientsTogether) {
+TEST(GradNorms, IsTheLengthOfAllGradientsTogether) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
   std::uint64_t elements = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) elements += ckpt::element_count(parameter.shape);
   run_ranks(plan.mesh, [&](World& world) {
-    EXPECT_EQ(global_grad_norm(world, plan, own_gradients(plan, world, 0.5f)),
+    EXPECT_EQ(global_norm(world, plan, own_gradients(plan, world, 0.5f)),
               std::sqrt(0.25 * static_cast<double>(elements)));
   });
 }
 
-TEST(GlobalGradNorm, PassesNonFiniteValuesThroughOnEveryRank) {
+TEST(GradNorms, PassesNonFiniteValuesThroughOnEveryRank) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
     run_ranks(plan.mesh, [&](World& world) {
       std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
       if (world.rank == 4) grads.back().grad[-1] = bad;
-      EXPECT_FALSE(std::isfinite(global_grad_norm(world, plan, grads))) << "rank " << world.rank;
+      EXPECT_FALSE(std::isfinite(global_norm(world, plan, grads))) << "rank " << world.rank;
     });
   }
+}
+
+TEST(GradNorms, NamesTheTensorsAndTheFirstThatIsNotFinite) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {3, {2}}, 8);
+  const auto at = [&](const std::string& name) {
+    return static_cast<std::uint32_t>(std::ranges::find(plan.parameters, name, &ckpt::ParameterMeta::name) -
+                                      plan.parameters.begin());
+  };
+  run_ranks(plan.mesh, [&](World& world) {
+    const GradNorms norms(plan);
+    std::vector<OwnedGradient> grads = own_gradients(plan, world, 0.5f);
+    const std::vector<double> each = norms.parameter_norms(norm_row(world, norms, grads).data());
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+      const auto elements = static_cast<double>(ckpt::element_count(plan.parameters[i].shape));
+      EXPECT_DOUBLE_EQ(each[i], 0.5 * std::sqrt(elements)) << plan.parameters[i].name;
+    }
+    EXPECT_FALSE(norms.first_non_finite(norm_row(world, norms, grads).data()));
+    for (OwnedGradient& g : grads)
+      if (g.piece.parameter == at("tok_embeddings.weight") || g.piece.parameter == at("output.weight"))
+        g.grad[-1] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(norms.first_non_finite(norm_row(world, norms, grads).data()), at("output.weight")) << "by name";
+  });
 }
 
 TEST(ClipCoefficient, ScalesDownOnly) {

@@ -25,7 +25,7 @@ StartWord word_of(MemFs& fs) {
   EXPECT_TRUE(decision.ok()) << decision.status().to_string();
   auto texts = json_texts(ckpt::CheckpointReader::known(fs, decision->path, *decision->manifest));
   EXPECT_TRUE(texts.ok()) << texts.status().to_string();
-  return {*decision, *texts};
+  return {*decision, *texts, 7, "AuthenticAMD"};
 }
 
 TEST(StartWord, SaysToTheOthersWhatRankZeroDecidedAndRead) {
@@ -43,6 +43,8 @@ TEST(StartWord, SaysToTheOthersWhatRankZeroDecidedAndRead) {
   EXPECT_EQ(heard->decision.manifest, word.decision.manifest);
   EXPECT_EQ(heard->json, word.json);
   EXPECT_EQ(heard->json.size(), 3u);
+  EXPECT_EQ(heard->seed, 7u);
+  EXPECT_EQ(heard->vendor, "AuthenticAMD");
 
   const auto fresh = decode_start(encode_start({}));
   ASSERT_TRUE(fresh.ok());

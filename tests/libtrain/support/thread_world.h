@@ -35,19 +35,36 @@ class ThreadGroup {
     read(posted_);
     meet();
   }
-  void post(int src, int dst, std::uint64_t tag, at::Tensor tensor) {
+  /// A tensor on its way. As with sockets, nothing is buffered: the sender's wait ends when the receiver has copied it.
+  struct Message {
+    at::Tensor tensor;
+    bool received = false;
+  };
+  std::shared_ptr<Message> post(int src, int dst, std::uint64_t tag, at::Tensor tensor) {
     const std::lock_guard lock(mutex_);
-    mail_[{src, dst, tag}].push_back(std::move(tensor));
+    auto message = std::make_shared<Message>(std::move(tensor));
+    mail_[{src, dst, tag}].push_back(message);
     changed_.notify_all();
+    return message;
   }
-  at::Tensor take(int src, int dst, std::uint64_t tag) {
+  /// Waits for a message and calls `read` with its tensor.
+  void take(int src, int dst, std::uint64_t tag, const std::function<void(const at::Tensor&)>& read) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{src, dst, tag}];
     changed_.wait(lock, [&] { return failed_ || !box.empty(); });
     if (box.empty()) throw train::CommError("a peer failed");
-    at::Tensor tensor = std::move(box.front());
+    const std::shared_ptr<Message> message = std::move(box.front());
     box.pop_front();
-    return tensor;
+    if (box.empty()) mail_.erase({src, dst, tag});
+    read(message->tensor);
+    message->tensor.reset();
+    message->received = true;
+    changed_.notify_all();
+  }
+  void await(const Message& message) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || message.received; });
+    if (!message.received) throw train::CommError("a peer failed");
   }
   void fail() {
     const std::lock_guard lock(mutex_);
@@ -75,7 +92,7 @@ class ThreadGroup {
   std::uint64_t round_ = 0;
   bool failed_ = false;
   std::vector<const void*> posted_;
-  std::map<std::tuple<int, int, std::uint64_t>, std::deque<at::Tensor>> mail_;
+  std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::shared_ptr<Message>>> mail_;
 };
 
 class ThreadCommunicator final : public train::Communicator {
@@ -109,8 +126,7 @@ class ThreadCommunicator final : public train::Communicator {
     });
   }
   std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
-    group_->post(rank_, dst, tag, tensor.clone());
-    return std::make_unique<Done>();
+    return std::make_unique<Send>(*group_, group_->post(rank_, dst, tag, tensor));
   }
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
     return std::make_unique<Receive>(*group_, tensor, src, rank_, tag);
@@ -121,10 +137,12 @@ class ThreadCommunicator final : public train::Communicator {
     group_->post(rank_, dst, tag, std::move(tensor));
   }
   void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override {
-    const at::Tensor value = group_->take(src, rank_, tag);
-    if (value.numel() != static_cast<std::int64_t>(bytes.size())) throw train::CommError("recv_bytes: sizes disagree");
-    const char* from = static_cast<const char*>(value.const_data_ptr());
-    std::copy(from, from + bytes.size(), bytes.begin());
+    group_->take(src, rank_, tag, [&](const at::Tensor& value) {
+      if (value.numel() != static_cast<std::int64_t>(bytes.size()))
+        throw train::CommError("recv_bytes: sizes disagree");
+      const char* from = static_cast<const char*>(value.const_data_ptr());
+      std::copy(from, from + bytes.size(), bytes.begin());
+    });
   }
   void sum(std::span<std::int64_t> values) override {
     const std::vector<std::int64_t> mine(values.begin(), values.end());
@@ -146,17 +164,22 @@ class ThreadCommunicator final : public train::Communicator {
   void barrier() override { all_gather(""); }
 
  private:
-  struct Done final : train::Transfer {
-    void wait() override {}
+  struct Send final : train::Transfer {
+    Send(ThreadGroup& group, std::shared_ptr<ThreadGroup::Message> message)
+        : group(group), message(std::move(message)) {}
+    void wait() override { group.await(*message); }
+    ThreadGroup& group;
+    std::shared_ptr<ThreadGroup::Message> message;
   };
   struct Receive final : train::Transfer {
     Receive(ThreadGroup& group, at::Tensor target, int src, int dst, std::uint64_t tag)
         : group(group), target(std::move(target)), src(src), dst(dst), tag(tag) {}
     void wait() override {
-      const at::Tensor value = group.take(src, dst, tag);
-      if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type())
-        throw train::CommError("recv: sizes disagree");
-      target.copy_(value.view_as(target));
+      group.take(src, dst, tag, [&](const at::Tensor& value) {
+        if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type())
+          throw train::CommError("recv: sizes disagree");
+        target.copy_(value.view_as(target));
+      });
     }
     ThreadGroup& group;
     at::Tensor target;

@@ -11,7 +11,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
@@ -20,7 +19,8 @@
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/pipeline/executor.h"
+#include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
 #include "tests/libtrain/support/thread_world.h"
 
@@ -63,6 +63,7 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   recipe::RunPlan plan;
   plan.dims = dims;
   plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
+  plan.schedule = "1F1B";
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);
@@ -115,36 +116,21 @@ inline at::Tensor tokens_of(const recipe::RunPlan& plan, std::uint64_t step, std
   return tokens;
 }
 
-/// One micro-batch through this rank's stage, forward and backward; inserts the gradients. Returns the token losses on
-/// the last stage, an undefined tensor elsewhere.
-inline at::Tensor run_micro_batch(train::World& world, const recipe::RunPlan& plan, const train::Stage& stage,
-                                  std::uint64_t step, std::uint32_t micro_batch, std::vector<train::TreeSum>& sums) {
-  const auto hidden = [&] {
-    return at::empty({kMicro, kSeqLen, plan.dims.dim}, plan.bf16 ? at::kBFloat16 : at::kFloat);
+/// The micro-batches of `step`, for an executor.
+inline train::BatchSource batches_of(const recipe::RunPlan& plan, std::uint64_t step) {
+  return [&plan, step](std::uint32_t micro_batch) {
+    const at::Tensor tokens = tokens_of(plan, step, micro_batch);
+    return train::MicroBatch{tokens.narrow(1, 0, kSeqLen).contiguous(), tokens.narrow(1, 1, kSeqLen).contiguous()};
   };
-  const at::Tensor tokens = tokens_of(plan, step, micro_batch);
-  at::Tensor input = tokens.narrow(1, 0, kSeqLen);
-  if (!stage.spec().embedding) {
-    input = hidden();
-    world.pp->recv(input, world.stage - 1, micro_batch)->wait();
-    input.set_requires_grad(true);
-  }
-  at::Tensor out = stage.forward(input), seed, losses;
-  if (stage.spec().head) {
-    out = losses = train::token_losses(out, tokens.narrow(1, 1, kSeqLen));
-    seed = at::full_like(out, 1.0 / static_cast<double>(plan.batch.tokens_per_step()));
-  } else {
-    world.pp->send(out.detach(), world.stage + 1, micro_batch)->wait();
-    seed = hidden();
-    world.pp->recv(seed, world.stage + 1, 1000 + micro_batch)->wait();
-  }
-  std::vector<at::Tensor> wanted;
-  for (const train::StageParameter& p : stage.parameters()) wanted.push_back(p.compute);
-  if (!stage.spec().embedding) wanted.push_back(input);
-  const auto grads = torch::autograd::grad({out}, wanted, {seed});
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].insert(micro_batch, grads[i]);
-  if (!stage.spec().embedding) world.pp->send(grads.back().contiguous(), world.stage - 1, 1000 + micro_batch)->wait();
-  return losses;
+}
+
+/// Puts an owned part into the whole tensor.
+inline void place(const recipe::RunPlan& plan, const ckpt::OwnedPiece& piece, const at::Tensor& part,
+                  std::vector<float>& whole) {
+  const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(kLeaf);
+  whole.resize(grid.elements);
+  const std::vector<float> values = floats(part);
+  std::copy(values.begin(), values.end(), whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(piece.leaves.first)));
 }
 
 /// What a run leaves behind: everything that must not depend on the layout.
@@ -160,51 +146,59 @@ inline std::vector<train::TreeSum> make_sums(const train::World& world, const re
   return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5) {
+/// Buffers so small that every exchange takes several messages.
+inline constexpr std::int64_t kSmallBuffers = 16 * 1024;
+
+/// Sums the rows of all ranks; the norm and what else can be read from them.
+inline std::vector<double> norm_row(train::World& world, const train::GradNorms& norms,
+                                    const std::vector<train::OwnedGradient>& grads) {
+  std::vector<double> values(static_cast<std::size_t>(norms.size()));
+  norms.fill(grads, values.data());
+  at::Tensor row = at::from_blob(values.data(), {norms.size()}, at::kDouble);
+  world.all->all_reduce_sum(row);
+  return values;
+}
+inline double global_norm(train::World& world, const recipe::RunPlan& plan,
+                          const std::vector<train::OwnedGradient>& grads) {
+  const train::GradNorms norms(plan);
+  return norms.norm(norm_row(world, norms, grads).data());
+}
+
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps, double max_norm = 0.5,
+                         std::int64_t buffer_bytes = kSmallBuffers) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    const auto count = static_cast<std::uint32_t>(plan.batch.count);
-    const train::Node block = train::dp_block(count, plan.mesh.dp, world.dp_rank);
     train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
+    optimizer.own_masters(stage);
+    train::GradientExchange exchange(world, plan, owners, stage, buffer_bytes);
+    train::Executor executor(world, plan, stage);
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
-      std::vector<train::TreeSum> sums = make_sums(world, plan, stage);
-      std::vector<std::uint32_t> order(block.hi - block.lo);
-      std::iota(order.begin(), order.end(), block.lo);
-      std::shuffle(order.begin(), order.end(), std::mt19937(step * 31 + world.dp_rank));
-      at::Tensor loss_row = at::zeros({plan.batch.count}, at::kDouble);
-      for (const std::uint32_t micro_batch : order) {
-        const at::Tensor loss = run_micro_batch(world, plan, stage, step, micro_batch, sums);
-        if (loss.defined()) loss_row[micro_batch] = train::ordered_sum(loss);
-      }
-      auto grads = train::reduce_gradients(world, plan, owners, stage, sums);
-      norms.push_back(train::global_grad_norm(world, plan, grads));
+      const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
+      train::Executor::StepOutput out = executor.run_step(batches_of(plan, step), tokens);
+      auto grads = exchange.reduce(out.sums);
+      norms.push_back(global_norm(world, plan, grads));
       optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), max_norm), step);
-      train::share_weights(world, plan, owners, stage);
+      exchange.share(optimizer.params());
+      at::Tensor loss_row = at::from_blob(out.losses.data(), {plan.batch.count}, at::kDouble).clone();
       world.all->all_reduce_sum(loss_row);
-      losses.push_back(
-          std::accumulate(loss_row.const_data_ptr<double>(), loss_row.const_data_ptr<double>() + count, 0.0) /
-          static_cast<double>(plan.batch.tokens_per_step()));
+      losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(),
+                                       loss_row.const_data_ptr<double>() + plan.batch.count, 0.0) /
+                       static_cast<double>(tokens));
     }
     const std::lock_guard lock(mutex);
     if (world.rank == 0) {
       trace.losses = losses;
       trace.norms = norms;
     }
-    if (world.dp_rank == 0)
-      for (const auto& p : stage.parameters())
-        if (!p.tied_head) trace.weights[p.name] = floats(p.master);
     for (const auto& state : optimizer.states()) {
-      std::vector<float>& whole = trace.exp_avg_sq[plan.parameters[state.piece.parameter].name];
-      const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(kLeaf);
-      whole.resize(grid.elements);
-      const std::vector<float> part = floats(state.exp_avg_sq);
-      std::copy(part.begin(), part.end(),
-                whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(state.piece.leaves.first)));
+      const std::string& name = plan.parameters[state.piece.parameter].name;
+      place(plan, state.piece, state.param, trace.weights[name]);
+      place(plan, state.piece, state.exp_avg_sq, trace.exp_avg_sq[name]);
     }
   });
   return trace;

@@ -1,4 +1,5 @@
 #include "recipe/change/continuation.h"
+#include "ckpt/base/exit_code.h"
 
 #include <gmock/gmock.h>
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
 #include "tests/recipe/support/config_support.h"
 
@@ -41,6 +42,17 @@ std::vector<Drift> drift(const std::vector<std::string>& flags) {
 }
 
 // Checkpoints from before these keys existed have no row for them: what is off must look like what is absent.
+TEST(Drift, WholeLogitsHaveNoValueAndAChunkIsARow) {
+  ckpt::Settings old = accepted({});
+  EXPECT_EQ(ckpt::setting(old, "training.loss_chunk"), ckpt::kNotSet);
+  EXPECT_EQ(std::erase_if(old, [](const auto& row) { return row.first == "training.loss_chunk"; }), 1u);
+  EXPECT_THAT(find_drift(old, accepted({})), IsEmpty());
+  const Config config = load_ok("").config;
+  RunPlan plan = *make_run_plan(config, 1);
+  plan.loss_chunk = 256;
+  EXPECT_EQ(ckpt::setting(accepted_settings(config, plan, 1, data_position()), "training.loss_chunk"), "256");
+}
+
 TEST(Drift, BiasesAndScalingThatAreOffHaveNoValue) {
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, {"--model.qkv_bias=false", "--model.rope_scaling=none"}}) {
@@ -97,6 +109,7 @@ TEST(Drift, WhatDoesNotShapeTheCurveIsFree) {
       {"--debug.stop_at_step=5"},
       {"--comm.train_timeout_seconds=5"},
       {"--training.device=cpu"},
+      {"--training.cpu_gemm=mkl"},
       {"--training.steps=500", "--lr_scheduler.total_steps=400"},
       {"--parallelism.pipeline_parallel_microbatch_size=4"},
       {"--model.n_heads=16"},

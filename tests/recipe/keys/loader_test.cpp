@@ -1,4 +1,5 @@
 #include "recipe/keys/loader.h"
+#include "ckpt/base/exit_code.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -137,6 +138,9 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
+      {"parallelism.data_parallel_sharding = \"zero2\"", "parallelism.data_parallel_sharding = \"zero2\""},
+      {"parallelism.gradient_exchange = \"node\"", "parallelism.gradient_exchange = \"node\""},
+      {"training.cpu_gemm = \"onednn\"", "training.cpu_gemm = \"onednn\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
       {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"",
        "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
@@ -155,6 +159,14 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
     EXPECT_THAT(status.message, HasSubstr("not supported yet: " + std::string(name))) << text;
     EXPECT_THAT(status.message, HasSubstr("run.toml:")) << text;
   }
+}
+
+TEST(Loader, RefusesAModeOfActivationCheckpointingThatIsTypedAndNotBuilt) {
+  for (const char* flag :
+       {"--activation_checkpoint.mode=memory_budget", "--activation_checkpoint.selective_ac_option=op"})
+    EXPECT_EQ(load_error("", {flag}).code, Code::kUnsupported) << flag;
+  EXPECT_EQ(load_ok("activation_checkpoint.selective_ac_option = \"op\"").warnings.size(), 1u);
+  EXPECT_EQ(load_error("activation_checkpoint.mode = \"some\"").code, Code::kInvalid);
 }
 
 TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {

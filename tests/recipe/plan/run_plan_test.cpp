@@ -241,6 +241,40 @@ TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->schedule, "1F1B");
 }
 
+TEST(RunPlan, RefusesNumbersThatNothingCarriesOutYet) {
+  for (const char* key : {"training.loss_chunk=128", "comm.exchange_bytes=1000000"}) {
+    const Status status = plan(key, 1).status();
+    EXPECT_EQ(status.code, ckpt::Code::kUnsupported) << key;
+    EXPECT_THAT(status.message, testing::StartsWith("not supported yet: " + std::string(key).substr(0, 13))) << key;
+  }
+  EXPECT_EQ(plan("", 1)->loss_chunk, 0);
+  EXPECT_EQ(plan("", 1)->exchange_bytes, std::uint64_t{256} << 20);
+  EXPECT_EQ(plan("", 1)->exchange, ExchangeDomain::kLate);
+  EXPECT_EQ(plan("", 1)->gemm, CpuGemm::kMkl);
+}
+
+TEST(RunPlan, EveryNthLayerIsCountedFromOne) {
+  RunPlan made;
+  EXPECT_FALSE(recomputes(made, 0));
+  made.recompute_each = 1;
+  EXPECT_TRUE(recomputes(made, 0) && recomputes(made, 1));
+  made.recompute_each = 3;
+  EXPECT_FALSE(recomputes(made, 0) || recomputes(made, 1) || recomputes(made, 3));
+  EXPECT_TRUE(recomputes(made, 2) && recomputes(made, 5));
+  for (const char* option : {"0", "-1", "two", "2x", ""})
+    EXPECT_EQ(plan("activation_checkpoint.selective_ac_option=" + std::string(option), 1).status().code,
+              ckpt::Code::kInvalid)
+        << option;
+}
+
+TEST(RunPlan, AResolvedConfigurationNamesTheLibraryOfProductsWithTheThreads) {
+  RunPlan made = *plan("", 1);
+  EXPECT_EQ(resolved_config(Config{}, made).training.cpu_gemm, "auto");
+  EXPECT_EQ(resolved_config(Config{}, made, {}, 2).training.cpu_gemm, "mkl");
+  made.gemm = CpuGemm::kOneDnn;
+  EXPECT_EQ(resolved_config(Config{}, made, {}, 2).training.cpu_gemm, "onednn");
+}
+
 TEST(RunPlan, WarnsWhereSomethingLegalIsProbablyNotMeant) {
   EXPECT_THAT(plan("", 1)->warnings, testing::IsEmpty());
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-#include "ckpt/io/lock_note.h"
+#include "ckpt/io/lock_owner.h"
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>

@@ -1,4 +1,4 @@
-#include "converters/dcp/flavor.h"
+#include "converters/dcp/flavor_args.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,19 @@
+#pragma once
+// The three matrix products of a linear layer, each the same call with the same operands wherever it is made.
+#include <ATen/core/Tensor.h>
+
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+/// Which library multiplies fp32 matrices. bf16 products are oneDNN's in both cases.
+using Gemm = recipe::CpuGemm;
+
+/// x w^T + bias [R, N]. x [R, K], w [N, K]; `bias` [N] may be undefined.
+at::Tensor output_product(Gemm gemm, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+/// grad w [R, K], the gradient of x. grad [R, N].
+at::Tensor input_product(Gemm gemm, const at::Tensor& grad, const at::Tensor& weight);
+/// grad^T x [N, K], the gradient of the weight.
+at::Tensor weight_product(Gemm gemm, const at::Tensor& grad, const at::Tensor& x);
+
+}  // namespace titan::train

@@ -1,0 +1,270 @@
+#include "libtrain/reduce/gradient_exchange.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <stdexcept>
+
+namespace titan::train {
+namespace {
+
+// Ranges of tags: far more than a stage has swaps, a tied table pieces, a block nodes.
+constexpr std::uint64_t kSumTags = kExchangeTags, kCopyTags = kExchangeTags + 0x1000,
+                        kTiedSumTags = kExchangeTags + 0x10000, kTiedWeightTags = kExchangeTags + 0x1000000;
+// Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
+constexpr std::uint64_t kTagsPerSwap = 4;
+
+at::Tensor part(const std::vector<at::Tensor>& slots, const Segment& segment) {
+  return slots[segment.slot].narrow(0, segment.begin, segment.length);
+}
+
+/// Calls f(part of the slots, part of the buffer) for what lies in [from, to) of the row.
+template <typename F>
+void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const std::vector<at::Tensor>& slots,
+               const at::Tensor& buffer, const F& f) {
+  std::int64_t at = 0;
+  for (const Segment& segment : row.cut(from, to)) {
+    f(part(slots, segment), buffer.narrow(0, at, segment.length));
+    at += segment.length;
+  }
+}
+
+std::int64_t length_in(const SegmentRow& row, std::int64_t from, std::int64_t to) {
+  return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
+}
+
+bool is_64_byte_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 64 == 0;
+}
+
+void copy_to_buffer(const at::Tensor& weights, at::Tensor buffer) { buffer.copy_(weights); }
+void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.copy_(buffer); }
+
+}  // namespace
+
+GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
+                                   Stage& stage, std::int64_t buffer_bytes)
+    : world_(world),
+      plan_(plan),
+      stage_(stage),
+      exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
+                                    static_cast<std::uint32_t>(world.dp_rank), buffer_bytes)),
+      bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)) {
+  const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
+  pieces_.assign(owned.begin(), owned.end());
+  for (const StageParameter& parameter : stage.parameters()) {
+    weights_.push_back(parameter.compute.detach().view(-1));
+    if (!parameter.tied_head) slot_of_[parameter.index] = weights_.size() - 1;
+  }
+}
+
+std::int64_t GradientExchange::buffer_bytes() const { return bytes_.numel(); }
+
+at::Tensor GradientExchange::buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const {
+  const auto width = static_cast<std::int64_t>(c10::elementSize(type));
+  return bytes_.narrow(0, first * width, elements * width).view(type);
+}
+
+template <typename Take>
+void GradientExchange::swap_rows(int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces,
+                                 const SegmentRow& give, const SegmentRow& take, const Slots& slots,
+                                 at::ScalarType type, const Take& use) {
+  struct UnderWay {
+    at::Tensor out, in;
+    std::unique_ptr<Transfer> send, receive;
+  };
+  // One piece is packed and added while another one travels.
+  std::array<UnderWay, kSwapsUnderWay> under_way;
+  const std::int64_t room = std::min(plan.piece, std::max(give.length(), take.length()));
+  const auto begin = [&](std::int64_t index) {
+    const std::int64_t from = index * plan.piece, to = from + plan.piece, place = index % kSwapsUnderWay * 2;
+    UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
+    one.out = buffer(place * room, length_in(give, from, to), type);
+    one.in = buffer((place + 1) * room, length_in(take, from, to), type);
+    for_parts(give, from, to, slots, one.out, copy_to_buffer);
+    const std::uint64_t turn = tag + static_cast<std::uint64_t>(index) % kTagsPerSwap;
+    one.receive = world_.dp->recv(one.in, peer, turn);
+    one.send = world_.dp->send(one.out, peer, turn);
+  };
+  const auto end = [&](std::int64_t index) {
+    UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
+    one.receive->wait();
+    for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
+    one.send->wait();
+  };
+  for (std::int64_t index = 0; index < pieces; ++index) {
+    begin(index);
+    if (index > 0) end(index - 1);
+  }
+  if (pieces > 0) end(pieces - 1);
+}
+
+void GradientExchange::sum_by_swaps(const Slots& sums) {
+  std::uint64_t tag = kSumTags;
+  for (const Swap& swap : exchange_.sums.swaps) {
+    // The lower rank has the lower micro-batches: its sum is the left half.
+    const bool left = exchange_.sums.me < swap.peer;
+    const auto add = [&](at::Tensor own, const at::Tensor& received) {
+      if (left) {
+        at::add_out(own, own, received);
+      } else {
+        at::add_out(own, received, own);
+      }
+    };
+    swap_rows(static_cast<int>(swap.peer), tag, exchange_.sums, exchange_.sums.pieces(swap), swap.theirs, swap.mine,
+              sums, at::kFloat, add);
+    tag += kTagsPerSwap;
+  }
+}
+
+void GradientExchange::sum_by_slices(const std::vector<Slots>& partials) {
+  const auto ranks = static_cast<std::uint32_t>(exchange_.sums.owners.size());
+  const SegmentRow& mine = exchange_.sums.owners[exchange_.sums.me];
+  std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
+  for (std::int64_t index = 0; index < exchange_.sums.pieces(); ++index) {
+    const std::int64_t from = index * exchange_.sums.piece, to = from + exchange_.sums.piece,
+                       length = length_in(mine, from, to);
+    std::int64_t in_total = 0, out_total = 0;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      in_total += in_splits[rank] =
+          length_in(exchange_.sums.owners[rank], from, to) * exchange_.sums.copies[exchange_.sums.me];
+      out_total += out_splits[rank] = length * exchange_.sums.copies[rank];
+    }
+    // Rows by owner, then node; they arrive by rank, then node.
+    const at::Tensor in = buffer(0, in_total, at::kFloat);
+    at::Tensor out = buffer(in_total, out_total, at::kFloat);
+    std::int64_t at = 0;
+    for (const SegmentRow& owner : exchange_.sums.owners) {
+      const std::int64_t row = length_in(owner, from, to);
+      for (const Slots& node : partials) {
+        for_parts(owner, from, to, node, in.narrow(0, at, row), copy_to_buffer);
+        at += row;
+      }
+    }
+    world_.dp->all_to_all(out, out_splits, in, in_splits);
+    const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
+    for (const Addition& addition : exchange_.sums.additions) row(addition.into).add_(row(addition.from));
+    for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
+  }
+}
+
+void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType type) {
+  const auto ranks = static_cast<std::int64_t>(plan.owners.size());
+  const SegmentRow& mine = plan.owners[plan.me];
+  std::vector<std::int64_t> out_splits(plan.owners.size());
+  for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+    const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
+    const std::vector<std::int64_t> in_splits(plan.owners.size(), length);
+    std::int64_t out_total = 0;
+    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank)
+      out_total += out_splits[rank] = length_in(plan.owners[rank], from, to);
+    const at::Tensor in = buffer(0, ranks * length, type);
+    at::Tensor out = buffer(ranks * length, out_total, type);
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      for_parts(mine, from, to, weights_, in.narrow(0, rank * length, length), copy_to_buffer);
+    world_.dp->all_to_all(out, out_splits, in, in_splits);
+    std::int64_t at = 0;
+    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
+      for_parts(plan.owners[rank], from, to, weights_, out.narrow(0, at, out_splits[rank]), copy_from_buffer);
+      at += out_splits[rank];
+    }
+  }
+}
+
+// Both sides have the same block, and with it as many nodes.
+void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
+  for (std::size_t node = 0; node < partials.size(); ++node) {
+    const std::uint64_t tag = kTiedSumTags + node;
+    if (exchange_.sends_tied) {
+      world_.pp->send(partials[node].back(), 0, tag)->wait();
+      partials[node].pop_back();
+    }
+    if (exchange_.receives_tied) {
+      at::Tensor received = at::empty_like(partials[node].front());
+      world_.pp->recv(received, static_cast<int>(plan_.mesh.pp) - 1, tag)->wait();
+      partials[node].push_back(std::move(received));
+    }
+  }
+}
+
+at::Tensor GradientExchange::piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const {
+  const ckpt::LeafGrid grid = plan_.parameters[piece.parameter].grid(plan_.leaf_elements);
+  const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
+  return flat.narrow(0, begin, static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin);
+}
+
+/// Of a tied head that is summed on this stage.
+std::optional<std::size_t> GradientExchange::tied_slot() const {
+  if (exchange_.parameters.size() == slot_of_.size()) return std::nullopt;
+  return slot_of_.size();
+}
+
+std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
+  if (sums.size() != stage_.parameters().size())
+    throw std::logic_error("an exchange needs one sum per parameter of the stage");
+  const at::NoGradGuard no_grad;
+  std::vector<Slots> partials;  // by node
+  for (TreeSum& sum : sums) {
+    const std::vector<at::Tensor> nodes = sum.finish();
+    partials.resize(nodes.size());
+    for (std::size_t node = 0; node < nodes.size(); ++node) partials[node].push_back(nodes[node].view(-1));
+  }
+  move_tied_sums(partials);
+  if (!exchange_.sums.swaps.empty()) sum_by_swaps(partials.front());
+  if (!exchange_.sums.owners.empty()) sum_by_slices(partials);
+
+  std::vector<OwnedGradient> gradients;
+  for (const ckpt::OwnedPiece& piece : pieces_) {
+    const std::size_t slot = slot_of_.at(piece.parameter);
+    at::Tensor grad = piece_of(piece, partials.front()[slot]);
+    // The one addition of a tied head's tree to its embedding's, at every PP degree.
+    if (tied_slot() && exchange_.parameters[*tied_slot()] == piece.parameter)
+      grad.add_(piece_of(piece, partials.front()[*tied_slot()]));
+    gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
+  }
+  return gradients;
+}
+
+void GradientExchange::move_tied_weight() {
+  const at::Tensor& table = exchange_.sends_tied ? weights_.back() : weights_.front();
+  const std::int64_t piece = exchange_.tied_piece;
+  std::uint64_t tag = kTiedWeightTags;
+  for (std::int64_t from = 0; from < table.numel(); from += piece, ++tag) {
+    at::Tensor elements = table.narrow(0, from, std::min(piece, table.numel() - from));
+    if (exchange_.sends_tied) {
+      world_.pp->recv(elements, 0, tag)->wait();
+    } else {
+      if (plan_.bf16) elements = buffer(0, elements.numel(), at::kBFloat16).copy_(elements);
+      world_.pp->send(elements, static_cast<int>(plan_.mesh.pp) - 1, tag)->wait();
+    }
+  }
+}
+
+void GradientExchange::share(std::span<const at::Tensor> owned) {
+  if (owned.size() != pieces_.size()) throw std::logic_error("an exchange needs one weight per piece that is owned");
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < owned.size(); ++i) {
+    const at::Tensor target = piece_of(pieces_[i], weights_[slot_of_.at(pieces_[i].parameter)]);
+    if (target.const_data_ptr() != owned[i].const_data_ptr()) target.copy_(owned[i]);
+  }
+  std::uint64_t tag = kCopyTags;
+  const auto take = [](at::Tensor own, const at::Tensor& received) { own.copy_(received); };
+  for (const StageExchange::Sharing& sharing : exchange_.sharings) {
+    const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
+    for (auto swap = sharing.plan.swaps.rbegin(); swap != sharing.plan.swaps.rend(); ++swap) {
+      swap_rows(static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine, swap->theirs,
+                weights_, type, take);
+      tag += kTagsPerSwap;
+    }
+    if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, type);
+  }
+  if (exchange_.sends_tied || exchange_.receives_tied) move_tied_weight();
+  // A head beside its embedding: in fp32 they are one tensor.
+  if (!exchange_.sends_tied && stage_.parameters().back().tied_head && plan_.bf16)
+    weights_.back().copy_(weights_[slot_of_.at(stage_.parameters().back().index)]);
+}
+
+}  // namespace titan::train

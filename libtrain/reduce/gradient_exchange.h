@@ -1,0 +1,74 @@
+#pragma once
+// Gradients to their owners, weights from their owners to everybody: built once per run, with its plans and buffers.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/model/stage.h"
+#include "libtrain/parallel/communicator.h"
+#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/stage_exchange.h"
+
+namespace titan::train {
+
+/// Tags of transfers over `World::pp` and `World::dp` that this class makes begin here; the executor's are smaller.
+inline constexpr std::uint64_t kExchangeTags = 0x70000000;
+
+/// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
+/// the head's tree root has been added. It may lie in the memory of the sums, which it then keeps.
+struct OwnedGradient {
+  ckpt::OwnedPiece piece;
+  at::Tensor grad;
+};
+
+class GradientExchange {
+ public:
+  /// Buffers of at most `buffer_bytes`, which is the same on all ranks. `world` and `stage` must outlive the exchange.
+  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage,
+                   std::int64_t buffer_bytes);
+
+  /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
+  ///
+  /// `sums` has one TreeSum per entry of stage.parameters(), all complete; with a tied head on the same stage its slot
+  /// is among them. With the head on another stage, that stage's ranks first send its partial nodes to stage 0's rank
+  /// of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
+  std::vector<OwnedGradient> reduce(std::vector<TreeSum>& sums);
+
+  /// Brings every rank's `owned` weights (fp32, in the order of its pieces) to the compute copies of all ranks of the
+  /// stage, then the tied embedding to the last stage. The wire carries what the compute copy holds.
+  void share(std::span<const at::Tensor> owned);
+
+  /// Bytes of the buffers that the exchange holds.
+  std::int64_t buffer_bytes() const;
+
+ private:
+  using Slots = std::vector<at::Tensor>;  ///< flat, by slot
+
+  /// Sends and receives the elements of two rows piece by piece; take(segment, received) gets what came.
+  template <typename Take>
+  void swap_rows(int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces, const SegmentRow& give,
+                 const SegmentRow& take, const Slots& slots, at::ScalarType type, const Take& use);
+  at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
+  void sum_by_swaps(const Slots& sums);
+  void sum_by_slices(const std::vector<Slots>& partials);
+  void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
+  void move_tied_sums(std::vector<Slots>& partials);
+  void move_tied_weight();
+  std::optional<std::size_t> tied_slot() const;
+  at::Tensor piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const;
+
+  World& world_;
+  const recipe::RunPlan& plan_;
+  Stage& stage_;
+  std::vector<ckpt::OwnedPiece> pieces_;          ///< of this rank
+  std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
+  Slots weights_;                                 ///< compute copies, flat
+  StageExchange exchange_;
+  at::Tensor bytes_;  ///< of all buffers
+};
+
+}  // namespace titan::train

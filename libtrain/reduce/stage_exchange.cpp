@@ -1,0 +1,53 @@
+#include "libtrain/reduce/stage_exchange.h"
+
+#include <algorithm>
+
+namespace titan::train {
+namespace {
+
+constexpr std::int64_t kSumWidth = 4, kHalfWidth = 2;
+constexpr const char* kEmbedding = "tok_embeddings.weight";
+
+}  // namespace
+
+std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter) {
+  return plan.bf16 && plan.parameters[parameter].name != kEmbedding ? kHalfWidth : kSumWidth;
+}
+
+StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
+                                  std::uint32_t dp_rank, std::int64_t bytes) {
+  StageExchange exchange;
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.parameters[i].stage == stage) exchange.parameters.push_back(i);
+  const std::vector<std::uint32_t> shared = exchange.parameters;
+  const bool first = stage == 0, last = stage + 1 == plan.mesh.pp;
+  if (plan.dims.tied) {
+    exchange.sends_tied = last && !first;
+    exchange.receives_tied = first && !last;
+    if (first) exchange.parameters.push_back(exchange.parameters.front());
+  }
+
+  exchange.sums = plan_sums(owner_rows(plan, owners, stage, exchange.parameters), dp_rank,
+                            static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+  exchange.buffer_bytes = exchange.sums.buffer_elements() * kSumWidth;
+  for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
+    // A parameter of another width is nobody's.
+    std::vector<std::uint32_t> slots = shared;
+    for (std::uint32_t& slot : slots)
+      if (compute_width(plan, slot) != width) slot = static_cast<std::uint32_t>(plan.parameters.size());
+    ExchangePlan sharing = plan_copies(owner_rows(plan, owners, stage, slots), dp_rank, bytes / width);
+    const std::int64_t elements = sharing.buffer_elements();
+    if (elements == 0) continue;
+    exchange.buffer_bytes = std::max(exchange.buffer_bytes, elements * width);
+    exchange.sharings.push_back({width, std::move(sharing)});
+  }
+  if (exchange.sends_tied || exchange.receives_tied) {
+    exchange.tied_piece = plan.dims.vocab_size * plan.dims.dim;
+    if (plan.bf16) exchange.tied_piece = std::clamp<std::int64_t>(bytes / kHalfWidth, 1, exchange.tied_piece);
+    if (plan.bf16 && exchange.receives_tied)
+      exchange.buffer_bytes = std::max(exchange.buffer_bytes, exchange.tied_piece * kHalfWidth);
+  }
+  return exchange;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,31 @@
+#pragma once
+// What one rank exchanges with the other ranks of its stage, and in which buffers. Pure, planned once.
+#include <cstdint>
+#include <vector>
+
+#include "libtrain/reduce/exchange_plan.h"
+
+namespace titan::train {
+
+struct StageExchange {
+  /// Compute copies of one width that owners send to everybody.
+  struct Sharing {
+    std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
+    ExchangePlan plan;
+  };
+  std::vector<std::uint32_t> parameters;  ///< of each slot that is summed: those of the stage, then a tied head's
+  ExchangePlan sums;
+  std::vector<Sharing> sharings;
+  bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
+  std::int64_t tied_piece = 0;                     ///< elements of a tied weight that travel at once
+  std::int64_t buffer_bytes = 0;                   ///< of all buffers together
+};
+
+/// Bytes of an element of the compute copy. The embedding is looked up in fp32.
+std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
+
+/// For rank `dp_rank` of `stage`, with buffers of at most `bytes`.
+StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
+                                  std::uint32_t dp_rank, std::int64_t bytes);
+
+}  // namespace titan::train

@@ -1,0 +1,29 @@
+#pragma once
+// Which library computes the fp32 matrix products of a run. Each has its own bits, so that it is settled once per run
+// and never by timing: a machine is one class.
+#include <optional>
+#include <string>
+
+#include "ckpt/model/settings.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+/// Who made this processor, as cpuid says it: "GenuineIntel", "AuthenticAMD"; "unknown" elsewhere.
+std::string processor_vendor();
+
+/// The faster library on processors of `vendor`: oneDNN on AMD's, where MKL stays at half of what they can do.
+recipe::CpuGemm gemm_of(const std::string& vendor);
+
+/// What the environment of a checkpoint says. Those from before there was a choice say nothing and were computed by
+/// MKL.
+recipe::CpuGemm stored_gemm(const ckpt::Settings& environment);
+
+/// training.cpu_gemm, else `stored`, else that of `vendor`.
+recipe::CpuGemm resolve_gemm(const recipe::Config& config, std::optional<recipe::CpuGemm> stored,
+                             const std::string& vendor);
+
+/// What the environment of a checkpoint says of `gemm`: nothing of MKL, as before there was a choice.
+ckpt::Settings gemm_rows(recipe::CpuGemm gemm);
+
+}  // namespace titan::train

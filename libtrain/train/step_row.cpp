@@ -1,0 +1,39 @@
+#include "libtrain/train/step_row.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace titan::train {
+namespace {
+
+constexpr std::int64_t kFlags = 2;
+
+}  // namespace
+
+StepRow::StepRow(const recipe::RunPlan& plan)
+    : count_(plan.batch.count), norms_(plan), row_(at::zeros({count_ + kFlags + norms_.size()}, at::kDouble)) {}
+
+void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble,
+                   const std::vector<OwnedGradient>& grads) {
+  row_.zero_();
+  double* const row = row_.mutable_data_ptr<double>();
+  std::ranges::copy(losses, row);
+  row[count_] = stop ? 1 : 0;
+  row[count_ + 1] = trouble ? 1 : 0;
+  norms_.fill(grads, row + count_ + kFlags);
+}
+
+void StepRow::add_up(Communicator& all) { all.all_reduce_sum(row_); }
+
+double StepRow::loss_sum() const {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count_; ++i) sum += row_.const_data_ptr<double>()[i];
+  return sum;
+}
+
+bool StepRow::stop() const { return row_.const_data_ptr<double>()[count_] > 0; }
+bool StepRow::trouble() const { return row_.const_data_ptr<double>()[count_ + 1] > 0; }
+const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags; }
+
+}  // namespace titan::train

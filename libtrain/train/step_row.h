@@ -1,0 +1,42 @@
+#pragma once
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and the leaves' sums of squares.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/optim/grad_norm.h"
+#include "libtrain/parallel/communicator.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+class StepRow {
+ public:
+  explicit StepRow(const recipe::RunPlan& plan);
+
+  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank. `stop`: this rank was asked to
+  /// stop. `trouble`: rank 0 has to tell of an error.
+  void fill(const std::vector<double>& losses, bool stop, bool trouble, const std::vector<OwnedGradient>& grads);
+  /// The sum over all ranks.
+  void add_up(Communicator& all);
+
+  double loss_sum() const;
+  bool stop() const;
+  bool trouble() const;
+  double grad_norm() const { return norms_.norm(leaves()); }
+  /// The norm of each parameter's gradient, in the order of the plan.
+  std::vector<double> parameter_norms() const { return norms_.parameter_norms(leaves()); }
+  /// The first parameter by name whose gradient is not finite.
+  std::optional<std::uint32_t> first_non_finite() const { return norms_.first_non_finite(leaves()); }
+
+ private:
+  const double* leaves() const;
+
+  std::int64_t count_;
+  GradNorms norms_;
+  at::Tensor row_;  // losses, stop, trouble, leaves
+};
+
+}  // namespace titan::train

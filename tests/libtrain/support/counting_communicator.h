@@ -1,0 +1,53 @@
+#pragma once
+// A communicator that counts the bytes of tensors that leave and reach its rank; what a rank sends itself is none.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "libtrain/parallel/communicator.h"
+
+namespace titan::test {
+
+class CountingCommunicator final : public train::Communicator {
+ public:
+  explicit CountingCommunicator(std::unique_ptr<train::Communicator> inner) : inner_(std::move(inner)) {}
+
+  std::int64_t sent() const { return sent_; }
+  std::int64_t received() const { return received_; }
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_splits) override {
+    for (int rank = 0; rank < size(); ++rank) {
+      if (rank == inner_->rank()) continue;
+      sent_ += in_splits[static_cast<std::size_t>(rank)] * in.element_size();
+      received_ += out_splits[static_cast<std::size_t>(rank)] * out.element_size();
+    }
+    inner_->all_to_all(out, out_splits, in, in_splits);
+  }
+  std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
+    sent_ += static_cast<std::int64_t>(tensor.nbytes());
+    return inner_->send(tensor, dst, tag);
+  }
+  std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
+    received_ += static_cast<std::int64_t>(tensor.nbytes());
+    return inner_->recv(tensor, src, tag);
+  }
+  void all_reduce_sum(at::Tensor& tensor) override { inner_->all_reduce_sum(tensor); }
+  void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override { inner_->send_bytes(bytes, dst, tag); }
+  void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override { inner_->recv_bytes(bytes, src, tag); }
+  void sum(std::span<std::int64_t> values) override { inner_->sum(values); }
+  std::vector<std::string> all_gather(const std::string& bytes) override { return inner_->all_gather(bytes); }
+  std::string broadcast(const std::string& bytes, int root) override { return inner_->broadcast(bytes, root); }
+  void barrier() override { inner_->barrier(); }
+
+ private:
+  std::unique_ptr<train::Communicator> inner_;
+  std::int64_t sent_ = 0, received_ = 0;
+};
+
+}  // namespace titan::test

@@ -1,0 +1,27 @@
+#pragma once
+// Gradients that are made up, and their sum by the definition of the tree.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "libtrain/model/init.h"
+#include "libtrain/reduce/tree.h"
+
+namespace titan::test {
+
+/// The gradient of one slot and micro-batch: a pure function of its key, of very different sizes.
+inline at::Tensor synthetic_gradient(const std::string& slot, std::uint32_t micro_batch, at::IntArrayRef shape) {
+  at::Tensor grad = at::empty(shape, at::kFloat);
+  train::draw({train::InitKind::kNormal, std::exp2(static_cast<double>(micro_batch % 5))}, micro_batch, slot,
+              {grad.mutable_data_ptr<float>(), static_cast<std::size_t>(grad.numel())});
+  return grad;
+}
+
+inline at::Tensor recursive_sum(const std::vector<at::Tensor>& x, train::Node node) {
+  if (node.hi - node.lo == 1) return x[node.lo].clone();
+  return recursive_sum(x, node.left()) + recursive_sum(x, node.right());
+}
+
+}  // namespace titan::test
