@@ -31,6 +31,9 @@ struct PlanReport {
   ckpt::Status refused;  ///< why the run would not start
 
   bool complete() const { return start && start->complete; }
+  std::vector<std::string> left_out() const {
+    return start && start->dataset ? start->dataset->left_out() : std::vector<std::string>{};
+  }
   const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 

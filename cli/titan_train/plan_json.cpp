@@ -144,6 +144,7 @@ void data(JsonOut& json, const PlanReport& report) {
   json.begin_array("names");
   for (const ckpt::DataFile& file : report.start->data.files) json.text(file.name);
   json.end_array();
+  json.texts("left_out", report.left_out());
   json.text("note", report.start->continuation.same_data);
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.count("held_back", d.held_back);
@@ -164,6 +165,7 @@ void saves(JsonOut& json, const Forecast& f) {
   json.count("interval", f.saves.interval);
   json.count("kept", f.saves.kept);
   json.count("most_at_once", f.saves.peak_count);
+  json.count("disk_bytes", f.saves.disk_bytes());
   json.end_object();
 }
 

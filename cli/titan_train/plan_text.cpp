@@ -173,6 +173,8 @@ std::string data(const PlanReport& report, const Palette& palette) {
   Facts facts;
   facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
   if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
+  if (const auto left_out = report.left_out(); !left_out.empty())
+    facts.add("left out", escape(ckpt::first_few(left_out)));
   if (report.start && !report.start->continuation.same_data.empty())
     facts.add("note", escape(report.start->continuation.same_data.substr(6)));
   facts.add("epoch", counted(d.samples_per_epoch, "sample") +
@@ -192,15 +194,14 @@ std::string data(const PlanReport& report, const Palette& palette) {
 std::string saves(const Forecast& f, const Palette& palette) {
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
-  const std::uint64_t each = s.model_bytes + s.optimizer_bytes;
   Facts facts;
-  facts.add("each", "about " + format_bytes(each) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
+  facts.add("each", "about " + format_bytes(s.each()) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
                         format_bytes(s.optimizer_bytes));
   facts.add("number",
             counted(s.count, "save") + ", every " + counted(s.interval, "step") + " and at the end; " +
                 (s.kept == 0 ? "all are kept"
                              : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
-  facts.add("disk", "at most about " + format_bytes(each * s.peak_count) + " at once, besides what is there");
+  facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");
   return heading(palette, "checkpoints") + facts.render(palette, "  ");
 }
 

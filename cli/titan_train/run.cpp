@@ -182,6 +182,12 @@ Answer run_run(const Request& request) {
   options.threads_per_rank =
       train::threads_per_rank(loaded->config, preview->stored ? &preview->stored->state : nullptr, nproc, cores);
   options.run_dir = loaded->config.job.dump_folder;
+  const bool stored = preview->stored && train::stored_threads(preview->stored->state.environment);
+  const char* const typed = std::getenv("OMP_NUM_THREADS");
+  if (const std::string line = train::unused_thread_variable(typed ? std::optional<std::string>(typed) : std::nullopt,
+                                                             loaded->config, stored, options.threads_per_rank);
+      !line.empty())
+    report_note(line, request.color);
   if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, cores); !line.empty())
     report_note(line, request.color);
   train::LaunchEvents events;

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/base/utf8.h"
+#include "libtrain/data/log_look.h"
 
 namespace titan::train {
 namespace {
@@ -59,9 +61,11 @@ std::string arrow_rows(const std::string& path) {
                     "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
 }
 std::string numpy_tokens(const std::string& path) {
+  const char* const extension = fs::path(path).extension() == ".bin" ? ".tokens.bin" : ".bin";
   return "make bare tokens of it, name these, and set training.dataset = \"tokens\":" +
          lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")",
-                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, ".bin")) + ")"});
+                "assert 0 <= tokens.min() and tokens.max() < 65536  # else \"<u4\" and token_dtype = \"uint32\"",
+                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, extension)) + ")"});
 }
 
 struct Kind {
@@ -103,39 +107,11 @@ Status wrong_kind(const std::string& path, const Kind& kind, TokenKind wanted) {
       .with_hint(kind.hint ? kind.hint(path) : "unpack it, and name what was in it: " + unpacked(path, kind.unpack));
 }
 
-bool is_control(unsigned char c) { return (c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b) || c == 0x7f; }
+bool is_control(unsigned char c) { return ckpt::is_odd_control(c) || c == 0x7f; }
 
 bool is_plain_text(std::string_view bytes) {
   return std::ranges::all_of(bytes,
                              [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
-}
-
-/// "21:00:01" within the first 40 characters.
-bool has_clock_time(std::string_view line) {
-  constexpr std::string_view kForm = "dd:dd:dd";
-  line = line.substr(0, 40);
-  for (std::size_t at = 0; at + kForm.size() <= line.size(); ++at) {
-    const std::string_view here = line.substr(at, kForm.size());
-    if (std::ranges::equal(here, kForm,
-                           [](char c, char form) { return form == ':' ? c == ':' : c >= '0' && c <= '9'; }))
-      return true;
-  }
-  return false;
-}
-
-/// Whether most lines begin with a time: logs of programs, of systemd, of web servers.
-bool begins_as_log(std::string_view text) {
-  constexpr int kLines = 200, kEnough = 3;
-  int timed = 0, lines = 0;
-  while (!text.empty() && lines < kLines) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    if (line.empty()) continue;
-    ++lines;
-    timed += has_clock_time(line) ? 1 : 0;
-  }
-  return timed >= kEnough && 2 * timed > lines;
 }
 
 bool there(const std::string& folder, const char* name) {
@@ -203,6 +179,10 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
 
 Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) {
+    constexpr std::size_t kSure = 5;  // bytes; ids may begin as a shorter magic does
+    for (const Kind& known : kKinds)
+      if (const std::string_view magic(known.magic); magic.size() >= kSure && beginning.starts_with(magic))
+        return wrong_kind(path, known, kind);
     // Ids of at least 8,224 without exception: no tokenizer's tokens.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() < kEnough || !is_plain_text(beginning)) return {};
@@ -218,7 +198,6 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
 
 std::string odd_look(std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return "";
-  if (beginning.find('\0') != std::string_view::npos) return "has NUL bytes, which text has not";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
   if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))
     return "looks like JSON lines: braces and escapes are trained on";

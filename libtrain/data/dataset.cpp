@@ -50,8 +50,8 @@ Status check_not_run_folder(const std::string& path, const std::string& run_fold
 }
 
 Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
-  return ckpt::invalid(what + " has " + std::to_string(tokens) + " tokens, too short for one sample of " +
-                       std::to_string(seq_len + 1) + " (sequence length + 1)")
+  return ckpt::invalid(what + " has " + std::to_string(tokens) + (tokens == 1 ? " token" : " tokens") +
+                       ", too short for one sample of " + std::to_string(seq_len + 1) + " (sequence length + 1)")
       .with_hint(hint);
 }
 
@@ -71,12 +71,13 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
   const std::string key = "training.dataset_path";
   TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*training.dataset_path, key));
-  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
+  TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
+  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);
   dataset->warnings_ = std::move(opened.warnings);
+  dataset->left_out_ = std::move(found.left_out);
   dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
   if (dataset->train_->id_bound() > vocab_size)
@@ -115,11 +116,12 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::uint64_t* 
   if (options.dataset_path) {
     const std::string key = "validation.dataset_path";
     TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_data_files(*options.dataset_path, key));
-    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(paths, kind, key));
+    TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*options.dataset_path, key));
+    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key));
     validation_ = std::move(opened.stream);
     if (doubt_.ok()) doubt_ = std::move(opened.doubt);
     warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
+    left_out_.insert(left_out_.end(), found.left_out.begin(), found.left_out.end());
     validation_samples_ = sample_count(validation_->size(), seq_len, seq_len);
     if (validation_samples_ == 0)
       return too_short("the validation dataset", validation_->size(), seq_len,

@@ -62,6 +62,8 @@ class Dataset {
   const ckpt::Status& doubt() const { return doubt_; }
   /// What of the data looks like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// What the folders of the data hold beside files: "sub (a folder)". Validation's folders come last.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is
   /// off.
@@ -82,7 +84,7 @@ class Dataset {
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;
   std::uint32_t validation_batches_ = 0;

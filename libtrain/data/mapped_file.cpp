@@ -17,6 +17,9 @@ namespace {
 
 ckpt::Status open_error(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return ckpt::invalid("data file '" + path + "' does not exist");
+  if (error == ENOMEM)  // of files as small as data mostly are: their number
+    return ckpt::failed("cannot map data file '" + path + "': this process has no room for another mapping")
+        .with_hint("a dataset of more files than `sysctl vm.max_map_count` says: join small ones (cat), or raise it");
   return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error))
       .with_hint(ckpt::denied_hint(error, path, "open"));
 }

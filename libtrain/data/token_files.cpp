@@ -35,8 +35,22 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
+/// What an entry of a data folder is that holds no data.
+const char* what_it_is(const fs::directory_entry& entry) {
+  std::error_code error;
+  switch (entry.status(error).type()) {
+    case fs::file_type::directory: return entry.is_symlink(error) ? "a link to a folder" : "a folder";
+    case fs::file_type::not_found: return "a dangling link";
+    case fs::file_type::fifo: return "a FIFO";
+    case fs::file_type::socket: return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character: return "a device";
+    default: return "no file that can be looked at";
+  }
+}
+
 /// Appends the file or the files of the folder at `path`.
-Status add_path(const std::string& path, const std::string& key, std::vector<std::string>* files) {
+Status add_path(const std::string& path, const std::string& key, FoundFiles* files) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found)
@@ -46,24 +60,30 @@ Status add_path(const std::string& path, const std::string& key, std::vector<std
     return ckpt::invalid(key + ": cannot look at '" + path + "': " + error.message())
         .with_hint(ckpt::denied_hint(error.value(), path, "open"));
   if (status.type() != fs::file_type::directory) {
-    files->push_back(path);
+    files->paths.push_back(path);
     return {};
   }
   TITAN_RETURN_IF_ERROR(check_data_folder(path, key));
-  std::vector<std::string> found;
+  std::vector<std::string> found, left_out;
   fs::directory_iterator entry(path, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) continue;
     std::error_code dangling;  // a link that leads nowhere is no regular file
-    if (!entry->path().filename().string().starts_with('.') && entry->is_regular_file(dangling))
+    if (entry->is_regular_file(dangling))
       found.push_back(entry->path().string());
+    else
+      left_out.push_back(name + " (" + what_it_is(*entry) + ")");
   }
   if (error)
     return ckpt::invalid(key + ": cannot list folder '" + path + "': " + error.message())
         .with_hint(ckpt::denied_hint(error.value(), path, "opendir"));
   if (found.empty())
     return ckpt::invalid(key + ": folder '" + path + "' has no data files (hidden files and subfolders do not count)");
-  std::sort(found.begin(), found.end());
-  files->insert(files->end(), found.begin(), found.end());
+  std::ranges::sort(found);
+  std::ranges::sort(left_out);
+  files->paths.insert(files->paths.end(), found.begin(), found.end());
+  files->left_out.insert(files->left_out.end(), left_out.begin(), left_out.end());
   return {};
 }
 
@@ -126,9 +146,16 @@ class MappedStream : public TokenStream {
   std::uint64_t tokens_, bound_;
 };
 
-Status check_utf8(const MappedFile& file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  const std::size_t at = ckpt::valid_utf8_prefix(text);
+/// Names of files by what is odd about them.
+using Oddities = std::map<std::string, std::vector<std::string>>;
+
+/// Reads all of the text: UTF-8 is asked for, control characters are noted with the offset of the first.
+Status check_text(const MappedFile& file, std::string_view text, Oddities* odd) {
+  const auto [at, control] = ckpt::scan_text(text);
+  if (control != std::string_view::npos) {
+    const char* what = text[control] == '\0' ? "has NUL bytes, which text has not" : "has control characters";
+    (*odd)[what].push_back(file.path() + " (the first at offset " + std::to_string(control) + ")");
+  }
   if (at == text.size()) return {};
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[at]));
@@ -155,8 +182,8 @@ Status check_token_file(const MappedFile& file, std::size_t width) {
 
 }  // namespace
 
-Result<std::vector<std::string>> find_data_files(const std::string& dataset_path, const std::string& key) {
-  std::vector<std::string> files;
+Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key) {
+  FoundFiles files;
   std::error_code error;
   if (dataset_path.find(',') == std::string::npos || fs::exists(dataset_path, error)) {
     if (trimmed(dataset_path).empty()) return ckpt::invalid(key + " is empty");
@@ -191,16 +218,16 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
-  std::map<std::string, std::vector<std::string>> odd;
+  Oddities odd;
   for (const std::string& path : paths) {
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
-    const std::string_view beginning(reinterpret_cast<const char*>(file.bytes().data()),
-                                     std::min(file.bytes().size(), kLookBytes));
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    const std::string_view beginning = text.substr(0, kLookBytes);
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_utf8(file) : check_token_file(file, width));
+    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_text(file, text, &odd) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
     const std::uint64_t count = file.bytes().size() / width;
     if (count == 0) continue;

@@ -12,11 +12,16 @@
 
 namespace titan::train {
 
+struct FoundFiles {
+  std::vector<std::string> paths;     ///< in stream order
+  std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
+};
+
 /// Turns a dataset path (a file, a folder, or a comma-separated list of these; an existing path wins over a list) into
 /// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without
 /// subfolders. `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder
 /// without files or of something else.
-ckpt::Result<std::vector<std::string>> find_data_files(const std::string& dataset_path, const std::string& key);
+ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
 /// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole
 /// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/writer.h"
 #include "libtrain/pipeline/schedule.h"
 
 namespace titan::train {
@@ -70,13 +72,21 @@ std::uint64_t last_step_of(const recipe::Config& config) {
   return config.debug.stop_at_step ? std::min(steps, static_cast<std::uint64_t>(*config.debug.stop_at_step)) : steps;
 }
 
-SaveForecast forecast_saves(const recipe::Config& config, std::uint64_t parameters, std::uint64_t start_step,
+SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                             std::uint64_t steps_there) {
+  std::uint64_t parameters = 0;
+  for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
   const recipe::Config::Checkpoint& checkpoint = config.checkpoint;
   SaveForecast saves;
   saves.enabled = checkpoint.enable;
   saves.model_bytes = 4 * parameters;
   saves.optimizer_bytes = 8 * parameters;
+  ckpt::Snapshot snapshot;
+  snapshot.parameters = plan.parameters;
+  snapshot.mesh = plan.mesh;
+  snapshot.leaf_elements = plan.leaf_elements;
+  snapshot.codec = plan.codec;
+  saves.one_save = ckpt::space_for_save(snapshot);
   saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   const std::uint64_t last = last_step_of(config);
@@ -124,7 +134,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
       if (parameter.stage == stage) row.parameters += ckpt::element_count(parameter.shape);
     forecast.parameters += row.parameters;
   }
-  forecast.saves = forecast_saves(config, forecast.parameters, start_step, steps_there);
+  forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable)
     forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");

@@ -37,6 +37,10 @@ struct SaveForecast {
   std::uint64_t count = 0;               ///< until the last step
   std::uint64_t interval = 0, kept = 0;  ///< kept 0: all
   std::uint64_t peak_count = 0;  ///< there at once besides those that are there already, the one being written included
+  std::uint64_t one_save = 0;    ///< bytes that must be free for a save to begin
+  std::uint64_t each() const { return model_bytes + optimizer_bytes; }
+  /// Of peak_count checkpoints, the last of them being saved.
+  std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }
 };
 
 struct DataForecast {
@@ -70,7 +74,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
 std::uint64_t last_step_of(const recipe::Config& config);
 
 /// Forecasts the saves of the steps after `start_step`.
-SaveForecast forecast_saves(const recipe::Config& config, std::uint64_t parameters, std::uint64_t start_step,
+SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                             std::uint64_t steps_there);
 
 /// Forecasts the data: `position` at the start, `held_back` validation samples, `samples` to be consumed.

@@ -6,8 +6,6 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/writer.h"
 
 namespace titan::train {
 namespace {
@@ -50,12 +48,9 @@ std::string what(const SpaceNeed& need) {
 
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder) {
   SpaceVerdict verdict;
-  const std::uint64_t each = std::max<std::uint64_t>(1, need.saves.model_bytes + need.saves.optimizer_bytes),
-                      count = need.saves.peak_count;
-  if (count == 0) return verdict;
-  const std::uint64_t all = (count - 1) * each + need.one_save;
+  const std::uint64_t count = need.saves.peak_count, all = need.saves.disk_bytes(), one = need.saves.one_save;
   if (free >= all) return verdict;
-  const std::uint64_t fit = free < need.one_save ? 0 : (free - need.one_save) / each + 1;
+  const std::uint64_t fit = free < one ? 0 : (free - one) / std::max<std::uint64_t>(1, need.saves.each()) + 1;
   std::string text = "not enough space for " + what(need) + " in " + folder + ": " +
                      (count == 1 ? "it needs" : "they need") + " about " + ckpt::size_text(all) + ", " +
                      ckpt::size_text(free) + " are free";
@@ -88,18 +83,10 @@ SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const rec
   const std::string folder = folder_of(config);
   const auto free = fs.free_bytes(ckpt::nearest_there(fs, folder));
   if (!free.ok()) return {};  // a store that does not tell
-  std::uint64_t parameters = 0;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
-  ckpt::Snapshot snapshot;
-  snapshot.parameters = plan.parameters;
-  snapshot.mesh = plan.mesh;
-  snapshot.leaf_elements = plan.leaf_elements;
-  snapshot.codec = plan.codec;
   SpaceNeed need;
   need.steps_there = count_kept_steps(fs, config);
-  need.saves = forecast_saves(config, parameters, start_step, need.steps_there);
-  need.one_save = ckpt::space_for_save(snapshot);
-  need.compressed = snapshot.codec == ckpt::Codec::kZstd;
+  need.saves = forecast_saves(config, plan, start_step, need.steps_there);
+  need.compressed = plan.codec == ckpt::Codec::kZstd;
   need.goes_on = config.checkpoint.on_save_error == "continue";
   return judge_space(need, *free + leftover_bytes(fs, folder), folder);
 }

@@ -14,7 +14,6 @@ using ckpt::Status;
 
 struct SpaceNeed {
   SaveForecast saves;
-  std::uint64_t one_save = 0;     ///< bytes that must be free for a save to begin
   std::uint64_t steps_there = 0;  ///< checkpoints that retention counts
   bool compressed = false;        ///< what a checkpoint will take is not known
   bool goes_on = false;           ///< a save that fails does not end the run

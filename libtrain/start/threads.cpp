@@ -24,6 +24,17 @@ int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state
   return threads_per_rank(config, state ? stored_threads(state->environment) : std::nullopt, local_ranks, share);
 }
 
+std::string unused_thread_variable(const std::optional<std::string>& typed, const recipe::Config& config, bool stored,
+                                   int threads) {
+  const std::string count = std::to_string(threads);
+  if (!typed || *typed == count) return "";
+  const char* why = config.job.threads_per_rank > 0 ? "job.threads_per_rank"
+                    : stored                        ? "the checkpoint that it goes on from"
+                                                    : "its part of the cores";
+  return "OMP_NUM_THREADS=" + *typed + " is not used: a rank computes with " + count +
+         (threads == 1 ? " thread (" : " threads (") + why + "); job.threads_per_rank sets another number";
+}
+
 namespace {
 
 Result<StartDecision> find_checkpoint(ckpt::Fs& fs, const StartInputs& inputs) {

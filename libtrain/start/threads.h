@@ -17,6 +17,10 @@ int threads_per_rank(const recipe::Config& config, std::optional<int> stored, in
 /// The same for a start that goes on from a checkpoint with this state; null: from none.
 int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
+/// What to say of an OMP_NUM_THREADS that the user has set and that is not `threads`; "" where it is, or is not set.
+std::string unused_thread_variable(const std::optional<std::string>& typed, const recipe::Config& config, bool stored,
+                                   int threads);
+
 /// The same for the checkpoint that a start with these inputs would resume. Its member files are not looked at: every
 /// rank may ask.
 int choose_threads(ckpt::Fs& fs, const StartInputs& inputs, int local_ranks);

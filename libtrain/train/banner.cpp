@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/plan/same_files.h"
 #include "libtrain/reduce/exchange_plan.h"
 #include "recipe/keys/value.h"
 
@@ -120,6 +121,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   lines.push_back("batch: " + micro_batches(plan) + " of " + micro_batch_size(plan) + " (per DP rank: " + blocks +
                   "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
+  if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +
                   value_of(facts.environment, "isa") + ", threads per rank " +
                   value_of(facts.environment, "threads_per_rank"));

@@ -14,8 +14,9 @@ struct BannerFacts {
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
-  std::uint64_t seed = 0;  ///< of the run
-  std::string data;        ///< kind, files, samples per epoch
+  std::uint64_t seed = 0;             ///< of the run
+  std::string data;                   ///< kind, files, samples per epoch
+  std::vector<std::string> left_out;  ///< what the data's folders hold beside files
 };
 
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.

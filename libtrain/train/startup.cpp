@@ -306,6 +306,7 @@ void announce(RunState& run) {
                std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
                std::to_string(run.data.samples);
+  facts.left_out = run.start.dataset->left_out();
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan(), facts)) log_info(line);
   if (run.config().job.print_config) {

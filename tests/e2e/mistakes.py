@@ -158,6 +158,7 @@ ROWS = [
     Row(72, "1 the verb is missing", "titan-ckpt run", 2, "unknown verb `run`", "did you mean `titan-ckpt ls run` or `titan-ckpt inspect run@latest`"),
     Row(73, "1.13 a run folder as data", PLAN + NEW + "--training.dataset_path=run", 2, "'run' is a run folder, not a folder of data", "--job.dump_folder=run", also=True),
     Row(74, "1.13 a checkpoint as data", PLAN + NEW + f"--training.dataset_path={STEP}", 2, f"'{STEP}' is a checkpoint, not a folder of data", f"--resume {STEP}", also=True),
+    Row(75, "1.13 a NumPy array under the name of tokens", PLAN + NEW + TOKENS + "array.bin", 2, "'array.bin' is a NumPy array, not bare tokens", "array.tokens.bin", also=True),
 ]
 
 # Where neighbours of this table mend the words: the rules above hold, of the texts only what is sure.
@@ -208,6 +209,7 @@ def prepare(work):
     (work / "lines.jsonl").write_text('{"text": "one line"}\n' * 400)
     harness.write_tokens(work / "tokens.bin", 4_000, 256)
     data = (work / "tokens.bin").read_bytes()
+    (work / "array.bin").write_bytes(b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2000,), }".ljust(127) + b"\n" + bytes(8000))
     (work / "bad.bin").write_bytes(b"\xff\x7f".join([data[:200], *[data[i:i + 200] for i in range(202, len(data), 202)]]))
     for folder in ("perm", "theirs", "empty", "gguf"):
         (work / folder).mkdir()
@@ -319,6 +321,14 @@ class Mistakes(unittest.TestCase):
             done = bash(f"titan-train eval run@8 --tokens tokens.bin{flag}", self.work)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, said)
+
+    def test_a_thread_variable_that_is_not_used_is_named(self):
+        """Whoever sets OMP_NUM_THREADS hears what is taken in its place, and why; nobody else does."""
+        for typed, said in (("OMP_NUM_THREADS=8 ", 1), ("OMP_NUM_THREADS=1 ", 0), ("env -u OMP_NUM_THREADS ", 0)):
+            done = bash(typed + RUN + NEW + "--training.steps=2", self.work)
+            shutil.rmtree(self.work / "new", ignore_errors=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("note: OMP_NUM_THREADS=8 is not used: a rank computes with 1 thread (job.threads_per_rank)"), said, done.stderr)
 
 
 def add_rows():

@@ -47,5 +47,14 @@ TEST(Utf8, FindsTheFirstBadByte) {
   }
 }
 
+TEST(Utf8, FindsTheFirstOddControlCharacterAtEveryAlignment) {
+  for (const std::string& odd : {"\0"s, "\x01"s, "\x07"s, "\x0e"s, "\x1a"s, "\x1c"s, "\x1f"s})
+    for (std::size_t before = 0; before < 20; ++before)
+      for (const std::string& after : {""s, "\0 and more text"s, "\xC3\xA9"s, "\xE9"s})
+        EXPECT_EQ(scan_text(std::string(before, '\n') + odd + after).control, before);
+  for (const std::string& fine : {""s, "\t\n\v\f\r\b\x1b\x7f ~"s, "\xC2\x80\xDF\xBF\xC2\x9F"s, "12345678\xE9\0"s})
+    EXPECT_EQ(scan_text(fine).control, std::string_view::npos) << fine;
+}
+
 }  // namespace
 }  // namespace titan::ckpt

@@ -66,11 +66,14 @@ TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
   EXPECT_TRUE(doubt_of("x", "", kText).ok());
   EXPECT_THAT(doubt_of("x", text, kIds).message, HasSubstr("'x' is text, not tokens"));
   EXPECT_TRUE(doubt_of("x", text.substr(0, 63), kIds).ok()) << "too few to tell";
+  const ckpt::Status array = doubt_of("x.bin", std::string("\x93NUMPY\x01\0v\0", 10), kIds);
+  EXPECT_THAT(array.message, HasSubstr("'x.bin' is a NumPy array, not bare tokens"));
+  EXPECT_THAT(array.hint, HasSubstr("tofile(\"x.tokens.bin\")")) << "not over the array";
+  EXPECT_TRUE(doubt_of("x.bin", "PAR1", kIds).ok()) << "two ids by chance";
   EXPECT_TRUE(doubt_of("x", text + '\0', kIds).ok());
 }
 
 TEST(DataLooks, OddFilesAreWarnedOf) {
-  EXPECT_THAT(odd_look(std::string("a\0b", 3), kText), HasSubstr("NUL"));
   EXPECT_THAT(odd_look("{\"text\": 1}\n{\"text\": 2}\n", kText), HasSubstr("JSON lines"));
   EXPECT_EQ(odd_look("{\"text\": 1\n}", kText), "");
   const std::string row = "{\"time\": \"2026-11-21T22:30:51\"}\n";

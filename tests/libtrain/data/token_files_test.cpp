@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <random>
 
 #include "tests/support/scratch_dir.h"
@@ -32,10 +33,15 @@ TEST(FindDataFiles, ReadsFolderSortedWithoutHiddenFilesAndSubfolders) {
   dir.write("d/sub/c.txt", "c");
   fs::create_symlink(dir / "d/sub/c.txt", dir / "d/link.txt");
   fs::create_symlink(dir / "nowhere", dir / "d/dangling.txt");
+  fs::create_directory_symlink(dir / "d/sub", dir / "d/there");
+  ASSERT_EQ(::mkfifo((dir / "d/fifo").c_str(), 0600), 0);
+  fs::create_directory(dir / "d/.git");
   const auto found = find_data_files(dir / "d", "key");
   ASSERT_TRUE(found.ok()) << found.status().to_string();
-  EXPECT_EQ(found.value(),
+  EXPECT_EQ(found->paths,
             (std::vector<std::string>{dir / "d/Z.txt", dir / "d/a.txt", dir / "d/b.txt", dir / "d/link.txt"}));
+  EXPECT_EQ(found->left_out, (std::vector<std::string>{"dangling.txt (a dangling link)", "fifo (a FIFO)",
+                                                       "sub (a folder)", "there (a link to a folder)"}));
 }
 
 TEST(FindDataFiles, KeepsTheOrderOfAListAndTakesAnExistingPathWithACommaAsOne) {
@@ -45,10 +51,10 @@ TEST(FindDataFiles, KeepsTheOrderOfAListAndTakesAnExistingPathWithACommaAsOne) {
   dir.write("f/1", "1");
   const auto list = find_data_files(b + " , " + dir / "f" + "," + a, "key");
   ASSERT_TRUE(list.ok()) << list.status().to_string();
-  EXPECT_EQ(list.value(), (std::vector<std::string>{b, dir / "f/1", dir / "f/2", a}));
+  EXPECT_EQ(list->paths, (std::vector<std::string>{b, dir / "f/1", dir / "f/2", a}));
   const auto one = find_data_files(comma, "key");
   ASSERT_TRUE(one.ok()) << one.status().to_string();
-  EXPECT_EQ(one.value(), std::vector<std::string>{comma});
+  EXPECT_EQ(one->paths, std::vector<std::string>{comma});
 }
 
 TEST(FindDataFiles, NamesWhatIsWrong) {
@@ -160,6 +166,19 @@ TEST(TokenFiles, KeepsAByteOrderMark) {
   EXPECT_EQ(out, (std::vector<std::int64_t>{0xEF, 0xBB, 0xBF, 'x'}));
 }
 
+TEST(TokenFiles, WarnsOfControlCharactersWhereverTheyAre) {
+  const ScratchDir dir;
+  const std::string prose(200000, 'x');
+  const std::string nul = dir.write("nul.txt", prose + '\0' + prose + '\0');
+  const std::string bell = dir.write("bell.txt", prose + "\n\x07\0");
+  const std::string fine = dir.write("fine.txt", prose + "\t\n\v\f\r\b\x1b[1m\x7f\xC3\xA9\n");
+  const auto opened = open_token_files({fine, nul, bell}, TokenKind::kUtf8Bytes, "key");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ(opened->warnings,
+            (std::vector<std::string>{"key has NUL bytes, which text has not: " + nul + " (the first at offset 200000)",
+                                      "key has control characters: " + bell + " (the first at offset 200001)"}));
+}
+
 TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
   const ScratchDir dir;
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
@@ -189,6 +208,21 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
     for (const std::string& part : c.parts)
       EXPECT_NE(opened.status().message.find(part), std::string::npos) << opened.status().message;
   }
+}
+
+TEST(TokenFiles, MoreFilesThanAProcessCanMapAreRefusedWithWhatToDo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer maps memory of its own";
+#endif
+  std::size_t most = 0;
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most) || most > 100000) GTEST_SKIP() << "too many to try";
+  const ScratchDir dir;
+  const auto opened =
+      open_token_files(std::vector<std::string>(most + 1, dir.write("a.txt", "text")), TokenKind::kUtf8Bytes, "key");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code, Code::kFailed);
+  EXPECT_NE(opened.status().message.find("a.txt': this process has no room for another mapping"), std::string::npos);
+  EXPECT_NE(opened.status().hint.find("join small ones"), std::string::npos);
 }
 
 TEST(TokenFiles, RefusesADatasetWithoutTokens) {

@@ -153,13 +153,15 @@ TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
   const Forecast forecast = forecast_of(config, 1);
   // What is there already stays until the save that makes it one too many.
   config.checkpoint.keep_latest_k = 3;
-  const auto added = [&](std::uint64_t there) { return forecast_saves(config, 100, 0, there).peak_count; };
+  const auto added = [&](std::uint64_t there) { return forecast_saves(config, forecast.plan, 0, there).peak_count; };
   EXPECT_EQ(added(0), 4u);
   EXPECT_EQ(added(1), 3u);
   EXPECT_EQ(added(3), 1u);
   EXPECT_EQ(added(9), 1u);
   EXPECT_EQ(forecast.saves.model_bytes, 4 * forecast.parameters);
   EXPECT_EQ(forecast.saves.optimizer_bytes, 8 * forecast.parameters);
+  EXPECT_GT(forecast.saves.one_save, forecast.saves.each()) << "tables and JSON come on top";
+  EXPECT_EQ(forecast.saves.disk_bytes(), 3 * forecast.saves.each() + forecast.saves.one_save);
 }
 
 TEST(Forecast, WarnsOfAHeadThatCannotBeBalanced) {

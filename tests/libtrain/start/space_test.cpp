@@ -19,7 +19,7 @@ SpaceNeed need(std::uint64_t at_once, std::uint64_t kept) {
   need.saves.optimizer_bytes = 6 * kMiB;
   need.saves.peak_count = at_once;
   need.saves.kept = kept;
-  need.one_save = 11 * kMiB;
+  need.saves.one_save = 11 * kMiB;
   return need;
 }
 

@@ -38,6 +38,19 @@ TEST(Threads, TheConfigurationComesFirstThenTheCheckpointThenTheCores) {
   EXPECT_EQ(threads_per_rank(config, 3, 1000, {cores}), 2);
 }
 
+TEST(Threads, AVariableThatIsNotUsedIsNamedWithWhatIsUsed) {
+  recipe::Config config;
+  EXPECT_EQ(unused_thread_variable(std::nullopt, config, false, 2), "");
+  EXPECT_EQ(unused_thread_variable("2", config, false, 2), "");
+  EXPECT_EQ(unused_thread_variable("8", config, false, 2),
+            "OMP_NUM_THREADS=8 is not used: a rank computes with 2 threads (its part of the cores); "
+            "job.threads_per_rank sets another number");
+  EXPECT_NE(unused_thread_variable("8,4", config, true, 1).find("1 thread (the checkpoint that it goes on from)"),
+            std::string::npos);
+  config.job.threads_per_rank = 3;
+  EXPECT_NE(unused_thread_variable("", config, true, 3).find("3 threads (job.threads_per_rank)"), std::string::npos);
+}
+
 TEST(Threads, ALookAtTheCheckpointAsksForNoMemberFile) {
   MemFs memory;
   for (const std::uint64_t step : {10, 20}) {
