@@ -58,7 +58,7 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
   if (!loaded.ok()) return "left a config.toml that cannot be read";
   const auto earlier = recipe::make_run_plan(loaded->config, plan.mesh.world());
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
-  if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
+  if (!(earlier->batch == plan.batch) || earlier->schedule != recipe::facts_of(plan.schedule).name) return "had another batch or schedule";
   const std::int64_t before = loaded->config.job.threads_per_rank;
   if (before > 0 && threads > 0 && before != threads)
     return "had " + std::to_string(before) + (before == 1 ? " thread a rank" : " threads a rank");

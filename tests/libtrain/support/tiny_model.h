@@ -63,7 +63,6 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   recipe::RunPlan plan;
   plan.dims = dims;
   plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
-  plan.schedule = "1F1B";
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);

@@ -15,7 +15,6 @@ double mean_loss(const std::string& text, const Layout& layout, std::int64_t row
   recipe::ModelDims dims = tiny_dims();
   dims.vocab_size = 256;
   recipe::RunPlan plan = make_plan(dims, layout, 4);
-  plan.schedule = "1F1B";
   recipe::Config config;
   config.training.dataset = "text";
   config.training.dataset_path = text;
