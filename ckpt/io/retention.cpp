@@ -1,10 +1,9 @@
 #include "ckpt/io/retention.h"
 
 #include <algorithm>
-#include <random>
 #include <system_error>
 
-#include "ckpt/base/hash.h"
+#include "ckpt/base/random_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
@@ -23,12 +22,6 @@ Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
   }
   if (manifest->step != step) return Verdict::kDamaged;
   return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
-}
-
-std::string random_id() {
-  std::random_device device;
-  const std::uint32_t words[] = {device(), device()};
-  return digest_of(std::as_bytes(std::span(words))).hex().substr(0, 12);
 }
 
 }  // namespace

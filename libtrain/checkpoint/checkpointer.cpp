@@ -5,8 +5,8 @@
 
 #include <chrono>
 #include <map>
-#include <random>
 
+#include "ckpt/base/random_id.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/commit.h"
 #include "ckpt/io/receipt.h"
@@ -54,12 +54,6 @@ class OwnedSource : public ckpt::TensorSource {
   const ckpt::Snapshot& snapshot_;
   std::map<std::uint32_t, const ShardedAdamW::State*> pieces_;
 };
-
-std::string random_id() {
-  std::random_device device;
-  const std::uint64_t value = (std::uint64_t{device()} << 32) ^ device();
-  return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
-}
 
 void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows,
                  const std::function<bool(const std::string&)>& counts) {
@@ -129,7 +123,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   std::string tmp;
   Status status;
   if (world_.rank == 0) {
-    auto begun = ckpt::begin_save(fs_, dir_, snapshot, random_id());
+    auto begun = ckpt::begin_save(fs_, dir_, snapshot, ckpt::random_id());
     if (begun.ok()) {
       tmp = *begun;
       if (on_begin) on_begin(tmp);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/random_id.h"
 #include "libtrain/launch/signals.h"
 
 namespace titan::train {
@@ -60,18 +60,6 @@ struct Rendezvous {
     return true;
   }
 };
-
-std::string random_id() {
-  unsigned char bytes[8] = {};
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::memcpy(bytes, std::to_string(getpid()).c_str(), 2);
-  std::string text;
-  for (unsigned char byte : bytes) {
-    char hex[3];
-    std::snprintf(hex, sizeof hex, "%02x", byte);
-    text += hex;
-  }
-  return text;
-}
 
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -197,7 +185,7 @@ class Job {
     environment["MASTER_ADDR"] = "127.0.0.1";
     environment["MASTER_PORT"] = std::to_string(rendezvous.port);
     environment["TITAN_LAUNCHER_PID"] = std::to_string(getpid());
-    environment["TITAN_RUN_ID"] = random_id();
+    environment["TITAN_RUN_ID"] = ckpt::random_id();
     environment["TITAN_THREADS_PER_RANK"] = threads;
     environment[kReportFd] = std::to_string(reports_.writing_end());
     const auto typed = [&environment](const char* name) {
