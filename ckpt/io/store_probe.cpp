@@ -1,6 +1,6 @@
 #include "ckpt/io/store_probe.h"
 
-#include "ckpt/base/random_id.h"
+#include <random>
 
 namespace titan::ckpt {
 namespace {
@@ -48,8 +48,9 @@ Status try_store(Fs& fs, const std::string& dir, const std::string& from, const 
 }  // namespace
 
 Status probe_store(Fs& fs, const std::string& dir) {
+  std::random_device random;
   // Trash by name: should we die in here, the next start collects it.
-  const std::string base = join_path(dir, ".trash-probe-" + random_id());
+  const std::string base = join_path(dir, ".trash-probe-" + std::to_string(random()));
   const std::string from = base + "-a", to = base + "-b";
   std::string doing;
   Status status = try_store(fs, dir, from, to, &doing);
