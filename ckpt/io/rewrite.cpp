@@ -8,10 +8,10 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/destination.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_guard.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/temporary.h"
 
 namespace titan::ckpt {
@@ -27,7 +27,7 @@ bool inside(const std::string& path, const std::string& folder) {
   return path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
-// Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
+// Only a folder whose manifest matches its own digest may be replaced.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto is_one = [&]() -> Status {
@@ -38,7 +38,7 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
   };
   const Status checkpoint = is_one();
   if (checkpoint.ok()) return ok_status();
-  // What cannot be read now may be a checkpoint all the same.
+  // A folder that cannot be read now may still be a checkpoint.
   if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt)
     return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
   return invalid(dst + " exists and is not a checkpoint: it is never replaced")
@@ -122,7 +122,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   return names;
 }
 
-// Whether `parent` holds the steps of a run, or will with `dst`.
+// Whether `parent` holds the steps of a run, or will hold one with `dst`.
 Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
   const bool named = ("/" + parent).ends_with("/checkpoint") || real.ends_with("/checkpoint");
@@ -145,8 +145,8 @@ struct Rewrite::Impl {
 
   explicit Impl(Fs& f) : fs(f) {}
 
-  // NFS sends a rename again whose reply was lost, and the second one fails. Where the very folder lies under the new
-  // name, and nothing under the old one, it was done. `before`: of `from`.
+  // NFS repeats a rename whose reply was lost, and the second one fails. It was done where the same folder lies under
+  // the new name and nothing under the old one. `before`: of `from`.
   Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
     const Status moved = fs.rename_noreplace(from, to);
     if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
@@ -157,7 +157,7 @@ struct Rewrite::Impl {
   Status replace() {
     const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    // What takes the old one in must not vanish in a crash.
+    // The folder that takes the old checkpoint in must survive a crash.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
     const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
@@ -175,7 +175,7 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
-      // The work takes its time, in which somebody may have pinned DST.
+      // Somebody may have pinned DST during the work.
       TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
@@ -207,7 +207,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent, steps));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
-  // Again, now that nobody else touches it: DST may have come, gone, or been put back.
+  // Checked again under the lock: DST may have come, gone, or been put back.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
   return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));

@@ -1,4 +1,4 @@
-#include "ckpt/io/publish.h"
+#include "ckpt/io/sync_and_publish.h"
 
 #include <algorithm>
 
@@ -21,9 +21,9 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
   return ok_status();
 }
 
-// What becomes of a step that is there when its number is published again.
+// What happened to the step that already had this number.
 struct Way {
-  bool already_there = false;  // it is equal: the new one is dropped
+  bool already_there = false;  // it equals the new one, which is dropped
   std::string damaged_aside;   // where it was moved, being damaged
 };
 
@@ -39,9 +39,9 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     if (info.status().code == Code::kNotFound) return way;
     return info.status();
   }
-  // As a start looks at it: what no start takes is not equal to anything.
+  // The same check as a start makes. A step that no start would take equals nothing.
   auto present = look_at_step(fs, final_path);
-  // A second look: one failed read is no proof.
+  // One failed read proves nothing, so the step is read a second time.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
   const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
   if (!present.ok() && !is_damage(present.status()) && !known_lost)
@@ -80,8 +80,8 @@ Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string
   return fs.sync_dir(checkpoint_dir);
 }
 
-// NFS sends a call again whose reply was lost, and the second one fails: the target is there, or the source is not.
-// What is seen to have happened then counts as done; it is made durable as always.
+// NFS repeats a call whose reply was lost. The second rename then fails, since the first one has moved the source. So a
+// failed rename counts as done where its result is there; it is made durable as always.
 
 bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   const auto bytes = read_file(fs, path, text.size());

@@ -1,5 +1,6 @@
 #pragma once
-// The end of every save: the manifest and the commit. Used by the writer, and by tools that rewrite checkpoints.
+// The end of every save: the manifest and the commit, with their order of fsyncs and renames. Used by saves and by
+// tools that rewrite checkpoints.
 // \source FORMAT.md, "Commit protocol" steps 3 to 5
 #include <functional>
 #include <string>

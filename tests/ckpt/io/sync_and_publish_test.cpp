@@ -1,4 +1,4 @@
-#include "ckpt/io/publish.h"
+#include "ckpt/io/sync_and_publish.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
