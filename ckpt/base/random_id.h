@@ -1,5 +1,5 @@
 #pragma once
-// Names that nobody else uses: of a save's temporary, of a step in the trash, of a job's ranks.
+// Ids that nobody else has: for a save's temporary, a step in the trash, a job.
 #include <string>
 
 namespace titan::ckpt {

@@ -86,7 +86,7 @@ class PairReader {
       count(found[i].elements * (dtype_size(pair.a.dtype) + dtype_size(pair.b.dtype)));
       return ok_status();
     }));
-    // Merged in order, so that sums have the same last bits for any number of threads.
+    // Merged in order: sums then have the same last bits for any number of threads.
     std::vector<TensorDistance> distances(pairs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) merge_distance(distances[runs_[i].tensor], found[i]);
     return distances;
@@ -116,7 +116,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   std::vector<Pair> to_read;
   for (Pair& pair : pairs) {
     const bool same_dtype = pair.a.dtype == pair.b.dtype;
-    // Who gives a tolerance asks about values, not about how they are stored.
+    // A tolerance is a question about values, not about how they are stored.
     const bool readable = same_dtype || (options.scope.tolerance && comparable_by_value(pair.a.dtype, pair.b.dtype));
     if (pair.a.shape != pair.b.shape || !readable) {
       report.differences.push_back({"tensor", pair.a.name, shape_text(pair.a), shape_text(pair.b), {}});
@@ -140,7 +140,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   return ok_status();
 }
 
-/// The state outside of tensors. Where parts are judged, a leaf size is a matter of layout.
+/// Compares the state outside of tensors. Where only parts are compared, another leaf size is just layout.
 void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
   std::size_t noted = 0;
   for (Difference& difference : state_differences(a, b)) {

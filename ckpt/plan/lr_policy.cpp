@@ -77,7 +77,7 @@ PolicyResult extend(const LrSchedule& so_far, std::uint64_t step, const LrSettin
   const std::uint64_t old_room = old.total_steps - old_warmup;
   const std::uint64_t old_decay = decay_length(old.decay_ratio, old.total_steps, old_room, old_room);
   const LrPhase& coming = active_at(so_far.phases, step + 1);
-  // After a rewarm to a lower peak a warm-up goes down.
+  // A rewarm to a lower peak warms "up" downwards.
   const bool warming_up = coming.kind == PhaseKind::kLinear && coming.end == old.peak && coming.start != coming.end;
 
   PolicyResult result;
