@@ -8,20 +8,9 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/ops/compare.h"
-#include "ckpt/ops/inspect.h"
+#include "ckpt/ops/diff_state.h"
 
 namespace titan::ckpt {
-
-/// One thing that differs. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
-/// "optimizer_step", "leaf_elements"; of notes: "layout", "config", "history".
-struct Difference {
-  std::string kind;
-  std::string name;                        ///< of the field, tensor, component or key
-  std::string a, b;                        ///< the two values as text; "absent" for what is not there
-  std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
-  bool operator==(const Difference&) const = default;
-};
 
 /// One side.
 struct DiffSide {
@@ -74,15 +63,5 @@ struct DiffOptions {
 /// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted,
 /// kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
-
-/// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps). Pure.
-std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
-/// Layout, configuration and history. Pure.
-std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
-/// Names that both sides leave out, ascending. Pure.
-std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
-
-/// "phase 1: linear 0 -> 0.001 over 10 from step 1": one phase as text.
-std::string phase_text(const LrPhase& phase);
 
 }  // namespace titan::ckpt

@@ -1,11 +1,11 @@
-// The pure half of diff: values against values.
+#include "ckpt/ops/diff_state.h"
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <map>
 #include <utility>
 
-#include "ckpt/ops/diff.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/same_files.h"
 

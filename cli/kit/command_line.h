@@ -47,7 +47,7 @@ struct Verb {
   Answer (*run)(const Request&) = nullptr;  ///< null: not built yet
   bool json = true;                         ///< answers as JSON with --json; else that flag says nothing here
 
-  /// Where the arguments stand that name what is read, runs included or not.
+  /// The places of arguments that name a checkpoint to read, or (with_runs) a run.
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 

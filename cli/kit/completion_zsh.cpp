@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/kit/completion_parts.h"
 
 namespace titan::cli {
@@ -23,7 +24,7 @@ std::string action(const std::string& placeholder) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = ":" + quoted(placeholder) + ":";
   if (!wanted.choices.empty())
-    text += "(" + joined(wanted.choices) + ")";
+    text += "(" + ckpt::joined(wanted.choices, " ") + ")";
   else if (wanted.file)
     text += "_files";
   return text;

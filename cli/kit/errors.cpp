@@ -15,7 +15,7 @@ namespace titan::cli {
 
 namespace {
 
-// Who may not do something needs to know where to look; whoever knows better has given a hint.
+// A refused permission needs a place to look at, unless the error already has a better hint.
 std::string hint_of(const ckpt::Status& status) {
   if (!status.hint.empty() || status.error != EACCES) return status.hint;
   return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";

@@ -1,5 +1,7 @@
 #include "cli/kit/flag_values.h"
 
+#include "ckpt/base/text.h"
+
 namespace titan::cli {
 
 ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected) {
@@ -17,7 +19,7 @@ ckpt::Result<ColorChoice> color_choice(const Command& command) {
 ckpt::Result<unsigned> thread_count(const Command& command) {
   const std::optional<std::string> text = command.value("threads");
   if (!text) return 0u;
-  const std::optional<unsigned> count = read_number<unsigned>(*text);
+  const std::optional<unsigned> count = ckpt::number_of<unsigned>(*text);
   if (!count || *count == 0 || *count > 1024) return wrong_value("threads", *text, "a whole number from 1 to 1024");
   return *count;
 }

@@ -1,6 +1,5 @@
 #pragma once
 // Values of flags that several verbs share.
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,14 +8,6 @@
 #include "cli/kit/terminal.h"
 
 namespace titan::cli {
-
-/// All of `text` as a number; nullopt for anything else.
-template <typename T>
-std::optional<T> read_number(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional<T>(number) : std::nullopt;
-}
 
 /// kInvalid: "`--flag` is `text`, expected ...".
 ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected);

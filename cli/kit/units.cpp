@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "ckpt/base/size_text.h"
+#include "ckpt/base/text.h"
 
 namespace titan::cli {
 
@@ -28,10 +29,7 @@ std::string shortest(double value) {
 
 /// Reads exactly the digits of `text`; nullopt for anything else.
 std::optional<int> digits(std::string_view text) {
-  int value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || text[0] == '-') return std::nullopt;
-  return value;
+  return text.starts_with('-') ? std::nullopt : ckpt::number_of<int>(text);
 }
 
 }  // namespace

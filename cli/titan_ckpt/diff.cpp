@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -14,7 +15,7 @@ namespace {
 ckpt::Result<double> bound(const Request& request, const char* flag) {
   const std::optional<std::string> text = request.command.value(flag);
   if (!text) return 0.0;
-  const std::optional<double> value = read_number<double>(*text);
+  const std::optional<double> value = ckpt::number_of<double>(*text);
   if (!value || !std::isfinite(*value) || *value < 0)
     return wrong_value(flag, *text, "a number that is not negative, as 1e-5");
   return *value;

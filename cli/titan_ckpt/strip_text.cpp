@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/titan_ckpt/strip.h"
 
 #include "cli/kit/table.h"
@@ -10,7 +11,7 @@ namespace titan::cli {
 namespace {
 
 std::string named(const std::vector<std::string>& names) {
-  return names.empty() ? "nothing" : escape(joined(names, ", "));
+  return names.empty() ? "nothing" : escape(ckpt::joined(names));
 }
 
 }  // namespace

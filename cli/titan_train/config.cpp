@@ -36,7 +36,7 @@ Answer run_config(const Request& request) {
     loaded->warnings.push_back("not filled in for " + std::to_string(nproc) + (nproc == 1 ? " rank: " : " ranks: ") +
                                plan.status().message);
   }
-  // The document has no place for them.
+  // With --json the warnings go to stderr, too.
   if (request.json)
     for (const std::string& warning : loaded->warnings) report_note(warning, request.color);
   return {.text = request.json ? config_json(*loaded) : config_text(*loaded), .notes = loaded->warnings};

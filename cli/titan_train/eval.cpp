@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "ckpt/base/text.h"
 #include "ckpt/io/output_file.h"
 #include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
@@ -26,7 +27,7 @@ constexpr std::uint64_t kMostTokens = 1u << 24;  // of a row
 Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   const auto text = command.value("seq-len");
   if (!text) return std::optional<std::uint64_t>();
-  const std::optional<std::uint64_t> length = read_number<std::uint64_t>(*text);
+  const std::optional<std::uint64_t> length = ckpt::number_of<std::uint64_t>(*text);
   if (!length || *length < 1 || *length > kMostTokens)
     return ckpt::invalid("--seq-len " + *text + ": expected a number of tokens from 1 to " +
                          std::to_string(kMostTokens));
@@ -38,7 +39,7 @@ std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source) {
   if (source.manifest() == nullptr) return std::nullopt;
   const ckpt::Settings& config = source.manifest()->config;
   const auto found = std::ranges::find(config, std::string("training.seq_len"), &ckpt::Settings::value_type::first);
-  const auto length = found == config.end() ? std::nullopt : read_number<std::uint64_t>(found->second);
+  const auto length = found == config.end() ? std::nullopt : ckpt::number_of<std::uint64_t>(found->second);
   return length && *length >= 1 && *length <= kMostTokens ? length : std::nullopt;
 }
 
@@ -50,7 +51,7 @@ Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size)
   return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
 }
 
-/// The model of the checkpoint. A foreign one that does not say it can be converted with what it lacks.
+/// The model of the checkpoint. The error for a foreign checkpoint that does not say it names the conversion that does.
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given) {
   const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors());
   const std::vector<std::string> unknown = recipe::unknown_model_keys({}, rows);

@@ -123,8 +123,8 @@ Status HfWriter::plan(Fs& fs) {
   return ckpt::ok_status();
 }
 
-// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a
-// foreign checkpoint has taken the configuration already, by its format's rules.
+// The configuration adds what the checkpoint does not say about its model, and must not contradict it. The plan of a
+// foreign checkpoint has already used the configuration, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
@@ -151,19 +151,12 @@ Status HfWriter::add(std::uint32_t parameter) {
   const std::string& name = record.meta.name;
   for (const ckpt::SlotTensor& slot : record.slots) {
     const std::string slot_name = name + "." + slot.name;
-    report_.push_back({.from = slot_name,
-                       .fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped,
-                       .from_dtype = slot.tensor.dtype,
-                       .to_dtype = slot.tensor.dtype,
-                       .shape = record.meta.shape});
+    const Fate fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
+    report_.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
   }
   if (!record.model) return ckpt::ok_status();
   if (skip_.takes(name)) {
-    report_.push_back({.from = name,
-                       .fate = Fate::kSkipped,
-                       .from_dtype = record.model->dtype,
-                       .to_dtype = record.model->dtype,
-                       .shape = record.meta.shape});
+    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
     return ckpt::ok_status();
   }
   const std::optional<MappedName> mapped = huggingface_names().theirs(name);
@@ -241,7 +234,7 @@ void HfWriter::make_config(JsonValue base) {
   note_refusal();
 }
 
-// transformers 5 asks this of Llama alone, also where head_dim is given and nothing depends on it.
+// transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
 void HfWriter::note_refusal() {
   const JsonValue* type = config_.find("model_type");
   if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0)
@@ -251,7 +244,7 @@ void HfWriter::note_refusal() {
                    "; transformers 4 loads it");
 }
 
-// Runs that began from random weights have none, and neither have checkpoints that came from elsewhere.
+// Runs that began from random weights have no tokenizer files, and neither have checkpoints from other programs.
 void HfWriter::note_missing_tokenizer() {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });

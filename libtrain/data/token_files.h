@@ -38,8 +38,7 @@ struct OpenedFiles {
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
 /// file.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
-/// kUnsupported:
-/// an index file among them.
+/// kUnsupported: an index file among them.
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key);
 

@@ -9,8 +9,8 @@ namespace titan::train {
 
 /// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
 /// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change. Returns why there is no
-/// such file, else nothing: a run goes on without, but where its folder cannot be used at all that is the error to
-/// tell.
+/// such file, else "". A run continues without the file; where its folder cannot be used at all, this reason is the
+/// error to report.
 std::string init_log(int rank, const std::string& run_dir);
 /// Where the log of a rank lies; empty without a run folder.
 std::string rank_log(int rank, const std::string& run_dir);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/json_writer.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/metrics_scan.h"
@@ -51,10 +52,10 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
   MetricsScan scan(step);
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
   TITAN_RETURN_IF_ERROR(for_each_part(file, 0, size, [&](std::span<const std::byte> part) {
-    scan.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+    scan.feed(ckpt::text_of(part));
     return ckpt::ok_status();
   }));
-  // The tail is safe elsewhere before it is cut here; a crash in between keeps it twice, never not at all.
+  // The tail is stored elsewhere before it is cut here. A crash in between keeps it twice; it is never lost.
   if (scan.cut() < scan.whole_lines()) {
     const std::string kept = path + ".attempt-" + std::to_string(attempt);
     TITAN_RETURN_IF_ERROR(keep_tail(fs, file, scan.cut(), scan.whole_lines(), kept));

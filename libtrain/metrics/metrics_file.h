@@ -1,5 +1,5 @@
 #pragma once
-// metrics.jsonl: what rank 0 tells the world, step by step, and the source of truth for it.
+// metrics.jsonl: what rank 0 reports, step by step. It is the source of truth for these figures.
 #include <cstdint>
 #include <memory>
 #include <string>

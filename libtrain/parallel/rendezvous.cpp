@@ -1,7 +1,6 @@
 #include "libtrain/parallel/rendezvous.h"
 
 #include <unistd.h>
-#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <future>

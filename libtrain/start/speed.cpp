@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/json_reader.h"
 #include "recipe/plan/run_config.h"
 
@@ -44,7 +45,7 @@ ckpt::Status read_metrics(ckpt::Fs& fs, const std::string& path, SpeedReader& re
   for (std::uint64_t begin = 0; begin < size; begin += buffer.size()) {
     const std::span<std::byte> part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - begin));
     TITAN_RETURN_IF_ERROR(file->pread(begin, part));
-    reader.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+    reader.feed(ckpt::text_of(part));
   }
   return ckpt::ok_status();
 }

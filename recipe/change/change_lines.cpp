@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 
 namespace titan::recipe {
@@ -53,8 +54,7 @@ std::string preview_line(const ckpt::LrPreview& preview) {
   std::string line = ckpt::policy_name(preview.policy);
   line += std::string(9 - line.size(), ' ');
   if (!preview.refused.ok()) {
-    std::string causes;
-    for (const std::string& cause : preview.refused.causes) causes += (causes.empty() ? "" : ", ") + cause;
+    const std::string causes = ckpt::joined(preview.refused.causes);
     return line + "not possible: " + preview.refused.message + (causes.empty() ? "" : " (" + causes + ")");
   }
   const std::uint64_t next = preview.step + 1, end = std::max(preview.after.accepted.total_steps, next),

@@ -4,24 +4,18 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "recipe/change/change_lines.h"
-#include "recipe/change/stored_number.h"
 
 namespace titan::recipe {
 namespace {
 
-// A component that was started anew is written down beside the settings, so that a command line that is given again and
-// again starts it anew once.
+// Components that were started anew are stored beside the settings. A command line that is given again then starts them
+// anew only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 bool contains(const std::vector<std::string>& words, const char* word) {
   return std::ranges::find(words, word) != words.end();
@@ -32,8 +26,8 @@ std::string from_step(const StoredRun& stored) { return "from step " + std::to_s
 /// How much the bias-corrected moment grows at t when its beta changes: (1 - old^t) / (1 - new^t).
 std::string beta_factor(const Change& change, const StoredRun& stored, const char* moment) {
   const double t = static_cast<double>(stored.optimizer_step);
-  const auto old_beta = stored_number<double>(change.drift.stored),
-             new_beta = stored_number<double>(change.drift.config);
+  const auto old_beta = ckpt::number_of<double>(change.drift.stored),
+             new_beta = ckpt::number_of<double>(change.drift.config);
   if (!old_beta || !new_beta) return "";
   const double before = 1 - std::pow(*old_beta, t), after = 1 - std::pow(*new_beta, t);
   if (!(t > 0) || !(after > 0)) return "";
@@ -129,7 +123,7 @@ Status not_allowed(const Continuation& run, const StoredRun& stored, const std::
     if (!contains(names, change.allow.c_str())) names.push_back(change.allow);
     policy |= change.needs_policy;
   }
-  const std::string allow = "--allow " + joined(names, ",") + (policy ? " --lr_scheduler.on_change=POLICY" : "");
+  const std::string allow = "--allow " + ckpt::joined(names, ",") + (policy ? " --lr_scheduler.on_change=POLICY" : "");
   if (!never && !previews.empty()) status.causes.insert(status.causes.end(), previews.begin(), previews.end());
   return status.with_hint(never ? "put the checkpoint's value back, or start a new run from its weights: --init-from " +
                                       stored.path + " with another job.dump_folder"
@@ -190,7 +184,7 @@ ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const c
                               std::uint64_t seed, const Permission& permission) {
   ckpt::Settings settings = accepted_settings(config, plan, seed, dataset);
   if (!permission.exclude.empty())
-    settings = ckpt::with_rows(std::move(settings), {{kExcludeRow, joined(permission.exclude, ",")}});
+    settings = ckpt::with_rows(std::move(settings), {{kExcludeRow, ckpt::joined(permission.exclude, ",")}});
   return settings;
 }
 
@@ -206,7 +200,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  // What another run left out is that run's: this one has left out nothing yet.
+  // Components that another run left out do not count: this run has left out nothing yet.
   std::vector<std::string> exclude =
       not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
   if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
@@ -264,7 +258,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
-  // Said at every start, not only at the one that chose the curve.
+  // Every start warns of this, not only the one that chose the curve.
   const std::string rests =
       ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
   if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);

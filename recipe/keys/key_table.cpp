@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "ckpt/base/text.h"
 #include "recipe/keys/key_list.h"
 #include "recipe/keys/suggest.h"
 
@@ -86,11 +87,8 @@ using Words = std::vector<std::string>;
 std::optional<Words> convert_words(const Value& value) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
-    for (std::size_t at = 0; at < text->size();) {
-      const std::size_t comma = std::min(text->find(',', at), text->size());
-      if (comma > at) words.push_back(text->substr(at, comma - at));
-      at = comma + 1;
-    }
+    words = ckpt::split(*text, ',');
+    std::erase(words, "");
     return words;
   }
   const auto* list = value.as<std::vector<Value>>();

@@ -1,9 +1,9 @@
 #include "recipe/plan/run_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/partition.h"
 #include "recipe/keys/rows.h"
 #include "recipe/model/parameters.h"
@@ -126,9 +126,8 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
 /// The n of "every n-th layer": 0 without activation checkpointing.
 Result<std::int64_t> layers_between(const Config::ActivationCheckpoint& keys) {
   const std::string& option = keys.selective_ac_option;
-  std::int64_t n = 0;
-  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), n);
-  if (error != std::errc{} || end != option.data() + option.size() || n < 1)
+  const std::int64_t n = ckpt::number_of<std::int64_t>(option).value_or(0);
+  if (n < 1)
     return ckpt::invalid(
         "activation_checkpoint.selective_ac_option: expected a number of layers in quotes such as "
         "\"2\", found " +

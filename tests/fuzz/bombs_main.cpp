@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "converters/dcp/item.h"
-#include "converters/dcp/little_endian.h"
 #include "converters/dcp/metadata.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
+#include "converters/little_endian.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/own_bombs.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace titan::convert::dcp {
+namespace titan::convert {
 
 /// The `count` bytes at `at` (the caller has checked that they are there).
 inline std::uint64_t get_le(std::string_view bytes, std::size_t at, std::size_t count) {
@@ -18,4 +18,4 @@ inline void put_le(std::string& out, std::uint64_t value, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert
