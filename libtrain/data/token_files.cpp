@@ -229,7 +229,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
     opened.files.push_back(fingerprint(path, file.bytes()));
-    const bool known = std::ranges::find(checked, opened.files.back()) != checked.end();
+    const bool known = opened.doubt.ok() && std::ranges::find(checked, opened.files.back()) != checked.end();
     if (kind != TokenKind::kUtf8Bytes) {
       TITAN_RETURN_IF_ERROR(check_token_file(file, width));
     } else if (!known) {

@@ -29,10 +29,12 @@ TEST(StepClock, GivesEachMomentToTheInnermostPart) {
     pause();
     EXPECT_EQ(clock.read().data, so_far.data);
   }
-  EXPECT_EQ(clock.time(&StepTimes::gather, [] {
-              pause();
-              return 7;
-            }), 7);
+  EXPECT_EQ(clock.time(&StepTimes::gather,
+                       [] {
+                         pause();
+                         return 7;
+                       }),
+            7);
   const double forward = clock.read().forward;
   pause();
   const StepTimes all = clock.read();
