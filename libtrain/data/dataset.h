@@ -40,8 +40,11 @@ class Dataset {
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
   /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
   /// built yet.
+  /// `known`: of a checkpoint that goes on. What has the fingerprint of its files was read whole and found to be text
+  /// when its run began, and is not read again.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
-                                                     std::uint64_t vocab_size);
+                                                     std::uint64_t vocab_size,
+                                                     const ckpt::DataPosition* known = nullptr);
 
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }

@@ -212,7 +212,8 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
   return file;
 }
 
-Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key) {
+Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
+                                     std::span<const ckpt::DataFile> checked) {
   const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
   OpenedFiles opened;
   std::vector<Segment> segments;
@@ -226,8 +227,13 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_text(file, text, &odd) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
+    const bool known = opened.doubt.ok() && std::ranges::find(checked, opened.files.back()) != checked.end();
+    if (kind != TokenKind::kUtf8Bytes) {
+      TITAN_RETURN_IF_ERROR(check_token_file(file, width));
+    } else if (!known) {
+      TITAN_RETURN_IF_ERROR(check_text(file, text, &odd));
+    }
     const std::uint64_t count = file.bytes().size() / width;
     if (count == 0) continue;
     segments.push_back({std::move(file), tokens, count});

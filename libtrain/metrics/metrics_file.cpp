@@ -78,7 +78,12 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
   line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
-  line += ",\"data_s\":" + json_number(metrics.data_s);
+  const StepTimes& times = metrics.times;
+  const std::pair<const char*, double> parts[] = {{"data_s", times.data},         {"forward_s", times.forward},
+                                                  {"backward_s", times.backward}, {"pipeline_s", times.pipeline},
+                                                  {"exchange_s", times.exchange}, {"optimizer_s", times.optimizer},
+                                                  {"gather_s", times.gather}};
+  for (const auto& [name, seconds] : parts) line += ",\"" + std::string(name) + "\":" + json_number(seconds);
   return append(std::move(line));
 }
 
@@ -92,6 +97,14 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
   std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
   for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
   return append(std::move(line));
+}
+
+Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                                    const std::vector<double>& norms) {
+  std::string line = line_start(step) + R"(,"event":"parameter_norms","norms":{)";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    line += (i == 0 ? "" : ",") + ckpt::json_string(names[i]) + ':' + json_number(norms[i]);
+  return append(line + '}');
 }
 
 Status MetricsFile::append(std::string line) {

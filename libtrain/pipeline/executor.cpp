@@ -75,7 +75,10 @@ void Executor::post_receive(const Place& place) {
 at::Tensor Executor::take_received(const Place& place) {
   const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
-  if (found->second.transfer) found->second.transfer->wait();
+  if (found->second.transfer) {
+    const StepClock::In waiting(clock_, &StepTimes::pipeline);
+    found->second.transfer->wait();
+  }
   at::Tensor tensor = std::move(found->second.tensor);
   incoming_.erase(found);
   return tensor;
@@ -89,11 +92,16 @@ void Executor::hand_over(const Place& place, at::Tensor tensor) {
   }
 }
 
+MicroBatch Executor::load(const BatchSource& batches, std::uint32_t index) {
+  const StepClock::In loading(clock_, &StepTimes::data);
+  return batches(index);
+}
+
 void Executor::forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                        StepOutput& out) {
   const Stage& stage = *held.stage;
   const bool needs_data = stage.spec().embedding || stage.spec().head;
-  const MicroBatch batch = needs_data ? batches(share_.at(local)) : MicroBatch{};
+  const MicroBatch batch = needs_data ? load(batches, share_.at(local)) : MicroBatch{};
   Flight flight{StagePass(stage, *held.gradients), {}};
   at::Tensor output =
       flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
@@ -118,12 +126,15 @@ void Executor::backward(const Held& held, std::uint32_t local, StepOutput& out) 
   at::Tensor seed = std::move(flight.seed);
   if (!stage.spec().head) {
     seed = take_received({stage.index(), local, true});
+    const StepClock::In waiting(clock_, &StepTimes::pipeline);
     if (!is_here(stage.index() + 1)) activations_.settle(transfer_tag(false, stage.index(), local, share_.count));
   }
   held.gradients->begin(std::span(out.sums).subspan(held.first_sum, stage.parameters().size()), share_.at(local));
   at::Tensor grad = flight.pass.backward(std::move(seed));
   if (!stage.spec().embedding) hand_over({stage.index() - 1, local, true}, std::move(grad));
-  if (collect_) collect_(out.sums);
+  if (!collect_) return;
+  const StepClock::In exchanging(clock_, &StepTimes::exchange);
+  collect_(out.sums);
 }
 
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
@@ -132,8 +143,14 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
     case ActionKind::kRecvBackward: return post_receive({stage, local, true});
-    case ActionKind::kForward: return forward(held(stage), local, batches, tokens, out);
-    case ActionKind::kBackward: return backward(held(stage), local, out);
+    case ActionKind::kForward: {
+      const StepClock::In running(clock_, &StepTimes::forward);
+      return forward(held(stage), local, batches, tokens, out);
+    }
+    case ActionKind::kBackward: {
+      const StepClock::In running(clock_, &StepTimes::backward);
+      return backward(held(stage), local, out);
+    }
     case ActionKind::kSendForward: {
       const auto node = to_send_.extract({stage + 1, local, false});
       return activations_.send(*world_.pp, node.mapped(), rank_of(stage + 1), transfer_tag(false, stage, local, count));
@@ -152,6 +169,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   out.losses.assign(count, 0.0);
   for (const Held& held : held_)
     for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, share_.block);
+  const StepClock::In between(clock_, &StepTimes::pipeline);
   for (const Action& action : actions_) run(action, batches, tokens, out);
   gradients_.keep_newest(0);
   return out;

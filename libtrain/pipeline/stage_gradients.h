@@ -4,7 +4,7 @@
 #include <span>
 
 #include "libtrain/model/functions/gradient_sink.h"
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 

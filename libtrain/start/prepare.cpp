@@ -61,7 +61,8 @@ Status plan_start(const StartInputs& inputs, Start& start) {
 /// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
 Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
-  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size));
+  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
+                               start.stored ? &start.stored->data : nullptr);
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && !start.stored) return doubt;

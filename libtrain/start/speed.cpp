@@ -60,6 +60,11 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
   const auto earlier = recipe::make_run_plan(loaded->config, plan.mesh.world());
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
   if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
+  if (earlier->recompute_each != plan.recompute_each) return "recomputed other layers";
+  // The file of a run that started says which library it took.
+  const std::string& gemm = loaded->config.training.cpu_gemm;
+  if (gemm != "auto" && gemm != recipe::gemm_name(plan.gemm)) return "had its products by " + gemm;
+  if (earlier->loss_chunk != plan.loss_chunk) return "had another training.loss_chunk";
   const std::int64_t before = loaded->config.job.threads_per_rank;
   if (before > 0 && threads > 0 && before != threads)
     return "had " + std::to_string(before) + (before == 1 ? " thread a rank" : " threads a rank");

@@ -16,6 +16,7 @@
 #include "libtrain/metrics/metrics_file.h"
 #include "libtrain/metrics/step_line.h"
 #include "libtrain/model/runtime.h"
+#include "libtrain/model/tensor_memory.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
@@ -191,26 +192,26 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(run_.config().debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
   const double flops = flops_per_token(run_.plan());
+  const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
+  std::vector<std::string> names;
+  for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
   StepRow row(run_.plan());
 
   note(StopPhase::kTraining);
   spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
-    double data_seconds = 0;
+    StepClock& clock = run_.executor->clock();
+    clock.start();
     const double lr = ckpt::lr_at(run_.start.lr.phases, step);
 
-    Executor::StepOutput out = run_.executor->run_step(
-        [&](std::uint32_t index) {
-          const auto data_begin = Clock::now();
-          MicroBatch micro = batch(index, run_.data.samples);
-          data_seconds += seconds_since(data_begin);
-          return micro;
-        },
-        tokens_per_step);
-    std::vector<OwnedGradient> grads = run_.exchange->reduce(out.sums);
-    row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), grads);
-    row.add_up(*run_.world.all);
+    Executor::StepOutput out =
+        run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, tokens_per_step);
+    std::vector<OwnedGradient> grads =
+        clock.time(&StepTimes::exchange, [&] { return run_.exchange->reduce(out.sums); });
+    clock.time(&StepTimes::optimizer,
+               [&] { row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), grads); });
+    clock.time(&StepTimes::exchange, [&] { row.add_up(*run_.world.all); });
     if (row.trouble()) run_.on_root([&] { return trouble(); });
     const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
     const bool stop = row.stop();
@@ -232,13 +233,14 @@ int Trainer::loop() {
           std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan().batch.global) - 1) + ")"));
     }
 
-    run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config().training.max_norm), run_.optimizer_step + 1);
+    const double clip = clip_coefficient(norm, run_.config().training.max_norm);
+    clock.time(&StepTimes::optimizer, [&] { run_.optimizer->step(grads, lr, clip, run_.optimizer_step + 1); });
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     grads.clear();  // and with them the memory of the sums
-    run_.exchange->share(run_.optimizer->params());
+    clock.time(&StepTimes::gather, [&] { run_.exchange->share(run_.optimizer->params()); });
     if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
@@ -250,9 +252,11 @@ int Trainer::loop() {
 
     if (run_.root()) {
       StepMetrics metrics{
-          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
+          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), clock.read()};
       metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
       remember(run_.files->metrics->step(metrics));
+      if (norms_every > 0 && step % norms_every == 0)
+        remember(run_.files->metrics->parameter_norms(step, names, row.parameter_norms()));
       if (step == run_.start.decision.step + 1 ||
           step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
         run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
@@ -317,6 +321,7 @@ void tell_of_locks() {
 
 TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
+  use_tensor_memory();
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
   if (options.env.rank == 0)

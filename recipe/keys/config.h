@@ -103,7 +103,7 @@ struct Config {
   } validation;
 
   struct Metrics {
-    std::int64_t log_freq = 10;
+    std::int64_t log_freq = 10, parameter_norms = 0;
     bool disable_color_printing = false;
   } metrics;
 

@@ -278,6 +278,9 @@ std::vector<Key> own_keys() {
 
       key(TITAN_KEY(metrics.log_freq), kLogging, "steps between two console lines; metrics.jsonl always has every step",
           {.range = at_least(1), .meant = {"logging_steps"}}),
+      key(TITAN_KEY(metrics.parameter_norms), kLogging,
+          "steps between two lines of metrics.jsonl with the norm of each parameter's gradient; 0: none",
+          {.range = at_least(0)}),
       key(TITAN_KEY(metrics.disable_color_printing), kLogging, "plain console lines"),
 
       key(TITAN_KEY(comm.init_timeout_seconds), kEnvironment,

@@ -1,4 +1,4 @@
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/tree_sum.h"
 
 #include <random>
 
