@@ -30,7 +30,8 @@ class BackgroundSaver {
   using Clock = std::chrono::steady_clock;
 
   /// `checkpointer` is used by nobody else while busy().
-  BackgroundSaver(Checkpointer& checkpointer, const Options& options) : checkpointer_(checkpointer), options_(options) {}
+  BackgroundSaver(Checkpointer& checkpointer, const Options& options)
+      : checkpointer_(checkpointer), options_(options) {}
   /// Gives up a save that is under way: its temporary is removed where that is possible.
   ~BackgroundSaver();
   BackgroundSaver(const BackgroundSaver&) = delete;

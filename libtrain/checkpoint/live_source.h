@@ -49,7 +49,7 @@ class LiveSource final : public ckpt::TensorSource {
   std::map<std::pair<std::uint32_t, std::string>, Piece> pieces_;
   ckpt::Mutex mutex_;
   ckpt::Condition changed_;
-  std::vector<Row> rows_ TITAN_GUARDED_BY(mutex_);  ///< in the order in which a save asks for them
+  std::vector<Row> rows_ TITAN_GUARDED_BY(mutex_);   ///< in the order in which a save asks for them
   std::size_t live_ TITAN_GUARDED_BY(mutex_) = 0;    ///< rows that an update would spoil
   std::size_t copies_ TITAN_GUARDED_BY(mutex_) = 0;  ///< of live rows, under way
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;

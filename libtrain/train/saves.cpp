@@ -21,9 +21,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
 std::function<void(const std::string&)> says_where(std::uint64_t step) {
-  return [step](const std::string& tmp) {
-    log_info("save writing step=" + std::to_string(step) + " into " + tmp);
-  };
+  return [step](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); };
 }
 
 }  // namespace
@@ -166,8 +164,7 @@ void Saves::tell(const SaveOutcome& outcome) {
                                             {"gb_per_s", speed}}));
   run_.remember(run_.files->metrics->sync());
   std::string cost;
-  if (background_)
-    cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   log_info(name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() +
            " bytes=" + std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
            (report.already_there ? " (an equal step was there already)" : ""));

@@ -36,7 +36,9 @@ ckpt::Snapshot snapshot_of(const recipe::RunPlan& plan, std::uint64_t step, ckpt
 /// What one rank has, with weights and moments that are no zeros.
 struct Rank {
   Rank(const recipe::RunPlan& plan, World& world, ckpt::Fs& fs)
-      : stage(plan, world.stage, kSeqLen), optimizer(plan, owners_of(plan), world, stage, {}), checkpointer(fs, world, kDir) {
+      : stage(plan, world.stage, kSeqLen),
+        optimizer(plan, owners_of(plan), world, stage, {}),
+        checkpointer(fs, world, kDir) {
     stage.init_weights(3);
     optimizer.own_masters(stage);
     for (ShardedAdamW::State& state : optimizer.states()) {
@@ -126,7 +128,9 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
           ASSERT_TRUE(outcome.report.ok()) << outcome.report.status().to_string();
           EXPECT_FALSE(saver.busy());
           EXPECT_EQ(outcome.step, 10u);
-          if (world.rank == 0) EXPECT_EQ(outcome.report->id, expected) << plan.mesh.world() << " " << staging;
+          if (world.rank == 0) {
+            EXPECT_EQ(outcome.report->id, expected) << plan.mesh.world() << " " << staging;
+          }
         });
         opener.join();
       }
@@ -136,10 +140,10 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
 
 TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {2, {2}}, 8);
-  for (const Fault& fault : {Fault{.op = Op::kMakeDir}, Fault{.op = Op::kCreate, .path_part = "/model/shard-00001"},
-                             Fault{.op = Op::kPwrite, .path_part = "/optimizer/", .k = 3},
-                             Fault{.op = Op::kDatasync, .path_part = "/optimizer/shard-00003"},
-                             Fault{.op = Op::kRenameNoReplace}}) {
+  for (const Fault& fault :
+       {Fault{.op = Op::kMakeDir}, Fault{.op = Op::kCreate, .path_part = "/model/shard-00001"},
+        Fault{.op = Op::kPwrite, .path_part = "/optimizer/", .k = 3},
+        Fault{.op = Op::kDatasync, .path_part = "/optimizer/shard-00003"}, Fault{.op = Op::kRenameNoReplace}}) {
     MemFs memory;
     FailingFs fs(memory);
     EXPECT_TRUE(ckpt::make_dirs(fs, kDir).ok());
@@ -153,7 +157,9 @@ TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {
         const SaveOutcome outcome = saver.take();
         EXPECT_EQ(outcome.report.ok(), !fails) << outcome.report.status().to_string();
         world.io->barrier();
-        if (fails && world.rank == 0) EXPECT_TRUE(memory.list(kDir)->empty()) << memory.list(kDir)->front().name;
+        if (fails && world.rank == 0) {
+          EXPECT_TRUE(memory.list(kDir)->empty()) << memory.list(kDir)->front().name;
+        }
         world.io->barrier();
       }
     });
