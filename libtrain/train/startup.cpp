@@ -52,6 +52,7 @@ void connect_ranks(RunState& run) {
   connect_options.init_timeout = ms(run.config().comm.init_timeout_seconds);
   connect_options.train_timeout = ms(run.config().comm.train_timeout_seconds);
   connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
+  connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.say = log_warn;
   run.world = connect(connect_options);
   note_progress(StopPhase::kStarting, 0, 0);

@@ -227,6 +227,15 @@ std::vector<Key> own_keys() {
           {.choices = {"none", "zstd"}}),
       key(TITAN_KEY(checkpoint.verify_compression), kSaving,
           "decode each compressed leaf and compare it before it is written"),
+      key(TITAN_KEY(checkpoint.async_mode), kSaving,
+          "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
+          "\"async_with_pinned_mem\" is the same on the CPU",
+          {.choices = {"disabled", "async", "async_with_pinned_mem"}}),
+      key(TITAN_KEY(checkpoint.staging_bytes), kSaving,
+          "most bytes of the copies that an asynchronous save keeps of what the next optimizer step overtakes, per "
+          "rank; "
+          "what has no room there is waited for",
+          {.range = between(0, 1ull << 50)}),
       key(TITAN_KEY(checkpoint.on_save_error), kSaving,
           "a save that the store refuses (no space, quota, I/O error): \"stop\" ends the run; \"continue\" goes on "
           "and saves again at the next interval",

@@ -115,8 +115,6 @@ std::vector<Key> torchtitan_keys() {
       key("checkpoint.last_save_in_hf", kSaving, "last save as a Hugging Face folder", {.pass_over = always}),
       key("checkpoint.export_dtype", kSaving, "dtype of a weights-only save",
           {.harmless = {word("float32")}, .pass_over = always}),
-      key("checkpoint.async_mode", kSaving, "asynchronous saving",
-          {.harmless = {word("disabled")}, .pass_over = always}),
       key("checkpoint.create_seed_checkpoint", kSaving, "save step 0 and stop",
           {.hint = "not needed: a seed gives the same model on every layout"}),
       key("checkpoint.load_only", kSaving, "never save"),
