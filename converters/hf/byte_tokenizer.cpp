@@ -75,9 +75,13 @@ std::string byte_tokenizer_config(std::optional<std::uint64_t> longest) {
 bool is_byte_tokenizer(std::string_view json) {
   constexpr std::size_t kMost = std::size_t{1} << 16;  // those of other vocabularies are large
   if (json.size() > kMost) return false;
-  // transformers writes it anew when it saves a model.
-  const auto parsed = parse_json("tokenizer.json", json);
-  return parsed.ok() && *parsed == make_tokenizer();
+  // transformers writes it anew when it saves a model; version 5 adds a template that adds no tokens.
+  auto parsed = parse_json("tokenizer.json", json);
+  if (!parsed.ok() || !parsed->is_object()) return false;
+  const JsonValue* post = parsed->find("post_processor");
+  const JsonValue* special = post != nullptr && post->is_object() ? post->find("special_tokens") : nullptr;
+  if (special != nullptr && special->is_object() && special->members().empty()) parsed->set("post_processor", {});
+  return *parsed == make_tokenizer();
 }
 
 }  // namespace titan::convert

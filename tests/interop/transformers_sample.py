@@ -22,7 +22,8 @@ import transformers_both_ways as both_ways
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import harness  # noqa: E402
 
-TOKENS, PROMPT, MARGIN = 64, 24, 0.05  # PROMPT + TOKENS > 64, from which LLAMA3 scales
+TOKENS, PROMPT = 64, 24  # together more than 64, from which LLAMA3 scales
+MARGIN = 2e-3           # logits differ by 1e-5 at most (transformers_logits.py)
 NO_END = dict(eos_token_id=None, bos_token_id=None, pad_token_id=None)
 CASES = {
     "llama, grouped heads, llama3 scaling": (LlamaForCausalLM, LlamaConfig(**both_ways.SMALL, **both_ways.rope(5e5, both_ways.LLAMA3), **NO_END)),
@@ -46,7 +47,7 @@ def sample_ids(checkpoint, prompt, *flags):
 def decided_model(case):
     """A model, a prompt, the ids that transformers writes, and the smallest lead of a choice over the next best."""
     cls, config = CASES[case]
-    for seed in range(200):
+    for seed in range(40):
         torch.manual_seed(seed)
         model = cls(config).eval()
         for parameter in model.parameters():
@@ -83,7 +84,7 @@ def greedy(case, work):
         both_ways.fail(f"{case}: {found['end']} after {found['ids']}, expected the end after {ids[:stop]}")
     if sample_ids(folder, prompt, "--ignore-end")["ids"] != ids:
         both_ways.fail(f"{case}: --ignore-end has ended")
-    return f"{case}: {TOKENS} ids equal with and without KV cache (smallest lead {lead:.3f}, seed {seed})"
+    return f"{case}: {TOKENS} ids equal with and without KV cache (smallest lead {lead:.4f}, seed {seed})"
 
 
 def byte_model(work):

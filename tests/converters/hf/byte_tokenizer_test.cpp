@@ -49,6 +49,16 @@ TEST(ByteTokenizer, IsKnownAgainInAnyLayout) {
   EXPECT_FALSE(is_byte_tokenizer(other));
 }
 
+TEST(ByteTokenizer, IsKnownAgainWithATemplateThatAddsNothing) {
+  const auto with = [](const std::string& post) {
+    std::string json = byte_tokenizer_json();
+    const std::string none = "\"post_processor\": null";
+    return json.replace(json.find(none), none.size(), "\"post_processor\": " + post);
+  };
+  EXPECT_TRUE(is_byte_tokenizer(with(R"({"type": "TemplateProcessing", "special_tokens": {}})")));
+  EXPECT_FALSE(is_byte_tokenizer(with(R"({"type": "TemplateProcessing", "special_tokens": {"<s>": {"ids": [1]}}})")));
+}
+
 TEST(ByteTokenizer, SaysTheLengthWhereItIsKnown) {
   EXPECT_NE(byte_tokenizer_config(128).find("\"model_max_length\": 128"), std::string::npos);
   EXPECT_EQ(byte_tokenizer_config({}).find("model_max_length"), std::string::npos);
