@@ -52,7 +52,8 @@ Result<std::vector<std::int64_t>> prompt_of(const Command& command, std::int64_t
       from = list;
       const auto bytes = ckpt::read_file(ckpt::posix_fs(), list, kMostBytes);
       if (!bytes.ok()) {
-        Status status = bytes.status().wrapped("`--prompt-ids " + list + "` is neither ids nor a file that can be read");
+        Status status =
+            bytes.status().wrapped("`--prompt-ids " + list + "` is neither ids nor a file that can be read");
         status.code = ckpt::Code::kInvalid;
         return status.with_hint("expected 1,2,3, or a text file of such numbers");
       }

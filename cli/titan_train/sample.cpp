@@ -57,8 +57,7 @@ Result<train::SamplingSettings> sampling_of(const Command& command) {
   return settings;
 }
 
-Result<train::GenerationOptions> options_of(const Command& command, const Texts& texts,
-                                            const recipe::ModelDims& dims) {
+Result<train::GenerationOptions> options_of(const Command& command, const Texts& texts, const recipe::ModelDims& dims) {
   train::GenerationOptions options;
   TITAN_ASSIGN_OR_RETURN(options.sampling, sampling_of(command));
   if (const auto text = command.value("max-new-tokens")) {
@@ -77,7 +76,8 @@ Result<train::GenerationOptions> options_of(const Command& command, const Texts&
   TITAN_ASSIGN_OR_RETURN(options.prompt, prompt_of(command, dims.vocab_size));
   const std::uint64_t before = options.prompt.size();
   if (options.most == 0)
-    options.most = texts.positions && *texts.positions > before ? std::min(kTokens, *texts.positions - before) : kTokens;
+    options.most =
+        texts.positions && *texts.positions > before ? std::min(kTokens, *texts.positions - before) : kTokens;
   return options;
 }
 

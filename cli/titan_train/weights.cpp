@@ -69,9 +69,9 @@ Result<Texts> texts_of(const ckpt::WeightSource& source) {
 ckpt::Status check_reads_bytes(const Texts& texts, const std::string& path, const std::string& flag,
                                const std::string& instead) {
   if (texts.bytes) return ckpt::ok_status();
-  return ckpt::invalid("`--" + flag + "` takes text for models of bytes, and " + path +
-                       (texts.tokenizer ? " has a tokenizer that is not read here"
-                                        : " does not say that its tokens are bytes"))
+  return ckpt::invalid(
+             "`--" + flag + "` takes text for models of bytes, and " + path +
+             (texts.tokenizer ? " has a tokenizer that is not read here" : " does not say that its tokens are bytes"))
       .with_hint(instead);
 }
 

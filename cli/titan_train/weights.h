@@ -23,9 +23,9 @@ std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source);
 
 /// What a checkpoint says of the texts that its model reads and writes.
 struct Texts {
-  bool bytes = false;                     ///< id b is the byte b
-  bool tokenizer = false;                 ///< it came with a tokenizer that we do not read
-  std::vector<std::int64_t> ends;         ///< tokens that end a text
+  bool bytes = false;                      ///< id b is the byte b
+  bool tokenizer = false;                  ///< it came with a tokenizer that we do not read
+  std::vector<std::int64_t> ends;          ///< tokens that end a text
   std::optional<std::uint64_t> positions;  ///< tokens of the texts that it was made for
 };
 /// \error kCorrupt, kFailed: a file that came with the model cannot be read

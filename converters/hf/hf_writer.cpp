@@ -255,8 +255,8 @@ void HfWriter::note_refusal() {
                    "; transformers 4 loads it");
 }
 
-// A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have checkpoints
-// that came from elsewhere.
+// A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have
+// checkpoints that came from elsewhere.
 Status HfWriter::settle_tokenizer(Fs& fs) {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });

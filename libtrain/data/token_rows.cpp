@@ -60,7 +60,8 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
       return ckpt::invalid(path + " is not UTF-8: byte " + std::to_string(bad));
     rows.bytes_ = 1;
     Options shorter = options;
-    if (options.default_length && !bytes.empty()) shorter.default_length = std::min<std::uint64_t>(*options.default_length, bytes.size());
+    if (options.default_length && !bytes.empty())
+      shorter.default_length = std::min<std::uint64_t>(*options.default_length, bytes.size());
     TITAN_RETURN_IF_ERROR(rows.cut(bytes.size(), shorter));
     return rows;
   }

@@ -80,8 +80,8 @@ at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, 
   if (before > 0 && tokens != 1) throw std::invalid_argument("a cache that is not empty takes one token at a time");
   const Heads heads = project(x_BTD, w, head_dim, rope.narrow(0, before, tokens), use);
   const KvCache::Seen seen = cache.append(layer, heads.k_BGTK, heads.v_BGTK);
-  const at::Tensor out_BHTK = before == 0 ? causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK)
-                                          : of_all(heads.q_BHTK, seen.k_BGTK, seen.v_BGTK);
+  const at::Tensor out_BHTK =
+      before == 0 ? causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK) : of_all(heads.q_BHTK, seen.k_BGTK, seen.v_BGTK);
   return linear(out_BHTK.transpose(1, 2).flatten(2), w.wo, use);
 }
 

@@ -29,8 +29,8 @@ TEST(ByteTokenizer, HasTheLettersOfGpt2) {
   const JsonValue parsed = parse_json("tokenizer.json", byte_tokenizer_json()).value();
   const JsonValue* vocabulary = parsed.find("model")->find("vocab");
   EXPECT_EQ(vocabulary->find("A")->as_u64(), 65u);
-  EXPECT_EQ(vocabulary->find("\xc4\xa0")->as_u64(), 32u);   // space
-  EXPECT_EQ(vocabulary->find("\xc4\x8a")->as_u64(), 10u);   // newline
+  EXPECT_EQ(vocabulary->find("\xc4\xa0")->as_u64(), 32u);  // space
+  EXPECT_EQ(vocabulary->find("\xc4\x8a")->as_u64(), 10u);  // newline
   EXPECT_EQ(vocabulary->find("\xc4\x80")->as_u64(), 0u);
   EXPECT_EQ(vocabulary->find("\xc2\xa1")->as_u64(), 0xa1u);
   EXPECT_EQ(vocabulary->find("\xc5\x83")->as_u64(), 0xadu);
