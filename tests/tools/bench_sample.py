@@ -53,18 +53,18 @@ def run(command, cores):
     done = subprocess.run(["taskset", "-c", cores, *command], capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
     if done.returncode != 0:
         raise Failed(f"{' '.join(command)}: {(done.stdout + done.stderr).strip()[-600:]}")
-    return done.stdout.strip().splitlines()[-1]
+    return done.stdout.strip()
 
 
 def ours(options, folder, tokens, threads, cached, dtype):
     command = [str(pathlib.Path(options.bin) / "titan-train"), "sample", folder, "--prompt-ids", ",".join(map(str, PROMPT)), "--max-new-tokens", str(tokens), "--threads", str(threads),
                "--dtype", dtype, "--json"] + ([] if cached else ["--no-kv-cache"])
-    report = json.loads(run(command, options.cores))
+    report = json.loads(run(command, options.cores).splitlines()[-1])
     return (len(report["ids"]) - 1) / report["other_tokens_s"]
 
 
 def theirs(options, folder, tokens, threads, cached, dtype):
-    return float(run([options.python, __file__, "--theirs", folder, str(tokens), str(threads), str(int(cached)), dtype], options.cores))
+    return float(run([options.python, __file__, "--theirs", folder, str(tokens), str(threads), str(int(cached)), dtype], options.cores).splitlines()[-1])
 
 
 def main(arguments):
