@@ -8,6 +8,7 @@
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
+#include "cli/titan_train/sample.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::cli {
@@ -69,9 +70,25 @@ const Program& titan_train_program() {
   }();
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
+      {"text", "FILE", "text, for models of bytes, that is cut into rows"},
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
       {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
+  };
+  static const std::vector<Flag> sample_flags = {
+      {"prompt", "TEXT", "text that the model goes on with, for models of bytes"},
+      {"prompt-ids", "IDS|FILE", "the same as token ids: 1,2,3, or a file of them; ids are printed then"},
+      {"max-new-tokens", "N", "tokens to write at most (default: 256, or those that the model was made for)"},
+      {"temperature", "T",
+       "0: always the most likely token (default, the same text each time); 1: drawn as likely as the model says"},
+      {"top-k", "K", "draw among the K most likely tokens only"},
+      {"top-p", "P", "draw among the most likely tokens that have probability P together"},
+      {"seed", "N", "what is drawn is a function of it (default: another one each time, which is printed)"},
+      {"stop", "TEXT", "end before this text", 0, Built::kYes, Repeat::kMany},
+      {"ignore-end", "", "go on where the model ends the text (eos_token_id)"},
+      {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
+      {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
+      {"threads", "N", "threads that compute (default: one a core)"},
   };
   static const Program table = {
       "titan-train",
@@ -94,9 +111,14 @@ const Program& titan_train_program() {
            "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file",
            eval_flags,
            run_eval},
+          {"sample",
+           {{"CKPT", Names::kSource, Takes::kForeign}},
+           "write text with a checkpoint: what it expects to follow a prompt",
+           sample_flags,
+           run_sample},
           completion_verb(false),
       },
-      {{"json", "", "machine-readable output (config, plan, eval)"},
+      {{"json", "", "machine-readable output (config, plan, eval, sample)"},
        {"color", "auto|always|never", "colour of the output (default: auto)"}},
       keys,
       nullptr,

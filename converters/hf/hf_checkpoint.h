@@ -7,6 +7,7 @@ namespace titan::convert {
 inline constexpr const char* kHfWeights = "model.safetensors";
 inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
+inline constexpr const char* kHfTokenizer = "tokenizer.json";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);
 /// Says what is wrong with a Hugging Face folder that probe_hf refuses. \error kNotFound

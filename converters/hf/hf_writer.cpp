@@ -11,6 +11,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
+#include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
@@ -18,6 +19,7 @@
 #include "converters/rotary.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
+#include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
@@ -30,6 +32,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxTokenizerBytes = std::uint64_t{64} << 20;
 
 struct Item {
   std::string name;
@@ -71,7 +74,7 @@ class HfWriter final : public ForeignWriter {
   void cut_files();
   void make_config(JsonValue base);
   void note_refusal();
-  void note_missing_tokenizer();
+  Status settle_tokenizer(Fs& fs);
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
   }
@@ -87,6 +90,7 @@ class HfWriter final : public ForeignWriter {
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
+  bool byte_tokenizer_ = false;  // is written
   std::vector<TensorReport> report_;
   std::vector<std::string> notes_;
   Rounding rounding_;
@@ -117,7 +121,7 @@ Status HfWriter::plan(Fs& fs) {
     notes_.push_back(
         "no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is "
         "known, and bos and eos tokens are not set");
-  note_missing_tokenizer();
+  TITAN_RETURN_IF_ERROR(settle_tokenizer(fs));
   if (manifest_.component(ckpt::kOptimizer) != nullptr)
     notes_.push_back("the optimizer's state and the position of the run have no place in this format");
   return ckpt::ok_status();
@@ -244,21 +248,33 @@ void HfWriter::note_refusal() {
                    "; transformers 4 loads it");
 }
 
-// Runs that began from random weights have no tokenizer files, and neither have checkpoints from other programs.
-void HfWriter::note_missing_tokenizer() {
+// A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have
+// checkpoints that came from elsewhere.
+Status HfWriter::settle_tokenizer(Fs& fs) {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
-  if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
-    notes_.push_back(
-        "the run trained on bytes (training.dataset = \"text\"); "
-        "the tokenizer files are those of the model that it began from, and have other ids");
-  if (there) return;
+  const bool bytes = recipe::reads_bytes(manifest_.config);
+  byte_tokenizer_ = bytes && !there;
+  if (byte_tokenizer_) return ckpt::ok_status();
+  if (bytes) {
+    const auto known = std::ranges::find(options_.companions, std::string(kHfTokenizer), &Companion::name);
+    std::string text;
+    if (known != options_.companions.end()) {
+      TITAN_ASSIGN_OR_RETURN(text, read_companion(fs, *known, kMaxTokenizerBytes));
+    }
+    if (!is_byte_tokenizer(text))
+      notes_.push_back(
+          "the run trained on bytes (training.dataset = \"text\"); "
+          "the tokenizer files are those of the model that it began from, and have other ids");
+  }
+  if (there) return ckpt::ok_status();
   const bool generation = std::ranges::any_of(
       options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
   notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") +
                    (generation ? "tokenizer.json and tokenizer_config.json"
                                : "tokenizer.json, tokenizer_config.json and generation_config.json") +
                    " of the model that this one began from into the folder");
+  return ckpt::ok_status();
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
@@ -267,6 +283,12 @@ Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progre
     TITAN_RETURN_IF_ERROR(write_file(fs, join_path(folder, file_name(i, files_.size())), files_[i], progress));
   if (files_.size() > 1) TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfIndex), index_text()));
   TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfConfig), config_.write()));
+  if (byte_tokenizer_) {
+    const JsonValue* longest = config_.find("max_position_embeddings");
+    const std::string config = byte_tokenizer_config(longest == nullptr ? std::nullopt : longest->as_u64());
+    TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfTokenizer), byte_tokenizer_json()));
+    TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, "tokenizer_config.json"), config));
+  }
   return copy_companions(fs, options_.companions, folder,
                          [](const std::string& name) { return name != kHfConfig && is_companion(name); });
 }
