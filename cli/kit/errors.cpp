@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/table_line.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/output.h"
 #include "cli/kit/text.h"
@@ -37,7 +38,8 @@ std::string hint_lines(const std::string& hint) {
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
   std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
   for (const std::string& cause : status.causes)
-    text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
+    text += (ckpt::is_table_line(cause) ? "    " : "  " + palette.paint(Role::kDim, "caused by:") + " ") +
+            escape(ckpt::cause_text(cause)) + "\n";
   if (const std::string hint = hint_of(status); !hint.empty())
     text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
   return text;
@@ -50,7 +52,9 @@ std::string error_json(const ckpt::Status& status) {
   json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
   json.text("kind", ckpt::code_name(status.code));
   json.text("message", status.message);
-  json.texts("causes", status.causes);
+  std::vector<std::string> causes;
+  for (const std::string& cause : status.causes) causes.push_back(ckpt::cause_text(cause));
+  json.texts("causes", causes);
   json.text("hint", hint_of(status));
   json.end_object();
   return json.line();

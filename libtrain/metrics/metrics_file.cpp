@@ -76,7 +76,8 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
-  line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
+  line += ",\"tps\":" + json_number(metrics.tps) + ",\"tps_total\":" + json_number(metrics.tps_total) +
+          ",\"time_s\":" + json_number(metrics.time_s);
   line += ",\"data_s\":" + json_number(metrics.data_s);
   return append(std::move(line));
 }

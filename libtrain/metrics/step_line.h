@@ -16,6 +16,7 @@ struct StepMetrics {
   double tps = 0;             ///< tokens per second and rank
   double time_s = 0;          ///< of this step
   double data_s = 0;          ///< of it, loading data
+  double tps_total = 0;       ///< tokens per second of all ranks together
 };
 
 /// torchtitan's console line with its widths, without newline:

@@ -60,6 +60,8 @@ class Trainer {
   void remember(Status status) {
     if (noted_.ok()) noted_ = std::move(status);
   }
+  /// A line about a save, unless the watcher shows it in its own way.
+  void log_save(const std::string& line) const { (run_.options.watcher->shows_saves() ? log_debug : log_info)(line); }
   /// What rank 0 has to tell.
   Status trouble() const {
     TITAN_RETURN_IF_ERROR(run_.files->lost());
@@ -143,13 +145,14 @@ Status Trainer::try_save(std::uint64_t step) {
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     TITAN_RETURN_IF_ERROR(noted_);
-    log_info("save begin step=" + std::to_string(step));
+    log_save("save begin step=" + std::to_string(step));
+    run_.options.watcher->saving(step);
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
     // Lines first, checkpoint second: a published step never lacks its lines.
     return run_.files->metrics->sync();
   });
   const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) {
-    log_info("save writing step=" + std::to_string(step) + " into " + tmp);
+    log_save("save writing step=" + std::to_string(step) + " into " + tmp);
   });
   if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
   run_.on_root([&]() -> Status {
@@ -160,7 +163,8 @@ Status Trainer::try_save(std::uint64_t step) {
   });
   saved_ = step;
   if (!run_.root()) return ckpt::ok_status();
-  log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() +
+  run_.options.watcher->saved(step, report->path, report->bytes, report->seconds);
+  log_save("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() +
            " bytes=" + std::to_string(report->bytes) + " seconds=" + json_number(report->seconds) +
            (report->already_there ? " (an equal step was there already)" : ""));
   if (!report->damaged_aside.empty()) {
@@ -179,8 +183,7 @@ void Trainer::validate(std::uint64_t step) {
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
-  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
-                                   run_.options.color));
+  run_.options.watcher->validated(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size);
   remember(run_.files->metrics->event(
       step, "validation",
       {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
@@ -194,6 +197,7 @@ int Trainer::loop() {
   StepRow row(run_.plan());
 
   note(StopPhase::kTraining);
+  if (run_.root()) run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
   spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
@@ -251,11 +255,12 @@ int Trainer::loop() {
     if (run_.root()) {
       StepMetrics metrics{
           step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
-      metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
+      metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
+      metrics.tps = metrics.tps_total / run_.world.size;
       remember(run_.files->metrics->step(metrics));
-      if (step == run_.start.decision.step + 1 ||
-          step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
-        run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
+      const bool due = step == run_.start.decision.step + 1 ||
+                       step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
+      run_.options.watcher->step(metrics, flops * metrics.tps / 1e12, due);
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
         remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));

@@ -109,6 +109,7 @@ TEST(CommandLine, SaysWhichCommandWasMeant) {
   Program known = program();
   known.keys = [] { return std::vector<std::string>{"a.b"}; };
   known.meant_by_path = [](const std::string& path) { return "tool run " + path; };
+  known.habits = {{{"show", "lst"}, "other inspect CKPT"}};
   const struct {
     std::vector<std::string> words;
     const char *message, *hint;
@@ -117,6 +118,8 @@ TEST(CommandLine, SaysWhichCommandWasMeant) {
       {{"a/b"}, "unknown verb `a/b`", "did you mean `tool run a/b`?"},
       {{"run@4", "--json"}, "unknown verb `run@4`", "did you mean `tool run run@4`?"},
       {{"sl"}, "unknown verb `sl`", "did you mean `ls`?"},
+      {{"show", "x"}, "unknown verb `show`", "did you mean `other inspect CKPT`?"},
+      {{"lst"}, "unknown verb `lst`", "did you mean `other inspect CKPT`?"},
       {{"--set", "a.b=1", "my.toml"}, "unknown verb `my.toml`", "did you mean `tool run my.toml`?"},
       {{"--set", "a.b=1", "run", "my.toml"}, "`--set` stands before the verb", "write it behind `tool run`"},
       {{"-o", "x", "ls", "a"}, "`-o` stands before the verb", "write it behind `tool ls`"},
