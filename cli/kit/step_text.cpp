@@ -38,7 +38,11 @@ struct Part {
   int leaves = 0;
   Role role = Role::kPlain;
   std::string name, value;
-  std::size_t width() const { return name.size() + 1 + display_width(value); }
+  /// With the blanks before it. A time left has a place of six columns: else the columns would come and go with it.
+  std::size_t width() const {
+    const std::size_t shown = display_width(value);
+    return name.empty() ? 1 + shown : name.size() + 3 + (name == "eta" ? std::max<std::size_t>(shown, 6) : shown);
+  }
 };
 
 }  // namespace
@@ -72,10 +76,10 @@ std::string step_text(const StepLook& look, std::size_t width, const Palette& pa
   if (look.left) parts.push_back({4, Role::kPlain, "eta", format_duration(*look.left)});
   const auto length = [&] {
     std::size_t sum = 0;
-    for (const Part& part : parts) sum += part.width() + 2;
-    return sum;
+    for (const Part& part : parts) sum += part.width();
+    return sum - 2;
   };
-  for (int next = 1; next <= 5 && length() > width + 2; ++next)
+  for (int next = 1; next <= 5 && length() > width; ++next)
     std::erase_if(parts, [&](const Part& part) { return part.leaves == next; });
   std::string line;
   for (const Part& part : parts) {

@@ -111,6 +111,7 @@ std::string component_table(const std::vector<ckpt::ComponentDistance>& componen
                {"cosine", Align::kRight},
                {"|a - b|", Align::kRight},
                {"max abs", Align::kRight}});
+  if (std::ranges::none_of(components, [](const ckpt::ComponentDistance& c) { return c.different > 0; })) return "";
   for (const ckpt::ComponentDistance& c : components)
     table.row({escape(c.name), format_count(c.tensors), format_count(c.different),
                measure(c.distance, c.distance.change()), cosine(c.distance), measure(c.distance, c.distance.norm()),

@@ -78,6 +78,20 @@ std::string rate(const ckpt::LrPreview& preview, std::uint64_t step) {
   return rounded(ckpt::lr_at(preview.after.phases, step));
 }
 
+/// A value a line: long ones side by side would leave no room.
+std::vector<std::string> stacked_changes(const std::vector<Change>& changes) {
+  std::vector<std::string> lines;
+  for (const Change& change : changes) {
+    lines.push_back(change.key + row_note(change));
+    for (std::string& line : table({{"  checkpoint", change.drift.stored},
+                                    {"  here", change.drift.config},
+                                    {change.allowed ? "  allowed" : "  then", change.what}},
+                                   false))
+      lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string allow_flags(const Change& change) {
@@ -90,6 +104,11 @@ std::string change_line(const Change& change) {
 }
 
 std::vector<std::string> change_table(const std::vector<Change>& changes) {
+  constexpr std::size_t kLong = 20;  // a fingerprint of data files, say
+  const bool stacked = std::ranges::any_of(changes, [](const Change& change) {
+    return change.drift.stored.size() > kLong || change.drift.config.size() > kLong;
+  });
+  if (stacked) return stacked_changes(changes);
   std::vector<Row> rows{{"setting", "checkpoint", "here", "what happens"}};
   for (const Change& change : changes) {
     const std::string verdict = change.allowed ? "allowed: " : "";

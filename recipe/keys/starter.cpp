@@ -32,7 +32,7 @@ std::string starter_toml(const Starter& starter) {
     out += line("interval = 100", "steps between two saves");
   }
   out += "\n[optimizer]\n" + (own ? line("lr = 3e-3", "peak learning rate; smaller for larger models")
-                                  : line("lr = 1e-4", "peak learning rate; a tenth of what trained the weights"));
+                                  : line("lr = 1e-4", "peak; a tenth of what trained the weights"));
   out += "\n[lr_scheduler]\n" + line("warmup_steps = 20", "up to the peak");
   out += line("min_lr_factor = 0.1", "where the curve ends, as a share of lr");
   out += "\n[training]\n";

@@ -19,7 +19,7 @@ TEST(ListRuns, HasALineForEachRunWithItsLastLoss) {
   ASSERT_TRUE(put_text(fs, "/runs/a/metrics.jsonl",
                        "{\"schema\":\"titan.metrics/1\",\"step\":19,\"loss\":3.5}\n"
                        "{\"schema\":\"titan.metrics/1\",\"step\":20,\"loss\":2.25,\"tps\":1}\n"
-                       "{\"schema\":\"titan.metrics/1\",\"step\":20,\"event\":\"save_begin\"}\n"
+                       "{\"schema\":\"titan.metrics/1\",\"step\":20,\"event\":\"spike\",\"loss\":9}\n"
                        "{\"schema\":\"titan.metrics/1\",\"step\":21,\"lo")
                   .ok());
   ASSERT_TRUE(put_text(fs, "/runs/other/x", "x").ok());

@@ -74,7 +74,7 @@ TEST(DiffReport, HasNoDistanceWhereOnlyNonFiniteValuesDiffer) {
   infinite.different = 2;
   infinite.max_abs = infinite.sum_abs = 0.5;
   report.differences[0].distance = infinite;
-  EXPECT_THAT(diff_text(report, {}, {}), ::testing::ContainsRegex("w +0.5 "));
+  EXPECT_THAT(diff_text(report, {}, {}), ::testing::ContainsRegex("w +n/a +n/a +0 +0.5 "));
   EXPECT_THAT(diff_json(report, false), HasSubstr(R"("max_abs":0.5)"));
 }
 
@@ -166,7 +166,7 @@ TEST(DiffReport, NeverRoundsAShareToAllOrNothing) {
   report.differences[0].distance->different = 999'999;
   EXPECT_THAT(diff_text(report, {}, {}), HasSubstr("99.99%"));
   report.differences[0].distance->different = 1'000'000;
-  EXPECT_THAT(diff_text(report, {}, {}), HasSubstr(" 100% "));
+  EXPECT_THAT(diff_text(report, {}, {}), HasSubstr(" 100%\n"));
 }
 
 TEST(CatReport, WritesNonFiniteValuesAsStringsInJson) {

@@ -98,8 +98,8 @@ TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType)
   }
   EXPECT_THAT(table, Contains(HasSubstr("training.steps          100         200   the LR schedule changes")));
   EXPECT_THAT(table, Contains(HasSubstr("optimizer.weight_decay  0.1         0.2   the config's value from step 61")));
-  EXPECT_THAT(table, Contains("policy     lr(61)    lr(131)    lr(200)"));
-  EXPECT_THAT(table, Contains(HasSubstr("rescale  0.0004132  0.0002083  3.009e-06  as without the change")));
+  EXPECT_THAT(table, Contains("policy      lr(61)    lr(130)    lr(200)"));
+  EXPECT_THAT(table, Contains(HasSubstr("rescale  0.0004132  0.0001202  2.487e-08  as without the change")));
   EXPECT_THAT(table, Contains(HasSubstr("2.03 times what it was")));
   for (const std::string& line : table) EXPECT_LE(line.size(), 76u) << line;
   EXPECT_THAT(run.verdict.hint, HasSubstr("values back, or choose a policy"));
@@ -112,7 +112,7 @@ TEST(Continuation, MoreStepsAreAQuestion) {
   EXPECT_EQ(run.verdict.message,
             "training.steps is 200, this run was planned for 100: how should the learning rate go on?");
   EXPECT_THAT(run.verdict.causes[0], HasSubstr("policy"));
-  EXPECT_EQ(run.verdict.causes.size(), 6u);
+  EXPECT_EQ(run.verdict.causes.size(), 8u);
   EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01"}).verdict.message,
             "optimizer.lr is 0.01, this run was started with 0.001: how should the learning rate go on?");
   EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01", "--training.steps=200"}).verdict.message,
