@@ -21,6 +21,7 @@ struct Names {
   std::string dst;  ///< as typed, without slashes at the end
   std::string parent;
   bool replaces = false;
+  bool parent_missing = false;  ///< and the folder that it lies in is there
 };
 
 bool inside(const std::string& path, const std::string& folder) {
@@ -91,10 +92,18 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
       TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
   }
   names.parent = parent_path(names.dst);
-  const auto real_parent = fs.real_path(names.parent);
+  auto real_parent = fs.real_path(names.parent);
   if (!real_parent.ok()) {
     if (real_parent.status().code != Code::kNotFound) return real_parent.status();
-    return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
+    // One missing level is made: more of them are rather a slip. A link that leads nowhere is there already.
+    const auto above = fs.real_path(parent_path(names.parent));
+    const auto info = above.ok() ? fs.stat(*above) : above.status();
+    const std::string missing = base_name(names.parent);
+    if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
+        fs.stat(names.parent).ok())
+      return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
+    real_parent = join_path(*above, missing);
+    names.parent_missing = true;
   }
   if (const auto info = fs.stat(*real_parent); info.ok() && info->type != FileType::kDirectory)
     return invalid(dst + " cannot be made: " + names.parent + " is not a folder");
@@ -111,7 +120,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
         .with_hint("published checkpoints are never changed: choose another name");
   if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
   if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
-  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.dst));
+  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent_missing ? names.parent : names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced")
@@ -135,10 +144,27 @@ Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& d
 
 }  // namespace
 
+/// The folder that was made for a destination; it goes again while nothing lies in it.
+struct MadeFolder {
+  Fs& fs;
+  std::string path = {};
+
+  Status make(const std::string& folder) {
+    TITAN_RETURN_IF_ERROR(fs.make_dir(folder));
+    path = folder;
+    return fs.sync_dir(parent_path(folder));
+  }
+  ~MadeFolder() {
+    if (path.empty()) return;
+    if (const auto entries = fs.list(path); entries.ok() && entries->empty()) (void)!fs.remove_dir(path).ok();
+  }
+};
+
 struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
+  MadeFolder made{fs};  ///< outlives what lies in it
   RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
@@ -204,6 +230,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
+  if (impl->names.parent_missing) TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
   TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent, steps));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));

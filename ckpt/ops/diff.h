@@ -12,6 +12,13 @@
 
 namespace titan::ckpt {
 
+/// What happened to one component.
+struct ComponentDistance {
+  std::string name;
+  std::uint64_t tensors = 0, different = 0;  ///< that both sides have; of them, those whose bytes differ
+  TensorDistance distance;                   ///< of the different ones, as if they were one tensor
+};
+
 /// One side.
 struct DiffSide {
   std::string path;
@@ -35,6 +42,7 @@ struct DiffReport {
   DiffScope scope;                  ///< as asked for
   std::uint64_t equal_tensors = 0;  ///< stored tensors that are the same on both sides
   std::vector<Difference> within;   ///< tensors that differ within the tolerance
+  std::vector<ComponentDistance> components;  ///< those with tensors, in the order of `a`
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
@@ -63,5 +71,9 @@ struct DiffOptions {
 /// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted,
 /// kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
+
+/// Adds up the tensors of each component. `pairs`: component of every tensor that both have. Pure.
+std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
+                                                   const std::vector<Difference>& measured);
 
 }  // namespace titan::ckpt

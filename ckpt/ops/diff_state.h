@@ -16,6 +16,7 @@ struct Difference {
   std::string name;                        ///< of the field, tensor, component or key
   std::string a, b;                        ///< the two values as text; "absent" for what is not there
   std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
+  std::string component = {};              ///< of a tensor
   bool operator==(const Difference&) const = default;
 };
 

@@ -51,6 +51,12 @@ struct Verb {
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 
+/// Words that people type for a verb because another program calls it so.
+struct VerbHabit {
+  std::vector<std::string> words;
+  std::string command;  ///< what they mean here, program first
+};
+
 struct Program {
   std::string name, help;
   std::vector<Verb> verbs;
@@ -60,6 +66,7 @@ struct Program {
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds to the error of a verb what this program knows
   /// The command that was probably meant where `path` stands in place of the verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
+  std::vector<VerbHabit> habits = {};
 
   const Verb* find(std::string_view verb) const;
 };
@@ -94,7 +101,7 @@ struct Override {
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 
-/// Text of `--help`: of the program, or of one verb.
-std::string help_text(const Program& program, const std::string& verb = "");
+/// Text of `--help`: of the program, or of one verb; what is not built is left out. Folded to `width` columns, 0: not.
+std::string help_text(const Program& program, const std::string& verb = "", std::size_t width = 0);
 
 }  // namespace titan::cli

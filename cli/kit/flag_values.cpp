@@ -1,5 +1,7 @@
 #include "cli/kit/flag_values.h"
 
+#include <limits>
+
 #include "ckpt/base/text.h"
 
 namespace titan::cli {
@@ -14,6 +16,15 @@ ckpt::Result<ColorChoice> color_choice(const Command& command) {
   if (when == "always") return ColorChoice::kAlways;
   if (when == "never") return ColorChoice::kNever;
   return wrong_value("color", when, "auto, always or never");
+}
+
+ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwise) {
+  const std::optional<std::string> text = command.value("top");
+  if (!text) return otherwise;
+  if (*text == "all") return std::numeric_limits<std::size_t>::max();
+  const std::optional<std::size_t> count = read_number<std::size_t>(*text);
+  if (!count || *count == 0) return wrong_value("top", *text, "a number of rows from 1 on, or all");
+  return *count;
 }
 
 ckpt::Result<unsigned> thread_count(const Command& command) {

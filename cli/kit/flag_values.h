@@ -14,6 +14,8 @@ ckpt::Status wrong_value(const std::string& flag, const std::string& text, const
 
 /// The value of --color. \error kInvalid
 ckpt::Result<ColorChoice> color_choice(const Command& command);
+/// The value of --top, a number or "all"; `otherwise` when it is not given. \error kInvalid
+ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwise);
 /// The value of --threads, 0 when it is not given. \error kInvalid
 ckpt::Result<unsigned> thread_count(const Command& command);
 

@@ -35,6 +35,7 @@ enum class Role { kPlain, kOk, kWarning, kError, kName, kDim };
 /// Wraps text in escape sequences, or leaves it alone.
 struct Palette {
   bool on = false;
+  std::size_t width = 0;  ///< columns that text is folded to; 0: a pipe, where nothing is folded
   std::string paint(Role role, std::string_view text) const;
 };
 

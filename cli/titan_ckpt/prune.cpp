@@ -59,7 +59,14 @@ Answer run_prune(const Request& request) {
   if (!report.ok()) return {.error = report.status()};
   Answer answer{.text = request.json ? prune_json(*report) : prune_text(*report, request.style),
                 .error = outcome(*report)};
-  if (options.rules.empty() && !options.damaged)
+  if (!options.rules.empty() || options.damaged) return answer;
+  // Without a rule it cleans up after dead runs and tools; where there is nothing of that it was not meant.
+  if (answer.error.ok() && report->leftovers.empty() && report->restored.empty())
+    answer.error = ckpt::invalid("no rule was given: every step stays")
+                       .with_hint(
+                           "say what stays: --keep-last N, --keep-every N, --keep STEP[,STEP]; --dry-run shows "
+                           "what would go");
+  else
     answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
   return answer;
 }

@@ -216,10 +216,7 @@ std::string changes(const PlanReport& report, const Palette& palette) {
   if (list.empty())
     return out + heading(palette, "settings") + "  none that shapes the curve differs from the checkpoint's\n";
   out += heading(palette, "settings that differ");
-  const std::vector<std::string> lines = recipe::change_lines(list);
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    out += "  " + (list[i].allowed ? palette.paint(Role::kOk, "allowed") : palette.paint(Role::kError, "refused")) +
-           "  " + escape(lines[i]) + "\n";
+  for (const std::string& line : recipe::change_table(list)) out += "  " + escape(line) + "\n";
   return out;
 }
 

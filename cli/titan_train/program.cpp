@@ -4,11 +4,13 @@
 
 #include "ckpt/base/fs.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/verb.h"
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
+#include "libtrain/start/go_on.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::cli {
@@ -48,6 +50,14 @@ std::string meant_by_path(const std::string& path) {
   return is_checkpoint ? "titan-train eval " + path + " --tokens FILE" : "titan-train run " + path;
 }
 
+/// A line to paste that begins with "..." begins with what was typed.
+void complete_line_to_paste(const Request& request, ckpt::Status& error) {
+  const std::string dots = "\n    ... ";
+  const std::size_t at = error.hint.find(dots);
+  if (at != std::string::npos)
+    error.hint.replace(at, dots.size(), "\n    " + train::shell_line(request.command.words) + " ");
+}
+
 }  // namespace
 
 const Program& titan_train_program() {
@@ -66,6 +76,9 @@ const Program& titan_train_program() {
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
+    flags.push_back({"init", "", "write a small configuration to begin with, without CONFIG"});
+    flags.push_back({"from", "CKPT", "with --init: one that starts from these weights, ours or Hugging Face's"});
+    flags.push_back({"output", "FILE.toml", "with --init: write it there", 'o'});
     return flags;
   }();
   static const std::vector<Flag> eval_flags = {
@@ -97,7 +110,7 @@ const Program& titan_train_program() {
       {
           {"run", {{"CONFIG"}}, "train, and resume where the run stopped", run_flags, run_run, false},
           {"config",
-           {{"CONFIG"}},
+           {{"CONFIG", Names::kWord, Takes::kOurs, false}},
            "print the resolved configuration with the origin of every value",
            config_flags,
            run_config},
@@ -121,8 +134,25 @@ const Program& titan_train_program() {
       {{"json", "", "machine-readable output (config, plan, eval, sample)"},
        {"color", "auto|always|never", "colour of the output (default: auto)"}},
       keys,
-      nullptr,
-      meant_by_path};
+      complete_line_to_paste,
+      meant_by_path,
+      {
+          {{"train", "start", "resume", "continue", "restart", "fit", "launch", "pretrain", "finetune", "fine-tune"},
+           "titan-train run CONFIG.toml"},
+          {{"validate", "evaluate", "test", "score", "perplexity"}, "titan-train eval CKPT --tokens FILE"},
+          {{"dry-run", "preview", "estimate"}, "titan-train plan CONFIG.toml"},
+          {{"show", "settings", "print-config"}, "titan-train config CONFIG.toml"},
+          {{"ls", "list"}, "titan-ckpt ls RUN"},
+          {{"inspect", "info"}, "titan-ckpt inspect CKPT"},
+          {{"verify", "check"}, "titan-ckpt verify RUN"},
+          {{"convert", "export"}, "titan-ckpt convert SRC DST --to hf"},
+          {{"import"}, "titan-ckpt convert SRC DST"},
+          {{"diff", "compare"}, "titan-ckpt diff A B"},
+          {{"reshard", "merge"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
+          {{"prune", "clean"}, "titan-ckpt prune RUN --keep-last N"},
+          {{"lr"}, "titan-ckpt lr show CKPT"},
+          {{"cat", "strip", "advise", "plot"}, "titan-ckpt --help"},
+      }};
   return table;
 }
 

@@ -77,7 +77,8 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
-  line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
+  line += ",\"tps\":" + json_number(metrics.tps) + ",\"tps_total\":" + json_number(metrics.tps_total) +
+          ",\"time_s\":" + json_number(metrics.time_s);
   const StepTimes& times = metrics.times;
   const std::pair<const char*, double> parts[] = {{"data_s", times.data},         {"forward_s", times.forward},
                                                   {"backward_s", times.backward}, {"pipeline_s", times.pipeline},

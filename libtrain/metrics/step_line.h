@@ -18,6 +18,7 @@ struct StepMetrics {
   double tps = 0;             ///< tokens per second and rank
   double time_s = 0;          ///< of this step
   StepTimes times;            ///< of it, on rank 0
+  double tps_total = 0;       ///< tokens per second of all ranks together
 };
 
 /// torchtitan's console line with its widths, without newline:

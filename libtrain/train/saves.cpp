@@ -20,8 +20,19 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
-std::function<void(const std::string&)> says_where(std::uint64_t step) {
-  return [step](const std::string& tmp) { log_info("save writing step=" + std::to_string(step) + " into " + tmp); };
+/// A line about a save, unless the watcher shows it in its own way.
+void log_save(const RunWatcher& watcher, const std::string& line) {
+  if (watcher.shows_saves()) {
+    log_debug(line);
+  } else {
+    log_info(line);
+  }
+}
+
+std::function<void(const std::string&)> says_where(const RunWatcher& watcher, std::uint64_t step) {
+  return [&watcher, step](const std::string& tmp) {
+    log_save(watcher, "save writing step=" + std::to_string(step) + " into " + tmp);
+  };
 }
 
 }  // namespace
@@ -64,7 +75,8 @@ void Saves::announce(std::uint64_t step) {
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     TITAN_RETURN_IF_ERROR(run_.noted);
-    log_info("save begin step=" + std::to_string(step));
+    log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
+    run_.options.watcher->saving(step);
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
     // Lines first, checkpoint second: a published step never lacks its lines.
     return run_.files->metrics->sync();
@@ -76,7 +88,7 @@ SaveOutcome Saves::save_here(std::uint64_t step) {
   announce(step);
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
-  auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(step));
+  auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
   return {step, std::move(report), {taken_down, all, all}};
 }
@@ -97,7 +109,7 @@ void Saves::due(std::uint64_t step) {
   const auto due = Clock::now();
   finish();
   announce(step);
-  background_->start(snapshot(step), *run_.optimizer, due, says_where(step));
+  background_->start(snapshot(step), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
 void Saves::over_everywhere() { finish(); }
@@ -165,9 +177,11 @@ void Saves::tell(const SaveOutcome& outcome) {
   run_.remember(run_.files->metrics->sync());
   std::string cost;
   if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
-  log_info(name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() +
-           " bytes=" + std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
-           (report.already_there ? " (an equal step was there already)" : ""));
+  run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
+  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() +
+                                      " bytes=" + std::to_string(report.bytes) +
+                                      " seconds=" + json_number(report.seconds) + cost +
+                                      (report.already_there ? " (an equal step was there already)" : ""));
   if (!report.damaged_aside.empty()) {
     const bool pinned = ckpt::is_pinned(run_.fs, report.damaged_aside);
     log_warn("the damaged " + name(outcome.step) + " lies in " + report.damaged_aside + " now; " +

@@ -277,7 +277,8 @@ void announce(RunState& run) {
     if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world));
         !line.empty())
       log_warn(line);
-  for (const std::string& line : recipe::change_lines(run.start.continuation.changes)) log_warn("changed: " + line);
+  for (const recipe::Change& change : run.start.continuation.changes)
+    log_warn("changed: " + recipe::change_line(change));
   if (const ckpt::LrPreview* chosen = run.start.continuation.chosen())
     log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
   for (const std::string& warning : run.start.continuation.warnings) log_warn(warning);

@@ -88,8 +88,7 @@ void Trainer::validate(std::uint64_t step) {
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
-  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
-                                   run_.options.color));
+  run_.options.watcher->validated(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size);
   run_.remember(run_.files->metrics->event(
       step, "validation",
       {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
@@ -106,6 +105,7 @@ int Trainer::loop() {
   StepRow row(run_.plan());
 
   note(StopPhase::kTraining);
+  if (run_.root()) run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
   spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
@@ -163,13 +163,14 @@ int Trainer::loop() {
     if (run_.root()) {
       StepMetrics metrics{
           step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), clock.read()};
-      metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
+      metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
+      metrics.tps = metrics.tps_total / run_.world.size;
       run_.remember(run_.files->metrics->step(metrics));
       if (norms_every > 0 && step % norms_every == 0)
         run_.remember(run_.files->metrics->parameter_norms(step, names, row.parameter_norms()));
-      if (step == run_.start.decision.step + 1 ||
-          step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
-        run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
+      const bool due = step == run_.start.decision.step + 1 ||
+                       step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
+      run_.options.watcher->step(metrics, flops * metrics.tps / 1e12, due);
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
         run_.remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));

@@ -111,11 +111,15 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   return permission;
 }
 
+std::string typed_name(const std::string& key, const Config& config) {
+  const Key* found = find_key(key);
+  return found != nullptr && found->slot && follows(*found, config) ? found->unset_follows : key;
+}
+
 std::string allow_name(const std::string& key, const Config& config) {
   const Key* found = find_key(key);
-  if (found == nullptr) return key;
-  if (found->slot && follows(*found, config)) return found->unset_follows;
-  return found->allow_as.empty() ? key : found->allow_as;
+  const std::string typed = typed_name(key, config);
+  return typed != key || found == nullptr || found->allow_as.empty() ? typed : found->allow_as;
 }
 
 }  // namespace titan::recipe

@@ -88,7 +88,6 @@ struct KeyFacts {
 
   bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run
   std::vector<std::string> aliases;  ///< names that torchtitan gave or gives to it
-  std::vector<std::string> meant;    ///< what other programs call it (the last part of the name): "did you mean"
 };
 
 /// One key. Rows are written as {.facts}, name, class, slot, doc.
@@ -112,7 +111,8 @@ const std::vector<Alias>& key_aliases();
 const Key* find_key(std::string_view name);
 /// Returns the canonical name: aliases resolved, other names unchanged.
 std::string canonical_name(std::string_view name);
-/// Returns the key that other programs call so, else the known name nearest to a mistyped one, else "".
+/// Returns the key or flag that other programs call so (habits.h), else the known name nearest to a mistyped one, else
+/// "".
 std::string suggest_key(std::string_view name);
 
 /// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads

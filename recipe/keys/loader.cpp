@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "ckpt/base/denied.h"
+#include "recipe/keys/habits.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
 
@@ -150,7 +151,10 @@ class Loader {
     if (near.empty())
       return fail(
           ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
-    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'?)"));
+    const Habit* habit = find_habit(name);
+    const std::string note =
+        habit != nullptr && near == habit->key && *habit->note ? ", " + std::string(habit->note) : "";
+    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'" + note + "?)"));
   }
 
   LoadedConfig loaded_;

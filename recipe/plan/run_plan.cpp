@@ -166,6 +166,11 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
     warnings.push_back("in torchtitan " + text(shared) +
                        " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
                        text(plan.batch.global) + " sequences, as there on as many ranks");
+  const std::int64_t dp = plan.mesh.dp, more = plan.batch.count % dp, fewer = plan.batch.count / dp;
+  if (more != 0)
+    warnings.push_back(text(plan.batch.count) + " micro-batches do not divide evenly over " + text(dp) +
+                       " data-parallel ranks: " + text(more) + (more == 1 ? " has " : " have ") + text(fewer + 1) +
+                       ", the others have " + text(fewer) + " and wait");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)

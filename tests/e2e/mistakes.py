@@ -132,7 +132,7 @@ ROWS = [
     Row(47, "3 inspect RUN", "titan-ckpt inspect run", 10, "run folder, not a checkpoint", "run@latest"),
     Row(48, "2 existing destination", "titan-ckpt strip run@8 wide", 2, "exists", "force|another name|--force"),
     Row(49, "2 destination = source", f"titan-ckpt strip {STEP} {STEP} --force", 2, "the destination .* is the source", "choose another name"),
-    Row(50, "1 parents made by strip", "titan-ckpt strip run@8 none/new", 2, "there is no folder none", "mkdir"),
+    Row(50, "1 parents made by strip", "titan-ckpt strip run@8 none/none/new", 2, "there is no folder none/none", "mkdir"),
     Row(51, "2 read-only folder", "bound_by_modes titan-ckpt cat run@8 norm.weight -o perm/x.npy", 3, "perm"),
     Row(52, "2 truncated", "titan-ckpt inspect cut@8", 12, "manifest.json"),
     Row(53, "2 flipped", "titan-ckpt cat flipped@8 tok_embeddings.weight -o x.npy", 12, "leaf 0 of tensor 'tok_embeddings.weight'.*offset", "titan-ckpt verify flipped@8"),

@@ -20,6 +20,7 @@ StepMetrics metrics(std::uint64_t step) {
   m.tokens = step * 100;
   m.samples = step * 2;
   m.tps = 12.5;
+  m.tps_total = 25;
   m.time_s = 0.25;
   m.times = {.data = 1, .forward = 2, .backward = 3, .pipeline = 4, .exchange = 5, .optimizer = 6, .gather = 7};
   return m;
@@ -74,11 +75,11 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   EXPECT_EQ(
       without_time(read_text(path)),
       R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"
-      R"("tokens":700,"samples":14,"tps":12.5,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
+      R"("tokens":700,"samples":14,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
       R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
       "\n"
       R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","grad_norm":1.5,"lr":8e-04,)"
-      R"("tokens":800,"samples":16,"tps":12.5,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
+      R"("tokens":800,"samples":16,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
       R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
       "\n"
       R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"event":"save_commit","bytes":18446744073709551615,)"
