@@ -18,7 +18,7 @@ using recipe::Point;
 using recipe::Quantity;
 using recipe::RunCurves;
 
-constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#6a51a3"};
+constexpr std::array kColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
 
 constexpr double kWidth = 880, kLeft = 64, kRight = 20, kTop = 16, kLine = 20;
 constexpr double kFirst = 260, kOther = 140, kTitle = 34, kFoot = 40;
