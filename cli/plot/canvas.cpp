@@ -26,7 +26,9 @@ long place(double share, std::size_t cells) {
 
 }  // namespace
 
-std::string run_color(std::size_t run, bool faint) { return (faint ? "2;" : "") + std::string(kColors[run % kColors.size()]); }
+std::string run_color(std::size_t run, bool faint) {
+  return (faint ? "2;" : "") + std::string(kColors[run % kColors.size()]);
+}
 
 std::string paint_run(const Palette& palette, std::size_t run, std::string_view text) {
   return palette.on ? "\x1b[" + run_color(run, false) + "m" + std::string(text) + "\x1b[0m" : std::string(text);

@@ -51,7 +51,8 @@ std::string data(const recipe::Plot& plot) {
     points(json, "validation", run.validation);
     json.each("restarts", run.restarts, [&](const recipe::RestartMark& mark) {
       json.real("x", mark.x);
-      json.text("text", "went on after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
+      json.text("text",
+                "went on after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
     });
     json.texts("notes", run.notes(plot.options.x));
   });

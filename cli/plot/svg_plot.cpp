@@ -33,13 +33,13 @@ std::string tenth(double value) {
 }
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text, const std::string& more = "") {
-  return "<text x=\"" + tenth(x) + "\" y=\"" + tenth(y) + "\" text-anchor=\"" + anchor + "\"" + more + ">" + xml_text(text) +
-         "</text>\n";
+  return "<text x=\"" + tenth(x) + "\" y=\"" + tenth(y) + "\" text-anchor=\"" + anchor + "\"" + more + ">" +
+         xml_text(text) + "</text>\n";
 }
 
 std::string line_between(double x0, double y0, double x1, double y1, const char* kind) {
-  return std::string("<line class=\"") + kind + "\" x1=\"" + tenth(x0) + "\" y1=\"" + tenth(y0) + "\" x2=\"" + tenth(x1) +
-         "\" y2=\"" + tenth(y1) + "\"/>\n";
+  return std::string("<line class=\"") + kind + "\" x1=\"" + tenth(x0) + "\" y1=\"" + tenth(y0) + "\" x2=\"" +
+         tenth(x1) + "\" y2=\"" + tenth(y1) + "\"/>\n";
 }
 
 class Picture {
@@ -54,8 +54,10 @@ class Picture {
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + tenth(kWidth) + " " + height + "\" width=\"" +
            tenth(kWidth) + "\" height=\"" + height +
            "\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222\" color=\"#888\">\n<style>\n"
-           ".grid { stroke: #e4e4e4; }\n.frame { stroke: #999; }\n.start { stroke: currentColor; stroke-dasharray: 3 3; }\n"
-           ".curve { fill: none; stroke-width: 1.5; stroke-linejoin: round; }\n.raw { stroke-width: 1; opacity: 0.3; }\n"
+           ".grid { stroke: #e4e4e4; }\n.frame { stroke: #999; }\n.start { stroke: currentColor; stroke-dasharray: 3 "
+           "3; }\n"
+           ".curve { fill: none; stroke-width: 1.5; stroke-linejoin: round; }\n.raw { stroke-width: 1; opacity: 0.3; "
+           "}\n"
            ".dim { fill: #666; }\n</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
            body + "</svg>\n";
   }
@@ -68,15 +70,18 @@ class Picture {
     y_ = kTop;
     for (std::size_t i = 0; i < plot_.runs.size(); ++i) {
       const double base = y_ + 12;
-      out += "<rect x=\"" + tenth(kLeft) + "\" y=\"" + tenth(base - 6) + "\" width=\"18\" height=\"3\" fill=\"" + picture_color(i) + "\"/>\n";
+      out += "<rect x=\"" + tenth(kLeft) + "\" y=\"" + tenth(base - 6) + "\" width=\"18\" height=\"3\" fill=\"" +
+             picture_color(i) + "\"/>\n";
       out += "<text x=\"" + tenth(kLeft + 26) + "\" y=\"" + tenth(base) + "\"><tspan font-weight=\"600\">" +
              xml_text(plot_.runs[i].name) + "</tspan><tspan class=\"dim\" dx=\"10\">" +
              xml_text(joined(run_facts(plot_.runs[i], plot_.options.x), ", ")) + "</tspan></text>\n";
       y_ += kLine;
     }
     std::string how;
-    if (plot_.options.smooth > 0) how = "smoothed with weight " + format_rounded(plot_.options.smooth) + "; raw values faint";
-    const bool validated = std::ranges::any_of(plot_.runs, [](const RunCurves& run) { return !run.validation.empty(); });
+    if (plot_.options.smooth > 0)
+      how = "smoothed with weight " + format_rounded(plot_.options.smooth) + "; raw values faint";
+    const bool validated =
+        std::ranges::any_of(plot_.runs, [](const RunCurves& run) { return !run.validation.empty(); });
     if (validated) how += (how.empty() ? "" : "; ") + std::string("circles: validation loss");
     if (how.empty()) return out;
     out += text_at(kLeft + 26, y_ + 12, "start", how, " class=\"dim\"");
@@ -94,8 +99,8 @@ class Picture {
     }
     if (path.empty()) return path;
     // A single point shows by its round end.
-    return std::string("<path class=\"") + kind + "\" stroke=\"" + picture_color(run) + "\" stroke-linecap=\"round\" d=\"" +
-           path + (path.find('L') == std::string::npos ? "h0.1" : "") + "\"/>\n";
+    return std::string("<path class=\"") + kind + "\" stroke=\"" + picture_color(run) +
+           "\" stroke-linecap=\"round\" d=\"" + path + (path.find('L') == std::string::npos ? "h0.1" : "") + "\"/>\n";
   }
 
   /// In the colour of its run where there are several.
@@ -123,7 +128,8 @@ class Picture {
     for (std::size_t i = 0; i < plot_.runs.size(); ++i)
       for (const recipe::RestartMark& mark : plot_.runs[i].restarts)
         if (x_.place(mark.x) >= 0 && x_.place(mark.x) <= 1) out += start_line(at(mark.x), top, bottom, i);
-    out += line_between(kLeft, bottom, kWidth - kRight, bottom, "frame") + line_between(kLeft, top, kLeft, bottom, "frame");
+    out += line_between(kLeft, bottom, kWidth - kRight, bottom, "frame") +
+           line_between(kLeft, top, kLeft, bottom, "frame");
     for (std::size_t i = 0; i < plot_.runs.size(); ++i) {
       const recipe::Curve& of = plot_.runs[i].of(panel.quantity);
       out += curve(y, top, height, of.points, i, of.smooth.empty() ? "curve" : "curve raw");

@@ -75,7 +75,8 @@ class Drawing {
       return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     };
     // Titles, the x axis with its numbers, and a line for the prompt.
-    const Heights heights = heights_for(style_.height, lines(legend) + lines(marks) + plot_.panels.size() + 3, plot_.panels.size());
+    const Heights heights =
+        heights_for(style_.height, lines(legend) + lines(marks) + plot_.panels.size() + 3, plot_.panels.size());
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < plot_.panels.size(); ++i) rows.push_back(i == 0 ? heights.first : heights.other);
     std::vector<Axis> axes;
@@ -97,7 +98,8 @@ class Drawing {
     std::string out;
     for (std::size_t i = 0; i < plot_.runs.size(); ++i) {
       const RunCurves& run = plot_.runs[i];
-      const std::string mark = dots_ ? (style_.palette.on ? "━━" : "") : std::string(1, run_mark(i)), name = escape(run.name);
+      const std::string mark = dots_ ? (style_.palette.on ? "━━" : "") : std::string(1, run_mark(i)),
+                        name = escape(run.name);
       std::string line = mark.empty() ? "" : paint_run(style_.palette, i, mark) + " ";
       line += style_.palette.paint(Role::kName, name) + "  ";
       const std::size_t begin = display_width(mark) + (mark.empty() ? 0 : 1) + display_width(name) + 2;
@@ -109,7 +111,8 @@ class Drawing {
       if (draws_raw()) words.push_back(dots_ ? "raw values faint" : ". raw values");
     }
     for (const RunCurves& run : plot_.runs) {
-      if (run.validation.empty() || std::ranges::find(plot_.options.y, Quantity::kLoss) == plot_.options.y.end()) continue;
+      if (run.validation.empty() || std::ranges::find(plot_.options.y, Quantity::kLoss) == plot_.options.y.end())
+        continue;
       words.push_back(std::string(signs_.point) + " validation loss");
       break;
     }
@@ -157,7 +160,8 @@ class Drawing {
       labels[row] = tick.label;
       marked[row] = true;
     }
-    std::string out = std::string(label_ + 2, ' ') + panel.title + (panel.scale == recipe::Scale::kLog ? ", logarithmic" : "") +
+    std::string out = std::string(label_ + 2, ' ') + panel.title +
+                      (panel.scale == recipe::Scale::kLog ? ", logarithmic" : "") +
                       (panel.values.empty ? ": no values" : "") + "\n";
     if (panel.values.empty) return out;
     const std::vector<std::string> drawn = canvas.rows(style_.palette);
@@ -226,8 +230,10 @@ std::vector<std::string> run_facts(const RunCurves& run, recipe::XAxis x) {
   const recipe::Curve& loss = run.of(Quantity::kLoss);
   if (loss.last) facts.push_back("last loss " + format_rounded(loss.last->y));
   if (loss.least) {
-    const std::string at = x == recipe::XAxis::kStep ? format_count(static_cast<std::uint64_t>(loss.least->x)) : recipe::tick_label(loss.least->x, loss.least->x / 1000);
-    facts.push_back("least " + format_rounded(loss.least->y) + " at " + at + (x == recipe::XAxis::kStep ? "" : " tokens"));
+    const std::string at = x == recipe::XAxis::kStep ? format_count(static_cast<std::uint64_t>(loss.least->x))
+                                                     : recipe::tick_label(loss.least->x, loss.least->x / 1000);
+    facts.push_back("least " + format_rounded(loss.least->y) + " at " + at +
+                    (x == recipe::XAxis::kStep ? "" : " tokens"));
   }
   if (!run.validation.empty()) facts.push_back("validation " + format_rounded(run.validation.back().y));
   return facts;

@@ -9,9 +9,9 @@
 namespace titan::cli {
 
 struct TerminalPlot {
-  std::size_t width = 80;       ///< no line is longer, but for a name that is; at least 40
-  std::size_t height = 0;       ///< of the terminal in lines; 0: not known, panels have their usual heights
-  bool ascii = false;           ///< no character outside of ASCII
+  std::size_t width = 80;  ///< no line is longer, but for a name that is; at least 40
+  std::size_t height = 0;  ///< of the terminal in lines; 0: not known, panels have their usual heights
+  bool ascii = false;      ///< no character outside of ASCII
   Palette palette;
 };
 

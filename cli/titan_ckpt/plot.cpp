@@ -49,7 +49,8 @@ Result<std::optional<double>> read_place(const Command& command, const char* fla
   if (!text) return std::optional<double>();
   double unit = 1;
   std::string digits = *text;
-  for (const auto& [letter, size] : {std::pair{'k', 1e3}, std::pair{'M', 1e6}, std::pair{'G', 1e9}, std::pair{'T', 1e12}}) {
+  for (const auto& [letter, size] :
+       {std::pair{'k', 1e3}, std::pair{'M', 1e6}, std::pair{'G', 1e9}, std::pair{'T', 1e12}}) {
     if (!digits.ends_with(letter)) continue;
     unit = size;
     digits.pop_back();
@@ -71,7 +72,8 @@ Status read_options(const Command& command, PlotOptions& options, recipe::CurveO
   }
   if (const auto text = command.value("smooth")) {
     const std::optional<double> weight = read_number<double>(*text);
-    if (!weight || !(*weight >= 0 && *weight < 1)) return wrong_value("smooth", *text, "a weight of at least 0 and below 1");
+    if (!weight || !(*weight >= 0 && *weight < 1))
+      return wrong_value("smooth", *text, "a weight of at least 0 and below 1");
     options.smooth = *weight;
   }
   if (const auto text = command.value("log")) {
@@ -110,7 +112,8 @@ Status write_out(ckpt::Fs& fs, const std::string& out, const std::string& text) 
 Answer run_plot(const Request& request) {
   PlotOptions options;
   recipe::CurveOptions curve_options;
-  if (Status status = read_options(request.command, options, curve_options); !status.ok()) return {.error = std::move(status)};
+  if (Status status = read_options(request.command, options, curve_options); !status.ok())
+    return {.error = std::move(status)};
   const std::optional<std::string> out = request.command.value("output");
   if (out) {
     if (Status status = check_out(*out); !status.ok()) return {.error = std::move(status)};

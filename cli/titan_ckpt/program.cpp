@@ -2,6 +2,7 @@
 
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
+#include "cli/titan_ckpt/advise.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
 #include "cli/titan_ckpt/diff.h"
@@ -135,7 +136,12 @@ Program titan_ckpt_program() {
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
           completion_verb(),
-          {"advise", {{"RUN", Names::kRun}}, "save interval, cost, disk needed", {}},
+          {"advise",
+           {{"RUN", Names::kRun}},
+           "save interval, cost of saves, disk needed, retention that fits a budget",
+           {{"mtbf", "TIME", "a failure comes every so often on average: 90s, 45m, 6h, 3d (24h)"},
+            {"budget", "SIZE", "disk for the steps of the run, for keep_latest_k and prune: 100GB, 512MiB"}},
+           run_advise},
           {"plot",
            {{.name = "RUN...", .names = Names::kRun, .many = true}},
            "loss, learning rate, gradient norm and throughput of one run or several",

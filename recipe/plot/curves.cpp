@@ -37,8 +37,8 @@ std::vector<std::string> RunCurves::notes(XAxis x) const {
   for (const Quantity quantity : kQuantities) {
     const Curve& curve = of(quantity);
     if (curve.non_finite == 0) continue;
-    notes.push_back(name + ": " + quantity_name(quantity) + " is not finite at " + times(curve.non_finite) +
-                    ", from " + x_name(x) + " " + tick_label(*curve.first_non_finite, 1) + " on");
+    notes.push_back(name + ": " + quantity_name(quantity) + " is not finite at " + times(curve.non_finite) + ", from " +
+                    x_name(x) + " " + tick_label(*curve.first_non_finite, 1) + " on");
   }
   if (tps_of_a_rank) notes.push_back(path + ": the number of ranks is not known; tps is that of one rank");
   return notes;

@@ -70,7 +70,8 @@ class CurveBuilder {
 
  private:
   struct Maker {
-    Maker(const CurveOptions& options) : raw(options.buckets), smooth(options.buckets), ema(options.smooth) {}  // NOLINT
+    Maker(const CurveOptions& options)
+        : raw(options.buckets), smooth(options.buckets), ema(options.smooth) {}  // NOLINT
     Thin raw, smooth;
     Ema ema;
     Curve curve;

@@ -86,7 +86,8 @@ Axis log_axis(double low, double high, std::size_t most, bool widen) {
     for (const int factor : {1, 2, 5}) {
       const double value = factor * std::pow(10.0, exponent);
       if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
-      const bool labelled = (factor == 1 && exponent % every == 0) || (decades <= 2 && 3 * decades <= static_cast<double>(most));
+      const bool labelled =
+          (factor == 1 && exponent % every == 0) || (decades <= 2 && 3 * decades <= static_cast<double>(most));
       axis.ticks.push_back({value, labelled ? tick_label(value, value) : ""});
     }
   }

@@ -27,8 +27,8 @@ struct Axis {
 /// 1, 2 or 5 times a power of ten: the least of these that cuts [low, high] into at most `most` intervals.
 double nice_step(double low, double high, std::size_t most);
 
-/// An axis of the values [low, high] with marks that cut it into at most `most` intervals. `widen` moves its ends outwards to the
-/// next mark; else they stay, apart from an interval without a width.
+/// An axis of the values [low, high] with marks that cut it into at most `most` intervals. `widen` moves its ends
+/// outwards to the next mark; else they stay, apart from an interval without a width.
 Axis make_axis(double low, double high, Scale scale, std::size_t most, bool widen);
 
 /// The value as a mark would say it where marks are `step` apart: "0", "0.5", "200k", "3e-4".

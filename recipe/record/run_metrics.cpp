@@ -106,8 +106,9 @@ Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run) {
   const std::string beside = ckpt::join_path(ckpt::parent_path(*real), name);
   if (ckpt::base_name(*real) == "checkpoint" && is_file(fs, beside)) return beside;
   return ckpt::not_found(run + " has no metrics.jsonl")
-      .with_hint("give the run folder of titan-train (job.dump_folder): a run writes its metrics.jsonl there from the "
-                 "first step on");
+      .with_hint(
+          "give the run folder of titan-train (job.dump_folder): a run writes its metrics.jsonl there from the "
+          "first step on");
 }
 
 Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
@@ -128,13 +129,13 @@ Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
     }
   };
   TITAN_ASSIGN_OR_RETURN(const Lines second, each_line(*file, size, [&](std::string_view text) {
-    ++problems.lines;
-    if (const std::optional<MetricsLine> line = read_metrics_line(text)) {
-      judge(*line);
-    } else if (problems.unreadable++ == 0) {
-      problems.first_unreadable = problems.lines;
-    }
-  }));
+                           ++problems.lines;
+                           if (const std::optional<MetricsLine> line = read_metrics_line(text)) {
+                             judge(*line);
+                           } else if (problems.unreadable++ == 0) {
+                             problems.first_unreadable = problems.lines;
+                           }
+                         }));
   if (!second.has_rest()) return problems;
   ++problems.lines;
   // A whole object that only lacks its newline counts: an editor may have taken it.

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Ema, AgreesWithTheFormula) {
   Ema ema(0.5);
-  EXPECT_DOUBLE_EQ(ema.add(4), 4);                                  // (0.5 * 4) / 0.5
+  EXPECT_DOUBLE_EQ(ema.add(4), 4);  // (0.5 * 4) / 0.5
   EXPECT_DOUBLE_EQ(ema.add(8), (0.25 * 4 + 0.5 * 8) / 0.75);
   EXPECT_DOUBLE_EQ(ema.add(0), (0.125 * 4 + 0.25 * 8) / 0.875);
 }

@@ -33,8 +33,8 @@ TEST(PlotPlan, StepsAreWhole) {
 }
 
 TEST(PlotPlan, LogarithmicAxesTakePositiveValuesAlone) {
-  const Plot plot =
-      plan_plot({run_with({{1, -5}, {10, 0}, {20, 4}, {30, 8}})}, {.y = {Quantity::kLoss, Quantity::kLr}, .log_y = true});
+  const Plot plot = plan_plot({run_with({{1, -5}, {10, 0}, {20, 4}, {30, 8}})},
+                              {.y = {Quantity::kLoss, Quantity::kLr}, .log_y = true});
   EXPECT_EQ(plot.panels[0].values.low, 4);
   EXPECT_EQ(plot.x.low, 20);
   EXPECT_TRUE(plot.panels[1].values.empty);

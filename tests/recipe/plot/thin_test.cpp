@@ -11,7 +11,8 @@ namespace {
 std::vector<Point> wave(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Point> points;
-  for (std::size_t i = 0; i < count; ++i) points.push_back({static_cast<double>(i + 1), static_cast<double>(random() % 100000)});
+  for (std::size_t i = 0; i < count; ++i)
+    points.push_back({static_cast<double>(i + 1), static_cast<double>(random() % 100000)});
   return points;
 }
 
@@ -23,7 +24,8 @@ std::vector<Point> thinned(const std::vector<Point>& points, std::size_t buckets
 }
 
 TEST(Thin, FewPointsStayAsTheyAre) {
-  for (const std::size_t count : {0, 1, 3, 4, 5, 31, 32}) EXPECT_EQ(thinned(wave(count, 1), 8), wave(count, 1)) << count;
+  for (const std::size_t count : {0, 1, 3, 4, 5, 31, 32})
+    EXPECT_EQ(thinned(wave(count, 1), 8), wave(count, 1)) << count;
 }
 
 TEST(Thin, ExtremesAndEndsStay) {
@@ -32,8 +34,10 @@ TEST(Thin, ExtremesAndEndsStay) {
       const auto points = wave(count, seed), kept = thinned(points, 8);
       ASSERT_LE(kept.size(), 32u);
       const auto by_value = [](const Point& a, const Point& b) { return a.y < b.y; };
-      EXPECT_EQ(std::min_element(kept.begin(), kept.end(), by_value)->y, std::min_element(points.begin(), points.end(), by_value)->y);
-      EXPECT_EQ(std::max_element(kept.begin(), kept.end(), by_value)->y, std::max_element(points.begin(), points.end(), by_value)->y);
+      EXPECT_EQ(std::min_element(kept.begin(), kept.end(), by_value)->y,
+                std::min_element(points.begin(), points.end(), by_value)->y);
+      EXPECT_EQ(std::max_element(kept.begin(), kept.end(), by_value)->y,
+                std::max_element(points.begin(), points.end(), by_value)->y);
       EXPECT_EQ(kept.front(), points.front());
       EXPECT_EQ(kept.back(), points.back());
       EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end(), [](const Point& a, const Point& b) { return a.x < b.x; }));

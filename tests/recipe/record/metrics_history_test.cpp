@@ -6,12 +6,12 @@ namespace titan::recipe {
 namespace {
 
 std::string step(std::uint64_t number, int attempt) {
-  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(number) + R"(,"attempt":)" + std::to_string(attempt) +
-         R"(,"loss":1})";
+  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(number) + R"(,"attempt":)" +
+         std::to_string(attempt) + R"(,"loss":1})";
 }
 std::string resume(std::uint64_t number, int attempt) {
-  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(number) + R"(,"attempt":)" + std::to_string(attempt) +
-         R"(,"event":"resume"})";
+  return R"({"schema":"titan.metrics/1","step":)" + std::to_string(number) + R"(,"attempt":)" +
+         std::to_string(attempt) + R"(,"event":"resume"})";
 }
 
 /// The lines that count: 1, those done again: 0, out of order: x.
@@ -43,9 +43,11 @@ TEST(MetricsHistory, WhatALaterStartDoesAgainCountsOnce) {
 }
 
 TEST(MetricsHistory, GoingBackTwice) {
-  EXPECT_EQ(judged({step(1, 1), step(2, 1), step(3, 1), resume(2, 2), step(3, 2), resume(1, 3), step(2, 3)}), "1000011");
-  EXPECT_EQ(judged({step(1, 1), step(2, 1), step(3, 1), resume(1, 2), step(2, 2), step(3, 2), resume(2, 3), step(3, 3)}),
-            "10011011");
+  EXPECT_EQ(judged({step(1, 1), step(2, 1), step(3, 1), resume(2, 2), step(3, 2), resume(1, 3), step(2, 3)}),
+            "1000011");
+  EXPECT_EQ(
+      judged({step(1, 1), step(2, 1), step(3, 1), resume(1, 2), step(2, 2), step(3, 2), resume(2, 3), step(3, 3)}),
+      "10011011");
 }
 
 TEST(MetricsHistory, TheSameStartDoesNotGoBack) {

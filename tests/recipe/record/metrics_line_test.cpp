@@ -46,17 +46,17 @@ TEST(MetricsLine, NonFiniteNumbersAreTexts) {
 }
 
 TEST(MetricsLine, OtherTypesAndFieldsArePassedOver) {
-  const auto line =
-      read_metrics_line(R"({"step":1,"loss":3,"lr":null,"grad_norm":[1,2],"tps":{"a":1},"event":5,"new":{"x":[true]}})");
+  const auto line = read_metrics_line(
+      R"({"step":1,"loss":3,"lr":null,"grad_norm":[1,2],"tps":{"a":1},"event":5,"new":{"x":[true]}})");
   ASSERT_TRUE(line);
   EXPECT_TRUE(line->is_step());
   EXPECT_FALSE(line->lr || line->grad_norm || line->tps);
 }
 
 TEST(MetricsLine, WhatIsNoLineIsNothing) {
-  for (const char* text : {"", "{", "null", "[]", R"({"loss":1})", R"({"step":-1})", R"({"step":1.5})", R"({"step":"1"})",
-                           R"({"step":1}x)", R"({"step":1,"loss":2)", R"({"step":1,"loss":0x2})", "{\"step\":1,\"a\":\"\xff\"}",
-                           R"({"step":99999999999999999999})"})
+  for (const char* text : {"", "{", "null", "[]", R"({"loss":1})", R"({"step":-1})", R"({"step":1.5})",
+                           R"({"step":"1"})", R"({"step":1}x)", R"({"step":1,"loss":2)", R"({"step":1,"loss":0x2})",
+                           "{\"step\":1,\"a\":\"\xff\"}", R"({"step":99999999999999999999})"})
     EXPECT_FALSE(read_metrics_line(text)) << text;
 }
 

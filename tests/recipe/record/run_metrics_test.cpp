@@ -54,7 +54,8 @@ TEST_F(RunMetrics, EveryCutOfTheLastLineIsTolerated) {
 }
 
 TEST_F(RunMetrics, UnreadableLinesAreCounted) {
-  dir.write("m", step(1) + "\n" + std::string(1, '\0') + "\n" + std::string(std::size_t{3} << 20, 'x') + "\n" + step(2) + step(2));
+  dir.write("m", step(1) + "\n" + std::string(1, '\0') + "\n" + std::string(std::size_t{3} << 20, 'x') + "\n" +
+                     step(2) + step(2));
   MetricsProblems problems;
   EXPECT_EQ(steps_of(dir / "m", &problems), (std::vector<std::uint64_t>{1, 2}));
   EXPECT_EQ(problems.unreadable, 3u);
@@ -70,7 +71,8 @@ TEST_F(RunMetrics, AnEmptyFileHasNothing) {
 
 TEST_F(RunMetrics, OddBytesAreSurvived) {
   std::mt19937 random(5);
-  const std::string good = step(1) + step(2) + R"({"step":2,"event":"resume","dp":1,"pp":1,"attempt":2})" + "\n" + step(3);
+  const std::string good =
+      step(1) + step(2) + R"({"step":2,"event":"resume","dp":1,"pp":1,"attempt":2})" + "\n" + step(3);
   for (int round = 0; round < 400; ++round) {
     std::string bad = good;
     for (int change = 0; change < 3; ++change) bad[random() % bad.size()] = static_cast<char>(random());
