@@ -73,8 +73,9 @@ std::string html_plot(const recipe::Plot& plot) {
   std::vector<std::string> names;
   for (const RunCurves& run : plot.runs) names.push_back(run.name);
   std::string page = kPlotPage;
-  put(page, "{{TITLE}}", xml_text(joined(names, ", ")));
+  // The data stand last: a name in them that looks like a place is behind the real one.
   put(page, "{{DATA}}", data(plot));
+  put(page, "{{TITLE}}", xml_text(joined(names, ", ")));
   return page;
 }
 

@@ -20,8 +20,8 @@ Answer run_advise(const Request& request) {
   }
   const ckpt::Result<recipe::AdviseReport> report = recipe::advise_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? advise_json(*report)
-                               : advise_text(*report, options.run, mtbf.has_value(), request.style)};
+  return {.text =
+              request.json ? advise_json(*report) : advise_text(*report, options.run, mtbf.has_value(), request.style)};
 }
 
 }  // namespace titan::cli

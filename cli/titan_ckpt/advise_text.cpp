@@ -66,16 +66,16 @@ class Text {
       run += ", went on " + count_of(record.resumes, " time", " times") + " (planned stops are among them)";
     facts_.add("run", run);
     if (record.step_s)
-      facts_.add("a step", format_rounded(*record.step_s, 3) + " s, median of the last " +
-                               format_count(record.step_median_of));
+      facts_.add("a step",
+                 format_rounded(*record.step_s, 3) + " s, median of the last " + format_count(record.step_median_of));
     if (record.saves == 0) return;
     std::string saves = format_count(record.saves);
     if (record.failed > 0) saves += ", " + format_count(record.failed) + " failed";
     if (record.save_s) saves += ", one takes " + format_rounded(*record.save_s, 3) + " s";
     if (record.stall_s) saves += ", of which training waits " + format_rounded(*record.stall_s, 3) + " s";
     if (record.saves_total_s > 0 && record.steps_total_s > 0)
-      saves += "; " + percent(record.saves_total_s / (record.saves_total_s + record.steps_total_s)) +
-               " of the time so far";
+      saves +=
+          "; " + percent(record.saves_total_s / (record.saves_total_s + record.steps_total_s)) + " of the time so far";
     facts_.add("saves", saves);
   }
 
@@ -98,8 +98,8 @@ class Text {
     if (!report_.fit) return;
     const recipe::RetentionFit& fit = *report_.fit;
     if (fit.keep_last == 0) {
-      facts_.add("budget", size(*report_.budget) + " is too little: one step and the next save take " +
-                               size(fit.least_budget));
+      facts_.add("budget",
+                 size(*report_.budget) + " is too little: one step and the next save take " + size(fit.least_budget));
     } else {
       facts_.add("budget", size(*report_.budget) + ": keep " + count_of(fit.keep_last, " step", " steps") +
                                "; at most " + size(fit.most_bytes) + " while one more is written");
@@ -141,8 +141,8 @@ class Text {
       }
       table.row(cells);
     }
-    return heading(style_.palette, "a larger model, saved like this one (" + parameters_text(report_.parameters) +
-                                       " parameters)") +
+    return heading(style_.palette,
+                   "a larger model, saved like this one (" + parameters_text(report_.parameters) + " parameters)") +
            table.render(style_.palette, "  ");
   }
 

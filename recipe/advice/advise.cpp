@@ -80,14 +80,16 @@ class Advice {
     report_.best = advice(steps_of(best_interval(cost, options_.mtbf_s), step));
     if (report_.has_settings && report_.saves_enabled) report_.now = advice(report_.interval);
     if (record.saves < 5)
-      lacks("how much saves vary: there " + std::string(record.saves == 1 ? "is one" : "are " + std::to_string(record.saves)) +
+      lacks("how much saves vary: there " +
+            std::string(record.saves == 1 ? "is one" : "are " + std::to_string(record.saves)) +
             ", and the first one makes folders");
   }
 
   void disk() {
     const std::string run = ckpt::parent_path(report_.metrics);
     std::string folder = ckpt::join_path(run, steps_folder_);
-    if (const Result<std::string> found = ckpt::resolve_run(fs_, run); steps_folder_ == "checkpoint" && found.ok()) folder = *found;
+    if (const Result<std::string> found = ckpt::resolve_run(fs_, run); steps_folder_ == "checkpoint" && found.ok())
+      folder = *found;
     ckpt::RunScan scan;
     if (Result<ckpt::RunScan> found = ckpt::scan_run(fs_, folder); found.ok()) {
       scan = std::move(*found);

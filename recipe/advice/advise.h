@@ -43,8 +43,8 @@ struct AdviseReport {
   bool saves_enabled = true;
   std::uint64_t interval = 0, keep_latest_k = 0;
 
-  std::optional<double> cost_s;                ///< of a save, as far as training waits for it
-  std::optional<IntervalAdvice> now, best;     ///< now: with the interval of config.toml
+  std::optional<double> cost_s;             ///< of a save, as far as training waits for it
+  std::optional<IntervalAdvice> now, best;  ///< now: with the interval of config.toml
 
   std::uint64_t steps_there = 0, bytes_there = 0;  ///< steps, and bytes of all that lies in the folder of steps
   std::optional<std::uint64_t> one_save;           ///< bytes of the newest full step, else of the last save

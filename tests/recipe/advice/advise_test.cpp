@@ -41,7 +41,8 @@ TEST(Advise, WhatIsNotThereIsSaid) {
   const auto report = advise_run(ckpt::posix_fs(), {dir / "run", 3600, 1000});
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->best || report->now || report->one_save || report->fit);
-  for (const char* lacking : {"config.toml", "what a save costs", "how long a step takes", "the size of a step", "larger model"})
+  for (const char* lacking :
+       {"config.toml", "what a save costs", "how long a step takes", "the size of a step", "larger model"})
     EXPECT_THAT(report->not_known, Contains(HasSubstr(lacking)));
   EXPECT_EQ(advise_run(ckpt::posix_fs(), {dir / "none"}).status().code, ckpt::Code::kNotFound);
 }

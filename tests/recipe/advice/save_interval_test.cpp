@@ -14,7 +14,8 @@ TEST(SaveInterval, AgreesWithDaly) {
 }
 
 TEST(SaveInterval, ForCheapSavesItIsYoungs) {
-  for (const double save : {1e-3, 1e-2, 0.1}) EXPECT_NEAR(best_interval(save, 1e6) / std::sqrt(2 * save * 1e6), 1, 1e-3);
+  for (const double save : {1e-3, 1e-2, 0.1})
+    EXPECT_NEAR(best_interval(save, 1e6) / std::sqrt(2 * save * 1e6), 1, 1e-3);
 }
 
 TEST(SaveInterval, FailuresFasterThanSaves) {
