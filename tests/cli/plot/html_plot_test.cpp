@@ -27,7 +27,8 @@ TEST(HtmlPlot, TheDataAreInThePage) {
 
 TEST(HtmlPlot, ANameIsNoMarkup) {
   const std::string plain = page_of("x"), odd = page_of("</title></script><script>alert(1)</script>");
-  for (const char* tag : {"<script", "</script>", "</title>"}) EXPECT_EQ(count_of(odd, tag), count_of(plain, tag)) << tag;
+  for (const char* tag : {"<script", "</script>", "</title>"})
+    EXPECT_EQ(count_of(odd, tag), count_of(plain, tag)) << tag;
 }
 
 TEST(HtmlPlot, ANameThatNamesAPlaceStaysAName) {

@@ -64,6 +64,12 @@ TEST_F(RunMetrics, UnreadableLinesAreCounted) {
   EXPECT_EQ(problems.notes("m").size(), 2u);
 }
 
+/// The end of a line that is too long lies at the beginning of a piece, and looks like a line.
+TEST_F(RunMetrics, TheEndOfALongLineIsNoLine) {
+  dir.write("m", std::string(std::size_t{2} << 20, 'x') + step(9) + step(1));
+  EXPECT_EQ(steps_of(dir / "m"), (std::vector<std::uint64_t>{1}));
+}
+
 TEST_F(RunMetrics, AnEmptyFileHasNothing) {
   dir.write("m", "");
   EXPECT_TRUE(steps_of(dir / "m").empty());
