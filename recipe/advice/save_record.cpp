@@ -7,7 +7,7 @@
 namespace titan::recipe {
 namespace {
 
-bool is_time(const std::optional<double>& value) { return value && std::isfinite(*value) && *value > 0; }
+bool is_positive(const std::optional<double>& value) { return value && std::isfinite(*value) && *value > 0; }
 
 void remember(std::deque<double>& values, double value, std::size_t most) {
   if (values.size() == most) values.pop_front();
@@ -26,13 +26,12 @@ std::optional<double> median(const std::deque<double>& values) {
 void SaveRecordBuilder::take(const MetricsLine& line) {
   if (line.is_start()) {
     if (line.event == "resume") ++record_.resumes;
-    record_.ranks = is_time(line.dp) && is_time(line.pp) ? *line.dp * *line.pp : 0;
     steps_of_start_ = 0;
     steps_.clear();
   } else if (line.is_step()) {
     if (record_.first_step == 0) record_.first_step = line.step;
     record_.last_step = line.step;
-    if (!is_time(line.time_s)) return;
+    if (!is_positive(line.time_s)) return;
     record_.steps_total_s += *line.time_s;
     // The first step of a start warms up.
     if (steps_of_start_++ > 0) remember(steps_, *line.time_s, kSteps);
@@ -41,10 +40,10 @@ void SaveRecordBuilder::take(const MetricsLine& line) {
   } else if (line.event == "save_commit") {
     ++record_.saves;
     if (line.bytes && std::isfinite(*line.bytes) && *line.bytes > 0) record_.save_bytes = line.bytes;
-    if (is_time(line.seconds)) remember(saves_, *line.seconds, kSaves);
-    if (is_time(line.stall_s)) remember(stalls_, *line.stall_s, kSaves);
-    const std::optional<double>& waited = is_time(line.stall_s) ? line.stall_s : line.seconds;
-    if (is_time(waited)) record_.saves_total_s += *waited;
+    if (is_positive(line.seconds)) remember(saves_, *line.seconds, kSaves);
+    if (is_positive(line.stall_s)) remember(stalls_, *line.stall_s, kSaves);
+    const std::optional<double>& waited = is_positive(line.stall_s) ? line.stall_s : line.seconds;
+    if (is_positive(waited)) record_.saves_total_s += *waited;
   }
 }
 

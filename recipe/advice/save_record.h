@@ -17,7 +17,6 @@ struct SaveRecord {
   std::optional<double> save_bytes;       ///< of the last one
   double steps_total_s = 0, saves_total_s = 0;  ///< of all lines; saves: what training waited where that is known
   std::uint64_t resumes = 0;                    ///< starts that went on from a checkpoint
-  double ranks = 0;                             ///< of the newest start; 0: not known
 };
 
 /// Takes the lines that count, in order.

@@ -49,8 +49,7 @@ std::optional<double>* place_of(MetricsLine& line, std::string_view key) {
   if (key == "validation_loss") return &line.validation_loss;
   if (key == "bytes") return &line.bytes;
   if (key == "seconds") return &line.seconds;
-  if (key == "stall_s" || key == "stall_seconds") return &line.stall_s;
-  if (key == "write_s" || key == "write_seconds") return &line.write_s;
+  if (key == "stall_s" || key == "stall_seconds" || key == "stall") return &line.stall_s;
   return nullptr;
 }
 

@@ -15,9 +15,9 @@ struct MetricsLine {
   std::string schedule;       ///< of start and resume
   std::string time;           ///< UTC, milliseconds
   std::optional<double> loss, grad_norm, lr, tokens, tps, tps_total, time_s;
-  std::optional<double> dp, pp;                            ///< of start and resume
-  std::optional<double> validation_loss;                   ///< of validation
-  std::optional<double> bytes, seconds, stall_s, write_s;  ///< of save_commit
+  std::optional<double> dp, pp;                   ///< of start and resume
+  std::optional<double> validation_loss;          ///< of validation
+  std::optional<double> bytes, seconds, stall_s;  ///< of save_commit
   bool is_step() const { return event.empty() && loss.has_value(); }
   bool is_start() const { return event == "start" || event == "resume"; }
 };
