@@ -21,7 +21,8 @@ using recipe::RunCurves;
 constexpr std::array kColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
 
 constexpr double kWidth = 880, kLeft = 64, kRight = 20, kTop = 16, kLine = 20;
-constexpr double kFirst = 260, kOther = 140, kTitle = 34, kFoot = 40;
+constexpr std::size_t kLetters = 118;  // of usual text that fit beside a swatch
+constexpr double kFirst = 260, kOther = 140, kTitle = 34, kFoot = 46;
 
 /// Tenths of a unit are finer than a screen.
 std::string tenth(double value) {
@@ -49,7 +50,8 @@ class Picture {
   std::string text() {
     std::string body = legend();
     for (std::size_t i = 0; i < plot_.panels.size(); ++i) body += panel(plot_.panels[i], i == 0 ? kFirst : kOther);
-    body += foot() + marks();
+    body += foot();
+    body += marks();
     const std::string height = tenth(y_ + 8);
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + tenth(kWidth) + " " + height + "\" width=\"" +
            tenth(kWidth) + "\" height=\"" + height +
@@ -69,12 +71,21 @@ class Picture {
     std::string out;
     y_ = kTop;
     for (std::size_t i = 0; i < plot_.runs.size(); ++i) {
+      const RunCurves& run = plot_.runs[i];
       const double base = y_ + 12;
       out += "<rect x=\"" + tenth(kLeft) + "\" y=\"" + tenth(base - 6) + "\" width=\"18\" height=\"3\" fill=\"" +
              picture_color(i) + "\"/>\n";
+      const std::string facts = joined(run_facts(run, plot_.options.x), ", ");
       out += "<text x=\"" + tenth(kLeft + 26) + "\" y=\"" + tenth(base) + "\"><tspan font-weight=\"600\">" +
-             xml_text(plot_.runs[i].name) + "</tspan><tspan class=\"dim\" dx=\"10\">" +
-             xml_text(joined(run_facts(plot_.runs[i], plot_.options.x), ", ")) + "</tspan></text>\n";
+             xml_text(run.name) + "</tspan>";
+      // Beside the name, or below it.
+      const bool beside = display_width(run.name) + display_width(facts) < kLetters;
+      if (beside) out += "<tspan class=\"dim\" dx=\"10\">" + xml_text(facts) + "</tspan>";
+      out += "</text>\n";
+      if (!beside) {
+        y_ += kLine;
+        out += text_at(kLeft + 26, y_ + 12, "start", facts, " class=\"dim\"");
+      }
       y_ += kLine;
     }
     std::string how;
@@ -174,9 +185,18 @@ class Picture {
         }
         words.push_back(format_count(mark.step) + (mark.change.empty() ? "" : " with " + mark.change));
       }
-      const std::string who = plot_.runs.size() > 1 ? run.name + " " : "";
       out += start_line(kLeft + 9, y_ + 3, y_ + 16, i);
-      out += text_at(kLeft + 26, y_ + 13, "start", who + "went on after step " + joined(words, ", "), " class=\"dim\"");
+      std::string line = (plot_.runs.size() > 1 ? run.name + " " : "") + "went on after step ";
+      for (std::size_t k = 0; k < words.size(); ++k) {
+        const std::string word = words[k] + (k + 1 < words.size() ? ", " : "");
+        if (k > 0 && display_width(line) + display_width(word) > kLetters) {
+          out += text_at(kLeft + 26, y_ + 13, "start", line, " class=\"dim\"");
+          y_ += kLine;
+          line.clear();
+        }
+        line += word;
+      }
+      out += text_at(kLeft + 26, y_ + 13, "start", line, " class=\"dim\"");
       y_ += kLine;
     }
     return out;
