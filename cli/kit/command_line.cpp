@@ -91,7 +91,7 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   if (given < most && verb.arguments[given].required)
     return with_help_hint(ckpt::invalid(in_ticks(verb.name) + " needs " + verb.arguments[given].name), program,
                           verb.name);
-  if (given > most) {
+  if (given > most && !(most > 0 && verb.arguments.back().many)) {
     const std::string& surplus = command.positionals[most];
     const Status status = ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name));
     const std::vector<std::string> keys = program.keys == nullptr ? std::vector<std::string>{} : program.keys();

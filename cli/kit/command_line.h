@@ -37,6 +37,7 @@ struct Argument {
   Names names = Names::kWord;
   Takes takes = Takes::kOurs;
   bool required = true;  ///< those that are not stand last
+  bool many = false;     ///< the last one: may be given more than once
 };
 
 struct Verb {

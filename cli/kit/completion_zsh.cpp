@@ -45,7 +45,8 @@ std::string arguments(const Verb& verb, const std::string& half, bool keys) {
   for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag);
   if (keys && takes_keys(verb)) text += " \\\n          $keys";
   for (const Argument& argument : verb.arguments)
-    if (argument.required) text += " \\\n          '" + action(argument.name) + "'";
+    if (argument.required)
+      text += " \\\n          '" + std::string(argument.many ? "*" : "") + action(argument.name) + "'";
   return text + " ;;\n";
 }
 

@@ -75,6 +75,17 @@ std::string format_duration(double seconds) {
   return format("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
 }
 
+std::optional<double> parse_duration(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
+  for (const auto& [name, seconds] :
+       {std::pair<std::string_view, double>{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}})
+    if (unit == name) return number * seconds;
+  return std::nullopt;
+}
+
 std::string format_count(std::uint64_t value) {
   const std::string digits = std::to_string(value);
   std::string text;

@@ -2,6 +2,7 @@
 
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
+#include "cli/titan_ckpt/advise.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
 #include "cli/titan_ckpt/diff.h"
@@ -9,6 +10,7 @@
 #include "cli/titan_ckpt/inspect.h"
 #include "cli/titan_ckpt/lr.h"
 #include "cli/titan_ckpt/ls.h"
+#include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
 #include "cli/titan_ckpt/strip.h"
@@ -139,8 +141,24 @@ Program titan_ckpt_program() {
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
           completion_verb(),
-          {"advise", {{"RUN", Names::kRun}}, "save interval, cost, disk needed", {}},
-          {"plot", {{"RUN|CKPT...", Names::kSource}}, "loss, LR and gradient norm over steps", {}},
+          {"advise",
+           {{"RUN", Names::kRun}},
+           "save interval, cost of saves, disk needed, retention that fits a budget",
+           {{"mtbf", "TIME", "a failure comes every so often on average: 90s, 45m, 6h, 3d (24h)"},
+            {"budget", "SIZE", "disk for the steps of the run, for keep_latest_k and prune: 100GB, 512MiB"}},
+           run_advise},
+          {"plot",
+           {{.name = "RUN...", .names = Names::kRun, .many = true}},
+           "loss, learning rate, gradient norm and throughput of one run or several",
+           {{"x", "step|tokens", "the x axis (step)"},
+            {"y", "NAME[,NAME]", "panels: loss, lr, grad_norm, tps (all four)"},
+            {"smooth", "W", "weight of an exponential average, 0 to below 1; raw values stay, faint"},
+            {"from", "X", "leave out what lies before: a step, or tokens with --x tokens (200k, 1.5e9)"},
+            {"to", "X", "leave out what lies behind"},
+            {"log", "x|y|xy", "logarithmic axes"},
+            {"ascii", "", "no braille dots; the default where the locale is not UTF-8"},
+            {"output", "FILE.svg|FILE.html", "a picture, or a page with values under the pointer; replaces FILE", 'o'}},
+           run_plot},
       },
       {
           {"json", "", "one JSON document on stdout; errors as JSON on stderr"},

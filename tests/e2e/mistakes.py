@@ -80,7 +80,7 @@ ROWS = [
     Row(8, "2 a typo with line and column", "sed 's/^seq_len/seqlen/' own.toml > typo.toml; titan-train plan typo.toml", 2, r"typo\.toml:\d+:\d+.*seqlen.*seq_len", "",
         leaves="typo.toml"),
     Row(9, "2 config that is not there", "titan-train plan nowhere.toml", 2, "nowhere.toml"),
-    Row(10, "1.8 plot is in --help", "titan-ckpt plot run", 2, "not supported yet"),
+    Row(10, "1.8 plot is in --help", "titan-ckpt plot run -o loss.png", 2, r"loss\.png", r"x\.svg"),
     Row(11, "house 1 the range of holdout", PLAN + NEW + "--validation.enable --validation.holdout=0.7", 2, "validation.holdout.*0.5", "", also=True),
     Row(12, "2 wrong dtype name", PLAN + TOKENS + "tokens.bin --training.token_dtype=int8", 2, "token_dtype.*uint16"),
     # What the data are.

@@ -26,6 +26,7 @@ Program program() {
              {"stats", "", "later", 0, Built::kNotYet}},
             nothing},
            {"run", {{"CONFIG"}}, "runs", {{"set", "K=V", "sets", 0, Built::kYes, Repeat::kMany}}, nothing},
+           {"many", {{.name = "RUN...", .many = true}}, "takes several", {}, nothing},
            {"plot", {}, "later", {}}},
           {{"json", "", "as JSON"}, {"color", "WHEN", "colour"}}};
 }
@@ -52,6 +53,12 @@ TEST(CommandLine, TakesFlagsBeforeAndAfterTheVerb) {
 TEST(CommandLine, TakesAVerbsNameAsAnArgumentAndAnythingAfterTwoDashes) {
   EXPECT_THAT(parse({"ls", "run"})->positionals, ElementsAre("run"));
   EXPECT_THAT(parse({"ls", "--", "-odd"})->positionals, ElementsAre("-odd"));
+}
+
+TEST(CommandLine, TheLastArgumentMayBeGivenManyTimes) {
+  EXPECT_THAT(parse({"many", "a", "b", "--json", "c"})->positionals, ElementsAre("a", "b", "c"));
+  EXPECT_FALSE(parse({"many"}).ok());
+  EXPECT_FALSE(parse({"ls", "a", "b"}).ok());
 }
 
 TEST(CommandLine, DoesNotLetAFlagEatThePositionalsAfterItsValue) {
