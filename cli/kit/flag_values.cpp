@@ -22,7 +22,7 @@ ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwis
   const std::optional<std::string> text = command.value("top");
   if (!text) return otherwise;
   if (*text == "all") return std::numeric_limits<std::size_t>::max();
-  const std::optional<std::size_t> count = read_number<std::size_t>(*text);
+  const std::optional<std::size_t> count = ckpt::number_of<std::size_t>(*text);
   if (!count || *count == 0) return wrong_value("top", *text, "a number of rows from 1 on, or all");
   return *count;
 }

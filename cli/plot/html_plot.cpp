@@ -1,5 +1,6 @@
 #include "cli/plot/html_plot.h"
 
+#include "ckpt/base/text.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
@@ -39,7 +40,7 @@ std::string data(const recipe::Plot& plot) {
   json.each("runs", plot.runs, [&](const RunCurves& run) {
     json.text("name", run.name);
     json.text("color", picture_color(number++));
-    json.text("facts", joined(run_facts(run, plot.options.x), ", "));
+    json.text("facts", ckpt::joined(run_facts(run, plot.options.x), ", "));
     json.begin_object("curves");
     for (const recipe::Panel& panel : plot.panels) {
       json.begin_object(recipe::quantity_name(panel.quantity));
@@ -75,7 +76,7 @@ std::string html_plot(const recipe::Plot& plot) {
   std::string page = kPlotPage;
   // The data stand last: a name in them that looks like a place is behind the real one.
   put(page, "{{DATA}}", data(plot));
-  put(page, "{{TITLE}}", xml_text(joined(names, ", ")));
+  put(page, "{{TITLE}}", xml_text(ckpt::joined(names, ", ")));
   return page;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/plot/terminal_plot.h"
@@ -75,7 +76,7 @@ class Picture {
       const double base = y_ + 12;
       out += "<rect x=\"" + tenth(kLeft) + "\" y=\"" + tenth(base - 6) + "\" width=\"18\" height=\"3\" fill=\"" +
              picture_color(i) + "\"/>\n";
-      const std::string facts = joined(run_facts(run, plot_.options.x), ", ");
+      const std::string facts = ckpt::joined(run_facts(run, plot_.options.x), ", ");
       out += "<text x=\"" + tenth(kLeft + 26) + "\" y=\"" + tenth(base) + "\"><tspan font-weight=\"600\">" +
              xml_text(run.name) + "</tspan>";
       // Beside the name, or below it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/plot/canvas.h"
@@ -189,8 +190,8 @@ class Drawing {
       free = begin + tick.label.size() + 2;
     }
     labels.replace(columns_ - title.size(), title.size(), title);
-    return dim(std::string(label_ + 1, ' ') + signs_.corner + joined(base, "")) + "\n" + std::string(label_ + 2, ' ') +
-           dim(labels) + "\n";
+    return dim(std::string(label_ + 1, ' ') + signs_.corner + ckpt::joined(base, "")) + "\n" +
+           std::string(label_ + 2, ' ') + dim(labels) + "\n";
   }
 
   std::string marks() const {

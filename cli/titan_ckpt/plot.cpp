@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/text.h"
 #include "ckpt/io/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
@@ -57,7 +58,7 @@ Result<std::optional<double>> read_place(const Command& command, const char* fla
     digits.pop_back();
     break;
   }
-  const std::optional<double> value = read_number<double>(digits);
+  const std::optional<double> value = ckpt::number_of<double>(digits);
   if (!value || !std::isfinite(*value) || *value < 0)
     return wrong_value(flag, *text, "a step or a number of tokens: 12000, 200k, 1.5e9");
   return std::optional<double>(*value * unit);
@@ -72,7 +73,7 @@ Status read_options(const Command& command, PlotOptions& options, recipe::CurveO
     TITAN_ASSIGN_OR_RETURN(options.y, read_quantities(*text));
   }
   if (const auto text = command.value("smooth")) {
-    const std::optional<double> weight = read_number<double>(*text);
+    const std::optional<double> weight = ckpt::number_of<double>(*text);
     if (!weight || !(*weight >= 0 && *weight < 1))
       return wrong_value("smooth", *text, "a weight of at least 0 and below 1");
     options.smooth = *weight;

@@ -151,7 +151,9 @@ const Program& titan_train_program() {
           {{"reshard", "merge"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
           {{"prune", "clean"}, "titan-ckpt prune RUN --keep-last N"},
           {{"lr"}, "titan-ckpt lr show CKPT"},
-          {{"cat", "strip", "advise", "plot"}, "titan-ckpt --help"},
+          {{"cat", "strip"}, "titan-ckpt --help"},
+          {{"plot", "draw", "graph"}, "titan-ckpt plot RUN"},
+          {{"advise"}, "titan-ckpt advise RUN"},
       }};
   return table;
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "cli/kit/errors.h"
 #include "ckpt/base/text.h"
+#include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/output.h"
 #include "cli/kit/stop.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/base/text.h"
+#include "ckpt/io/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "converters/hf/text_facts.h"
 #include "converters/import.h"

@@ -55,7 +55,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   TokenRows rows(std::move(file));
   const std::span<const std::byte> bytes = rows.file_.bytes();
   if (options.text) {
-    if (const std::size_t bad = ckpt::valid_utf8_prefix({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (const std::size_t bad = ckpt::scan_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).valid;
         bad < bytes.size())
       return ckpt::invalid(path + " is not UTF-8: byte " + std::to_string(bad));
     rows.bytes_ = 1;

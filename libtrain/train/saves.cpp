@@ -178,9 +178,8 @@ void Saves::tell(const SaveOutcome& outcome) {
   std::string cost;
   if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
-  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() +
-                                      " bytes=" + std::to_string(report.bytes) +
-                                      " seconds=" + json_number(report.seconds) + cost +
+  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
+                                      std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
                                       (report.already_there ? " (an equal step was there already)" : ""));
   if (!report.damaged_aside.empty()) {
     const bool pinned = ckpt::is_pinned(run_.fs, report.damaged_aside);

@@ -117,8 +117,9 @@ int Trainer::loop() {
         run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, tokens_per_step);
     std::vector<OwnedGradient> grads =
         clock.time(&StepTimes::exchange, [&] { return run_.exchange->reduce(out.sums); });
-    clock.time(&StepTimes::optimizer,
-               [&] { row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads); });
+    clock.time(&StepTimes::optimizer, [&] {
+      row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads);
+    });
     clock.time(&StepTimes::exchange, [&] { row.add_up(*run_.world.all); });
     if (row.saved() == run_.world.size) saves_.over_everywhere();
     if (row.trouble()) run_.on_root([&] { return trouble(); });

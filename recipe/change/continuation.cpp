@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ckpt/base/text.h"
 #include "ckpt/base/table_line.h"
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"

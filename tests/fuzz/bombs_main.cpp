@@ -18,7 +18,7 @@
 namespace {
 
 using titan::ckpt::Status;
-using titan::convert::dcp::put_le;
+using titan::convert::put_le;
 
 std::string le(std::uint64_t value, std::size_t bytes) {
   std::string out;
