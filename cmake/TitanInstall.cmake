@@ -1,5 +1,7 @@
-# `cmake --install` puts a program and its completions where shells look for them.
+# `cmake --install` puts a program, its completions and its man pages where shells and man look for them.
+# A program's files are a component of its name.
 include(GNUInstallDirs)
+find_program(TITAN_PYTHON python3 REQUIRED)
 
 # The scripts are made by the program itself when it has been linked, from the table that its parser uses.
 function(titan_install_program program)
@@ -12,10 +14,19 @@ function(titan_install_program program)
   add_custom_command(OUTPUT ${scripts} ${commands} DEPENDS ${program} COMMENT "Completions of ${program}" VERBATIM)
   add_custom_target(${program}-completions ALL DEPENDS ${scripts})
 
+  # Likewise the man pages, from --help.
+  set(man ${CMAKE_BINARY_DIR}/man/${program})
+  add_custom_command(OUTPUT ${man}.stamp
+    COMMAND ${TITAN_PYTHON} ${CMAKE_SOURCE_DIR}/packaging/man_pages.py $<TARGET_FILE:${program}> ${man}
+    COMMAND ${CMAKE_COMMAND} -E touch ${man}.stamp
+    DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/man_pages.py COMMENT "Man pages of ${program}" VERBATIM)
+  add_custom_target(${program}-man ALL DEPENDS ${man}.stamp)
+
   # LibTorch stays where it is: the installed program finds it as the built one does.
   set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH TRUE)
-  install(TARGETS ${program} RUNTIME)
-  install(FILES ${folder}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
-  install(FILES ${folder}/${program}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program})
-  install(FILES ${folder}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(TARGETS ${program} RUNTIME COMPONENT ${program})
+  install(FILES ${folder}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program} COMPONENT ${program})
+  install(FILES ${folder}/${program}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program} COMPONENT ${program})
+  install(FILES ${folder}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT ${program})
+  install(DIRECTORY ${man}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${program})
 endfunction()

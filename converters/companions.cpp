@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
+
 namespace titan::convert {
 
 using ckpt::FileEntry;
@@ -68,7 +70,7 @@ Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, companion.path, limit));
   if (companion.digest && ckpt::digest_of(bytes) != *companion.digest)
     return ckpt::corrupt(companion.path + " does not match its digest");
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return std::string(ckpt::text_of(bytes));
 }
 
 Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,

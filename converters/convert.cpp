@@ -92,7 +92,7 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
                     .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie}}));
   std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
   std::vector<TensorReport> report = std::move(plan.report);
-  // Of a run they tell how titan-train goes on with it.
+  // The notes of a run say how titan-train continues it, which does not apply to another format.
   std::vector<std::string> notes = plan.train ? std::vector<std::string>{} : std::move(plan.notes);
   return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions), std::move(report),
                 std::move(notes)};

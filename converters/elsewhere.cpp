@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/text.h"
+
 namespace titan::convert {
 namespace {
 
@@ -13,12 +15,6 @@ using ckpt::DirEntry;
 using Names = std::vector<std::string>;
 
 bool has(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
-template <typename Test>
-const std::string* any(const Names& names, Test test) {
-  const auto found = std::ranges::find_if(names, test);
-  return found == names.end() ? nullptr : &*found;
-}
 
 bool is_sharded(const std::string& name) {
   return name.starts_with("shard-") && name.find("-model-") != std::string::npos && name.ends_with(".safetensors");
@@ -53,7 +49,7 @@ Status check_file(Fs& fs, const std::string& path) {
   if (!file.ok()) return ckpt::ok_status();
   const auto size = (*file)->size();
   if (!size.ok() || *size < head.size() || !(*file)->pread(0, head).ok()) return ckpt::ok_status();
-  const std::string_view magic(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::string_view magic = ckpt::text_of(head);
   if (magic == "GGUF") return gguf(path);
   // A zip of torch.save, or the bare pickle of older versions.
   if (is_pickle(path) && (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")))
@@ -72,18 +68,18 @@ Status check_folder(Fs& fs, const std::string& path) {
   if (has(names, "zero_to_fp32.py"))
     return not_yet(path, "a DeepSpeed checkpoint",
                    "its own zero_to_fp32.py writes the weights: `python zero_to_fp32.py . OUT --safe_serialization`");
-  const bool ranks = any(names, [](const std::string& name) { return name.starts_with("mp_rank_"); }) != nullptr;
+  const bool ranks = std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("mp_rank_"); });
   const bool distributed = has(names, "common.pt") && has(names, "metadata.json");
   if (ranks || distributed || has(names, "latest_checkpointed_iteration.txt") || has(names, "distrib_optim.pt"))
     return not_yet(path, "a Megatron checkpoint",
                    "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read");
   for (const std::string& folder : {path, ckpt::join_path(path, "sharded")})
-    if (any(names_in(fs, folder), is_sharded))
+    if (std::ranges::any_of(names_in(fs, folder), is_sharded))
       return not_yet(path, "a Hugging Face export of torchtitan or torch DCP that is still in shards of ranks",
                      "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face "
                      "folder, which is read; a step in DCP's own form is read as it is");
-  if (const std::string* name = any(names, is_gguf)) return gguf(ckpt::join_path(path, *name));
-  return ckpt::ok_status();
+  const auto name = std::ranges::find_if(names, is_gguf);
+  return name == names.end() ? ckpt::ok_status() : gguf(ckpt::join_path(path, *name));
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #pragma once
-// Checkpoints of other programs that are known by their look and not read: what they are, and the way round.
+// Recognises checkpoints of programs that we do not read, and says how to convert them.
 #include <string>
 
 #include "converters/format.h"
 
 namespace titan::convert {
 
-/// \error kUnsupported naming what `path` is, when that is known; ok: it is none of these. By names of files, and the
-/// first bytes of a
-/// file that was given itself.
+/// Looks at the names of files in a folder, and at the first bytes of a file. \error kUnsupported naming what `path`
+/// is; ok: it is none of these programs'
 Status check_elsewhere(Fs& fs, const std::string& path);
 
 }  // namespace titan::convert

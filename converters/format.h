@@ -1,6 +1,7 @@
 #pragma once
-// What every foreign checkpoint format offers: know it, open it as tensors that can be read in any range, write it from
-// one of ours. A format does not move data: import.h and export.h do, one leaf at a time, for all formats alike.
+// What every foreign checkpoint format offers. It recognises its files, opens them as tensors that can be read in any
+// range, and writes them from one of our checkpoints. A format does not move data: import.h and export.h do that, one
+// leaf at a time, for all formats alike.
 //
 // Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the
 // folder.
@@ -44,7 +45,7 @@ struct ForeignTensor {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
-  /// not 0: rows are in the order of rotate_half per head of so many rows, and are put into ours
+  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (rotary.h); 0: rows stay
   std::uint64_t head_dim = 0;
   bool operator==(const TensorPlan&) const = default;
 };
@@ -58,8 +59,8 @@ struct Companion {
   bool operator==(const Companion&) const = default;
 };
 
-/// How a foreign checkpoint becomes one of ours. Pure value; nothing of a tensor has been read for it, but where the
-/// format stores one thing twice and both must be compared.
+/// How a foreign checkpoint becomes one of ours: a pure value. It is made without reading tensors, except where the
+/// format stores one tensor twice and both must be compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
   std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
@@ -74,15 +75,15 @@ struct ImportPlan {
   std::vector<Companion> companions;
   std::vector<TensorReport> report;  ///< what becomes of every tensor of the source, and of a tied head without one
   std::vector<std::string> notes;
-  std::vector<std::string> left_out;  ///< names of what `look` lets be: it is not among `tensors`
+  std::vector<std::string> left_out;  ///< names of what `look` leaves out of `tensors`
 };
 
 struct ImportOptions {
   std::vector<std::string> skip;   ///< shell patterns of foreign tensors to leave out
   std::optional<Settings> config;  ///< of a configuration file that the user named: dotted key -> TOML text
   Comparison comparison;           ///< of the configuration with the model that the source says
-  /// To be looked at, or to take the model from: what has no place in a checkpoint of ours, or cannot be read beside
-  /// the model, is let be, not refused.
+  /// The checkpoint is only looked at, or only its model is taken. What has no place in one of our checkpoints is then
+  /// left out, not refused.
   bool look = false;
 };
 
@@ -101,8 +102,8 @@ class ForeignCheckpoint {
   /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt
   /// (shapes that do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
-  /// Checks whatever the format lets one check (sizes, checksums where it has some), reading every byte once; the
-  /// report's note says what it does not let one check.
+  /// Reads every byte once and checks what the format allows: sizes, and checksums where it has some. The report's note
+  /// says what cannot be checked.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
@@ -135,8 +136,8 @@ class Format {
   virtual ~Format() = default;
   virtual const char* name() const = 0;   ///< as in --from and --to: "hf", "dcp"
   virtual const char* title() const = 0;  ///< for people: "Hugging Face safetensors"
-  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error of looking: then
-  /// nobody knows
+  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
+  /// looked at
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
   /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error
   /// kNotFound
@@ -161,8 +162,8 @@ Result<const Format*> find_format(const std::string& name);
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file, also behind a link; false where nothing is. \error kMediaError, kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
-/// `absent`, or what is wrong with `path` where that is almost a checkpoint of a known format, one of a program that is
-/// not read, or a folder of steps.
+/// Returns what is wrong with `path` where that is almost a checkpoint of a known format, a checkpoint of a program
+/// that we do not read, or a folder of steps; else `absent`.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

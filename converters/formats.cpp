@@ -2,7 +2,7 @@
 
 #include "ckpt/format/layout.h"
 #include "converters/companions.h"
-#include "converters/dcp/dcp_format.h"
+#include "converters/dcp/dcp_checkpoint.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"

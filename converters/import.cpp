@@ -10,7 +10,6 @@
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/model/leaf.h"
 #include "converters/companions.h"
-#include "converters/frame.h"
 
 namespace titan::convert {
 
@@ -92,7 +91,7 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
   return report;
 }
 
-// A checkpoint of another format is one, but none that is replaced by ours.
+// A checkpoint of another format is never replaced by one of ours.
 Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const ImportTarget& target) {
   TITAN_ASSIGN_OR_RETURN(const Format* there, detect_format(fs, target.destination));
   if (there == nullptr) return ckpt::ok_status();

@@ -9,6 +9,9 @@
 
 namespace titan::convert {
 
+/// Everything of the manifest that `plan` makes but files, pieces, digests, components, writer and time.
+ckpt::Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements);
+
 /// Reads tensors of `source` under our names, rows in our order. Both outlive it. Thread-safe.
 class PlannedReader {
  public:
@@ -42,18 +45,17 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and
 /// ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
-/// The same for reading the tensor that a user typed as `tensor`, perhaps with a slice: where that is a name of the
-/// foreign format and none of ours, the checkpoint is that tensor alone, as it is stored there.
+/// The same for reading one tensor that a user typed, perhaps with a slice. Where `tensor` is a name of the foreign
+/// format and not one of ours, the result holds that tensor alone, as it is stored there.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
 /// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else
 /// `spec` as it is.
 std::string resolve_any(Fs& fs, const std::string& spec);
-/// ckpt::list_run for folders of any format: checkpoints that are not ours are steps that no resume takes. `run` may be
-/// one such checkpoint, or one of ours outside of a run, or a folder with some in it (or in its folder `checkpoint`),
-/// as torchtitan's runs are.
+/// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that no resume takes. `run` may be
+/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
-/// ckpt::verify_target for checkpoints of any format: of a foreign one, what ForeignCheckpoint::verify checks. A run's
-/// steps are those of list_any.
+/// ckpt::verify_target for checkpoints of any format. ForeignCheckpoint::verify checks the foreign ones. The steps of a
+/// run are those of list_any.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 
 }  // namespace titan::convert

@@ -42,7 +42,7 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
   for (const ckpt::DirEntry& entry : *entries) {
     if (entry.type != ckpt::FileType::kDirectory) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
-    // One that cannot be looked at is listed by nobody here; list_run says of the folder what is wrong.
+    // A step that cannot be looked at is left out here: list_run reports what is wrong with the folder.
     const auto format = detect_format(fs, path);
     if (!format.ok() || *format == nullptr) continue;
     steps.push_back(listed(fs, **format, path));

@@ -30,9 +30,9 @@ Settings without(Settings rows, const Settings& given) {
   return rows;
 }
 
-/// The rows of flavor_rows that an import of `model` from torchtitan would take from `given`'s flavour: heads, eps,
-/// RoPE and its scaling, for dimensions are the tensors'. A flavour of another size says all, unless `given` says heads
-/// and RoPE itself.
+/// What an import of `model` from torchtitan takes from `given`'s flavour: heads, eps, RoPE and its scaling. The
+/// tensors give the dimensions. A flavour of another size counts as a whole, unless `given` names heads and RoPE
+/// itself.
 Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
   const recipe::Flavor* flavor = flavor_of(given);
   if (flavor == nullptr) return {};
@@ -57,7 +57,7 @@ bool fits(const recipe::Flavor& flavor, const ModelDims& model) {
 Settings flavor_rows(const Settings& given) {
   const recipe::Flavor* flavor = flavor_of(given);
   if (flavor == nullptr) return {};
-  // What is no number, or none that can be, is refused elsewhere.
+  // Texts that are no usable number are refused elsewhere.
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     const std::string text = ckpt::setting(given, key);
     std::uint64_t value = 0;

@@ -24,12 +24,13 @@ struct Comparison {
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
 
-/// Whether heads and RoPE of torchtitan's flavour go for `model`. People edit the other dimensions in place.
+/// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal. People edit the other
+/// dimensions in place.
 bool fits(const recipe::Flavor& flavor, const ModelDims& model);
 
 /// The rows "model.*" that `given` leaves to its model.flavor, ascending: none without a flavour, or with one that is
-/// not known here. RoPE's scaling is not among them: a model that says what it is keeps its own, as in titan-train,
-/// which a flavour alone does not overrule.
+/// not known here. RoPE's scaling is not among them: a model that says what it is keeps its own scaling, as in
+/// titan-train.
 ckpt::Settings flavor_rows(const ckpt::Settings& given);
 
 }  // namespace titan::convert

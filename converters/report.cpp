@@ -102,6 +102,10 @@ const char* fate_name(Fate fate) {
   return "written";
 }
 
+TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<std::uint64_t> shape) {
+  return {.from = std::move(from), .fate = fate, .from_dtype = dtype, .to_dtype = dtype, .shape = std::move(shape)};
+}
+
 void Rounding::add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first) {
   error.rounded += part.rounded;
   error.overflowed += part.overflowed;

@@ -1,5 +1,6 @@
 #pragma once
 // What a conversion did, or would do: one line per tensor.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ struct TensorReport {
   bool operator==(const TensorReport&) const = default;
 };
 
+/// The line of a tensor that keeps its element type.
+TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<std::uint64_t> shape);
+
 struct ConversionReport {
   std::string source, destination;
   std::string from_format, to_format;  ///< "titan", "hf", "dcp"
@@ -52,9 +56,7 @@ struct ConversionReport {
   /// Counts the tensors for which `test` is true.
   template <typename Test>
   std::uint64_t count(Test&& test) const {
-    std::uint64_t n = 0;
-    for (const TensorReport& tensor : tensors) n += test(tensor) ? 1 : 0;
-    return n;
+    return static_cast<std::uint64_t>(std::ranges::count_if(tensors, test));
   }
 };
 

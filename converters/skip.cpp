@@ -24,8 +24,7 @@ bool SkipRules::takes(std::initializer_list<std::string> names) {
   bool taken = false;
   for (std::size_t i = 0; i < globs_.size(); ++i) {
     for (const std::string& name : names) {
-      if (name != globs_[i] && fnmatch(globs_[i].c_str(), name.c_str(), 0) != 0) continue;
-      taken = used_[i] = true;
+      if (name == globs_[i] || matches(globs_[i], name)) taken = used_[i] = true;
     }
   }
   return taken;

@@ -3,7 +3,6 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/ops/slice.h"
-#include "converters/frame.h"
 #include "converters/import.h"
 #include "converters/rotary.h"
 
@@ -183,8 +182,8 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
       if (options.progress) options.progress(done, total);
       return options.cancel.check();
     }));
-    // What contradicts itself cannot be opened by anything else either: broken configurations, shapes that do not fit.
-    // What can merely not be converted is no damage.
+    // A checkpoint that contradicts itself is damaged: a broken configuration, or shapes that do not fit. One that we
+    // merely cannot convert is not damaged.
     if (step.report.damage.empty()) {
       if (const Status plan = (*source)->plan({}).status(); plan.code == ckpt::Code::kCorrupt) add_structure(plan);
     }
@@ -209,7 +208,7 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   Result<ckpt::VerifySummary> summary = ckpt::verify_target(fs, options);
   if (!summary.ok() && summary.status().code != ckpt::Code::kNotFound) return summary;
   if (summary.ok() && !summary->is_run) return summary;
-  // A run, or what is none of ours: the steps of other formats are where ls finds them.
+  // A run, or a folder that is not ours: list_any finds the steps of other formats.
   const Result<ckpt::ListReport> listed = list_any(fs, options.target);
   if (!listed.ok()) return summary.ok() ? summary : explained(fs, options.target, summary.status());
   for (const ckpt::ListedStep& listed_step : listed->steps) {

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = Obstacle::Kind;
 
-// By the file: getpwuid() is not to be had in a static program. Users of a directory server have no name here.
+// Read from /etc/passwd, since a static program cannot call getpwuid(). Users of a directory server have no name here.
 std::string name_of(std::uint32_t id) {
   std::ifstream users("/etc/passwd");  // the system's, not storage: does not go through Fs
   for (std::string line; std::getline(users, line);) {

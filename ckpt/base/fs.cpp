@@ -8,13 +8,13 @@ namespace {
 Status make_one_dir(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
   if (info.ok()) {
-    // A symbolic link may lead to a directory; whoever uses it finds out.
+    // A symbolic link may lead to a directory; the first use of it tells.
     if (info->type == FileType::kFile) return failed(path + ": expected a directory, found a file");
     return ok_status();
   }
   if (info.status().code != Code::kNotFound) return info.status();
   if (Status made = fs.make_dir(path); !made.ok()) {
-    // Another process may have been faster; its name has to be durable for us as well.
+    // Another process may have made it first. Its name must be durable for us as well.
     Result<FileInfo> again = fs.stat(path);
     if (!again.ok() || again->type != FileType::kDirectory) return made;
   }
@@ -36,7 +36,7 @@ Result<std::vector<std::byte>> read_whole(File& file, const std::string& path, s
 Status File::set_read_only() { return unsupported("permissions are not offered by this file system"); }
 
 Result<FileInfo> Fs::stat_member(const std::string& folder, const std::string& member) {
-  // One name after the other: only the last one's type is told by a stat of the whole.
+  // Each name is looked at in turn: stat() of the whole path tells only the type of the last one.
   for (std::size_t end = member.find('/'); end != std::string::npos; end = member.find('/', end + 1)) {
     const std::string part = join_path(folder, member.substr(0, end));
     TITAN_ASSIGN_OR_RETURN(const FileInfo info, stat(part));
@@ -134,7 +134,7 @@ Status remove_tree(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
   if (!info.ok()) return info.status().code == Code::kNotFound ? ok_status() : info.status();
   Status first;
-  // One stubborn entry must not keep the others alive: go on, report the first failure.
+  // An entry that cannot be removed does not keep the others: go on, and report the first failure.
   auto note = [&first](const Status& status) {
     if (first.ok() && !status.ok() && status.code != Code::kNotFound) first = status;
   };
@@ -152,8 +152,8 @@ Status remove_tree(Fs& fs, const std::string& path) {
   return first;
 }
 
-// NFS sends a mkdir again whose reply was lost, and the second one finds the folder. One that is there and empty is the
-// one that was asked for: nobody else has the id of this save.
+// NFS repeats a mkdir whose reply was lost, and the second call finds the folder. An empty folder of that name is the
+// one that we asked for: nobody else has the id of this save.
 Status make_own_dir(Fs& fs, const std::string& path) {
   const Status made = fs.make_dir(path);
   if (made.ok()) return made;

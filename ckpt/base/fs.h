@@ -63,7 +63,7 @@ class FileLock {
   virtual Status write(const std::string& text) = 0;
 };
 
-/// Of offsets and buffers, for files from Fs::open_scan and Fs::create_large.
+/// Offsets and buffers are multiples of it, for files from Fs::open_scan and Fs::create_large.
 inline constexpr std::uint64_t kScanAlignment = 4096;
 
 /// How the bytes of an open file are read.
@@ -112,16 +112,16 @@ class Fs {
   /// \error kNotFound when nothing is there; symbolic links are not followed (type kLink).
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
-  /// Whether this process may write the file `path`, or make names in the folder `path`: as far as the store tells
-  /// without a try. \error kFailed with the errno that a try would meet. Here: ok.
+  /// Whether this process may write the file `path`, or make names in the folder `path`, as far as the store tells
+  /// without a try. The default says ok. \error kFailed with the errno that a try would meet
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
   /// \error kLocked with the present content of the file in `causes` when another holder lives.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // What not every store can do. kUnsupported, and only that, means: nothing has happened, do it another way (other
-  // device, not permitted, too many links, no such call here). A file system that has none of them inherits these
-  // answers.
+  // Not every store can do what follows. kUnsupported, and only that, means: nothing has happened, do it another way
+  // (other device, not permitted, too many links, no such call here). A file system that has none of these calls
+  // inherits that answer.
 
   /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);

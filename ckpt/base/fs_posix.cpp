@@ -155,7 +155,7 @@ class PosixFile final : public File {
     if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
     if ((info.st_mode & kAllWrite) == 0 || ::fchmod(fd_, info.st_mode & 07777 & ~kAllWrite) == 0) return ok_status();
     Status status = from_errno(errno, path_, "fchmod");
-    // What stores without permissions say, and servers that let only the owner of the share change them.
+    // The answers of stores without permissions, and of servers that let only the owner of the share change them.
     for (const int means_no : {EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL})
       if (errno == means_no) status.code = Code::kUnsupported;
     return status;
@@ -181,8 +181,8 @@ class PosixFile final : public File {
     return data.size() / kScanAlignment * kScanAlignment;
   }
 
-  // The kernel keeps what is written for seconds before it turns to the disk, and all of it would wait for datasync().
-  // A large file is sent on as it grows. Errors are not lost: datasync() reports them.
+  // The kernel holds written bytes for seconds, and datasync() would wait for all of them. So a large file is sent to
+  // the disk as it grows. No error is lost: datasync() reports it.
   void begin_write_back(std::uint64_t put) {
     const std::uint64_t before = written_.fetch_add(put, std::memory_order_relaxed);
     if (before / kWriteBack != (before + put) / kWriteBack) (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -406,7 +406,7 @@ class PosixFs final : public Fs {
   Walk walk() const { return no_replace_ == NoReplace::kFallback ? Walk::kByName : Walk::kKernel; }
 
   static Result<std::unique_ptr<File>> open_by_path(const std::string& path, Access access) {
-    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is none of ours.
+    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is not a lock file.
     return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }),
                        path, access);
   }
@@ -484,7 +484,7 @@ Status errno_status(int error, const std::string& path, const std::string& call)
 
 Status read_errno_status(int error, const std::string& path, const std::string& call) {
   Status status = errno_status(error, path, call);
-  // ENODATA: what the kernel says of a bad sector that is read past the page cache.
+  // ENODATA: the kernel's answer for a bad sector that is read past the page cache.
   if (error == EIO || error == ENODATA) status.code = Code::kMediaError;
   return status;
 }

@@ -71,14 +71,6 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
   return digest;
 }
 
-Result<Digest> parse_digest(std::string_view hex) {
-  const std::optional<Digest> digest = digest_from_hex(hex);
-  if (digest) return *digest;
-  if (hex.size() != 32)
-    return invalid("a digest has 32 hex digits, found " + std::to_string(hex.size()) + " characters");
-  return invalid("a digest has 32 lower-case hex digits, found '" + std::string(hex) + "'");
-}
-
 HashKernels usable_hash_kernels() {
   HashKernels usable{{portable_hash_kernel()}, 1};
 #if defined(__x86_64__)

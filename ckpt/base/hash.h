@@ -24,8 +24,6 @@ struct Digest {
 
 /// The digest of 32 lower-case hex digits; nullopt for anything else. For texts with thousands of them.
 std::optional<Digest> digest_from_hex(std::string_view hex);
-/// Parses 32 lower-case hex digits. \error kInvalid.
-Result<Digest> parse_digest(std::string_view hex);
 
 Digest digest_of(std::span<const std::byte> data);
 Digest digest_of(std::string_view data);

@@ -23,7 +23,7 @@ Status contained(const Work& work) {
   }
 }
 
-/// For one caller. Joins its threads when it goes; whatever they wait for must come without the caller then.
+/// For one caller. The destructor joins the threads, so nothing that they wait for may need the caller.
 class Helpers {
  public:
   Helpers() = default;
@@ -31,8 +31,8 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  /// Starts a thread that runs `work`, which does not throw. False where the system has no thread or no memory for one
-  /// (a limit of processes in a container): the caller goes on with those there are.
+  /// Starts a thread that runs `work`, which does not throw. Returns false where the system has no thread or memory for
+  /// it (a container's limit of processes); the caller goes on with the threads that it has.
   bool start(std::function<void()> work) noexcept;
   bool empty() const { return threads_.empty(); }
   void join();

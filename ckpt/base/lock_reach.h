@@ -16,7 +16,7 @@ class ReachLock : public FileLock {
   virtual LockReach reach() const = 0;
 };
 
-/// Of a lock that does not know: kKernel.
+/// The reach of `lock`; kKernel for one that does not know its own.
 LockReach reach_of(const FileLock& lock);
 
 }  // namespace titan::ckpt

@@ -60,7 +60,7 @@ bool is_link(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISLNK(info.st_mode);
 }
 
-// Each name is opened without following it and looked at, so nothing can be exchanged in between.
+// Opens each name without following it and then looks at it, so that nobody can swap it in between.
 Result<int> by_name(Descriptor dir, const std::string& folder, const std::string& member, int flags) {
   for (std::size_t begin = 0; begin <= member.size();) {
     const std::size_t end = std::min(member.find('/', begin), member.size());
@@ -84,7 +84,8 @@ Result<int> open_member_file(const std::string& folder, const std::string& membe
   if (walk == Walk::kKernel) {
     const int fd = open_beneath(dir.get(), member, flags);
     if (fd >= 0) return fd;
-    // Not there before Linux 5.6, and some containers forbid it. Of a link the walk by name says which one it is.
+    // Linux before 5.6 lacks the call, and some containers forbid it. The walk by name also says which link is in the
+    // way.
     if (errno != ENOSYS && errno != EPERM && errno != ELOOP && errno != EXDEV)
       return open_error(errno, join_path(folder, member));
   }

@@ -15,7 +15,7 @@
 namespace titan::ckpt {
 namespace {
 
-// File systems that one kernel has for itself. On any other, mount options decide who sees a lock (NFS: local_lock,
+// File systems that only one kernel uses. On any other, mount options decide who sees a lock (NFS: local_lock,
 // nolock; Lustre: localflock).
 bool belongs_to_one_kernel(int fd) {
   constexpr long kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = static_cast<long>(0xca451a4e);

@@ -39,10 +39,6 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-}  // namespace titan::ckpt
-
-namespace titan::ckpt {
-
 /// `result`, its error being about `checkpoint` (Status::path).
 template <typename T>
 Result<T> about(Result<T> result, const std::string& checkpoint) {

@@ -61,7 +61,7 @@ class ScanFile final : public File {
  private:
   Status read_only() const { return failed(path_ + ": opened for reading only"); }
 
-  // Past the cache only what is not in it: bytes that were just written come from memory.
+  // Only bytes that are not in the cache are read past it; bytes that were just written come from memory.
   ssize_t read_some(std::uint64_t offset, std::span<std::byte> out) const {
     const auto place = static_cast<off_t>(offset);
     const std::size_t whole = out.size() / kScanAlignment * kScanAlignment;
@@ -75,13 +75,13 @@ class ScanFile final : public File {
     return ::pread(fd_, out.data(), out.size(), place);
   }
 
-  // Looks at the first page only: files come into the cache in long runs.
+  // Looks at the first page only, since files enter the cache in long runs.
   bool cached(off_t place, std::span<std::byte> out) const {
     const iovec first{out.data(), kScanAlignment};
     return ::preadv2(fd_, &first, 1, place, RWF_NOWAIT) == static_cast<ssize_t>(kScanAlignment);
   }
 
-  // Every byte from the store: whole blocks into a buffer of our own, of which the asked part is taken.
+  // Every byte comes from the store: whole blocks go into our own buffer, and the part that was asked for is copied.
   ssize_t read_from_store(std::uint64_t offset, std::span<std::byte> out) const {
     const std::uint64_t begin = offset / kScanAlignment * kScanAlignment, skip = offset - begin;
     const std::size_t wanted = std::min<std::size_t>(out.size(), kBounce - kScanAlignment);

@@ -5,8 +5,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Returns the offset behind the string whose opening quote is at `begin`; of a string without an end: where the parser
-/// gives it up.
+/// Returns the offset behind the string whose opening quote is at `begin`. A string without an end stops where the
+/// parser gives up.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const bool several_lines = text.substr(begin, 3) == std::string(3, quote);

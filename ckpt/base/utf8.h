@@ -20,18 +20,16 @@ Utf8Char decode_utf8(std::string_view text);
 constexpr bool is_odd_control(unsigned char c) { return c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b; }
 
 struct TextScan {
-  std::size_t valid = 0;                         ///< as valid_utf8_prefix()
+  /// The offset of the first byte that is not part of a well-formed sequence, else the size of the text. A sequence
+  /// that is cut off or goes wrong counts from its first byte.
+  std::size_t valid = 0;
   std::size_t control = std::string_view::npos;  ///< the first is_odd_control() before `valid`; npos: none
 };
 
 /// Looks for both in one pass.
 TextScan scan_text(std::string_view text);
 
-/// Returns the offset of the first byte that does not belong to a well-formed sequence, or text.size() when all do.
-/// A sequence that is cut off or goes wrong is reported at its first byte.
-inline std::size_t valid_utf8_prefix(std::string_view text) { return scan_text(text).valid; }
-
 /// True when `text` is well-formed UTF-8.
-inline bool is_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+inline bool is_utf8(std::string_view text) { return scan_text(text).valid == text.size(); }
 
 }  // namespace titan::ckpt

@@ -270,7 +270,7 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
-  // Nobody has a view of what is skipped: it must not stay in memory.
+  // Nobody looks at skipped strings, so they must not stay in memory.
   const std::size_t before = decoded_.size();
   switch (peek()) {
     case '{':

@@ -42,29 +42,15 @@ void JsonWriter::separate() {
   comma_ = line_ = false;
 }
 
-JsonWriter& JsonWriter::begin() {
+JsonWriter& JsonWriter::open(char bracket) {
   separate();
-  out_ += '{';
+  out_ += bracket;
   return *this;
 }
 
-JsonWriter& JsonWriter::end() {
+JsonWriter& JsonWriter::close(char bracket) {
   if (line_) out_ += '\n';
-  out_ += '}';
-  comma_ = true;
-  line_ = false;
-  return *this;
-}
-
-JsonWriter& JsonWriter::begin_list() {
-  separate();
-  out_ += '[';
-  return *this;
-}
-
-JsonWriter& JsonWriter::end_list() {
-  if (line_) out_ += '\n';
-  out_ += ']';
+  out_ += bracket;
   comma_ = true;
   line_ = false;
   return *this;
@@ -89,35 +75,23 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(std::uint64_t number) {
+JsonWriter& JsonWriter::plain(std::string_view text) {
   separate();
-  char digits[24];
-  out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  out_ += text;
   comma_ = true;
   return *this;
+}
+
+JsonWriter& JsonWriter::value(std::uint64_t number) {
+  char digits[24];
+  return plain({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
 }
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
-  separate();
   char digits[40];
-  out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  plain({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
   if (number == 0 && std::signbit(number)) out_ += ".0";  // "-0" would be read as the integer 0
-  comma_ = true;
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(bool truth) {
-  separate();
-  out_ += truth ? "true" : "false";
-  comma_ = true;
-  return *this;
-}
-
-JsonWriter& JsonWriter::null() {
-  separate();
-  out_ += "null";
-  comma_ = true;
   return *this;
 }
 

@@ -12,20 +12,20 @@ namespace titan::ckpt {
 
 class JsonWriter {
  public:
-  JsonWriter& begin();       ///< {
-  JsonWriter& end();         ///< }
-  JsonWriter& begin_list();  ///< [
-  JsonWriter& end_list();    ///< ]
-  JsonWriter& line();        ///< breaks the line before the next key, element or closing bracket
+  JsonWriter& begin() { return open('{'); }
+  JsonWriter& end() { return close('}'); }
+  JsonWriter& begin_list() { return open('['); }
+  JsonWriter& end_list() { return close(']'); }
+  JsonWriter& line();  ///< breaks the line before the next key, element or closing bracket
   JsonWriter& key(std::string_view name);
   JsonWriter& value(std::string_view text);  ///< bytes that are not UTF-8 become U+FFFD
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(std::uint32_t number) { return value(std::uint64_t{number}); }
   JsonWriter& value(double number);  ///< NaN and infinity become null, which no reader accepts
-  JsonWriter& value(bool truth);
+  JsonWriter& value(bool truth) { return plain(truth ? "true" : "false"); }
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
-  JsonWriter& null();
+  JsonWriter& null() { return plain("null"); }
   JsonWriter& string_map(const std::vector<std::pair<std::string, std::string>>& entries);
   JsonWriter& string_list(const std::vector<std::string>& entries);
 
@@ -34,6 +34,9 @@ class JsonWriter {
 
  private:
   void separate();
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  JsonWriter& plain(std::string_view text);  // a value as it is written
   std::string out_;
   bool comma_ = false;
   bool line_ = false;

@@ -112,7 +112,7 @@ Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32
   }
   if (filter_mask == kMaskRaw) return ok_status();
   if (!impl.ready) return failed("zstd could not be set up");
-  // Nothing is allocated on a frame's word: what it claims must be what the shape says.
+  // The size that a frame claims must be the one that the shape gives, so that a forged one cannot make us allocate.
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) return corrupt("a compressed leaf is no zstd frame");
   if (content != chunk_bytes) {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ckpt/format/json_reader.h"
+#include "ckpt/format/json_fields.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_check.h"
 #include "ckpt/format/manifest_codec.h"
@@ -100,7 +100,7 @@ Piece read_piece(JsonReader& in) {
   return piece;
 }
 
-// Without a Result: a manifest has one per tensor.
+// No Result here: a manifest has one of these per tensor, and speed counts.
 DType read_dtype(JsonReader& in) {
   const std::string_view name = in.text();
   for (const DType dtype :
@@ -114,24 +114,14 @@ DType read_dtype(JsonReader& in) {
 StoredTensor read_stored(JsonReader& in, Budget& budget) {
   budget.spend(kTensorCost);
   StoredTensor tensor;
-  SeenKeys seen(in, "a stored tensor");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "dtype")) {
-      tensor.dtype = read_dtype(in);
-    } else if (seen.is(key, 1, "chunk"))
-      tensor.chunk = in.u64();
-    else if (seen.is(key, 2, "digest"))
-      tensor.digest = in.digest();
-    else if (seen.is(key, 3, "pieces"))
-      in.array([&](std::size_t) {
-        budget.spend(kPieceCost);
-        tensor.pieces.push_back(read_piece(in));
-      });
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"dtype", "chunk", "digest", "pieces"}) seen.require(bit++, name);
+  const auto pieces = [&] {
+    in.array([&](std::size_t) {
+      budget.spend(kPieceCost);
+      tensor.pieces.push_back(read_piece(in));
+    });
+  };
+  read_object(in, "a stored tensor", JsonField{"dtype", [&] { tensor.dtype = read_dtype(in); }},
+              JsonField{"chunk", tensor.chunk}, JsonField{"digest", tensor.digest}, JsonField{"pieces", pieces});
   return tensor;
 }
 
@@ -179,77 +169,28 @@ ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
 
 ComponentEntry read_component(JsonReader& in) {
   ComponentEntry entry;
-  SeenKeys seen(in, "a component");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name"))
-      entry.name = in.text();
-    else if (seen.is(key, 1, "digest"))
-      entry.digest = in.digest();
-    else if (seen.is(key, 2, "bytes"))
-      entry.bytes = in.u64();
-    else if (seen.is(key, 3, "stored_bytes"))
-      entry.stored_bytes = in.u64();
-    else if (seen.is(key, 4, "files"))
-      entry.files = in.u32();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"name", "digest", "bytes", "stored_bytes", "files"}) seen.require(bit++, name);
+  read_object(in, "a component", JsonField{"name", entry.name}, JsonField{"digest", entry.digest},
+              JsonField{"bytes", entry.bytes}, JsonField{"stored_bytes", entry.stored_bytes},
+              JsonField{"files", entry.files});
   return entry;
 }
 
 Mesh read_mesh(JsonReader& in) {
   Mesh mesh;
-  SeenKeys seen(in, "mesh");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "pp"))
-      mesh.pp = in.u32();
-    else if (seen.is(key, 1, "dp"))
-      mesh.dp = in.u32();
-    else if (seen.is(key, 2, "tp"))
-      mesh.tp = in.u32();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"pp", "dp", "tp"}) seen.require(bit++, name);
+  read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp}, JsonField{"tp", mesh.tp});
   return mesh;
 }
 
 DerivedFrom read_derived_from(JsonReader& in) {
   DerivedFrom from;
-  SeenKeys seen(in, "derived_from");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "id"))
-      from.id = in.digest();
-    else if (seen.is(key, 1, "step"))
-      from.step = in.u64();
-    else if (seen.is(key, 2, "path"))
-      from.path = in.text();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"id", "step", "path"}) seen.require(bit++, name);
+  read_object(in, "derived_from", JsonField{"id", from.id}, JsonField{"step", from.step}, JsonField{"path", from.path});
   return from;
 }
 
 void read_format(JsonReader& in, Manifest& manifest) {
-  SeenKeys seen(in, "format");
   std::string_view name;
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name"))
-      name = in.text();
-    else if (seen.is(key, 1, "major"))
-      manifest.major = in.u32();
-    else if (seen.is(key, 2, "minor"))
-      manifest.minor = in.u32();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* required : {"name", "major", "minor"}) seen.require(bit++, required);
+  read_object(in, "format", JsonField{"name", name}, JsonField{"major", manifest.major},
+              JsonField{"minor", manifest.minor});
   if (in.ok() && name != kFormatName)
     in.fail("format name '" + std::string(name) + "', expected '" + kFormatName + "'");
   if (in.ok() && manifest.major < kFormatMajor)
@@ -297,7 +238,7 @@ std::uint32_t peek_major(std::string_view text) {
 
 Result<Manifest> decode_manifest(const std::string& what, std::string_view text) {
   if (Status intact = check_self_digest(what, text); !intact.ok()) {
-    // A future version may hash by another rule: its number is the more helpful news.
+    // A future version may hash by another rule; then its number explains more than a wrong digest.
     const std::uint32_t major = peek_major(text);
     if (major <= kFormatMajor) return intact;
     Status newer = incompatible(what + ": format version " + std::to_string(major) +

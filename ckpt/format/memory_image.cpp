@@ -23,7 +23,7 @@ void MemoryImage::write(std::uint64_t address, const void* data, std::size_t siz
   const std::uint64_t at = address - home->first;
   if (target.size() < at + size) target.resize(at + size);
   std::memcpy(target.data() + at, bytes, size);
-  // Swallow the extents that now touch it; their part beyond the new bytes stays.
+  // Merges the extents that now touch it, and keeps their part beyond the new bytes.
   for (auto next = std::next(home); next != extents.end() && next->first <= home->first + target.size();
        next = extents.erase(next)) {
     const std::uint64_t have = home->first + target.size() - next->first;
@@ -47,7 +47,7 @@ void MemoryImage::read(std::uint64_t address, void* data, std::size_t size) cons
 std::uint64_t MemoryImage::allocate(bool raw, std::uint64_t size) {
   if (raw && raw_at) return *std::exchange(raw_at, std::nullopt);
   const std::uint64_t address = allocated;
-  // What stands between the first block and `metadata_from` is given out through `raw_at` only.
+  // Addresses between the first block and `metadata_from` are handed out by `raw_at` alone.
   allocated = std::max(address + size, metadata_from);
   return address;
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr H5Z_filter_t kZstdFilter = 32015;
 
-// Chunks come filtered, so the filter never runs here; libhdf5 only wants to know one before it puts it into a file.
+// Chunks arrive filtered, so this filter never runs. libhdf5 must know a filter before it puts its number into a file.
 std::size_t no_filter(unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) { return 0; }
 
 bool know_zstd_filter() {

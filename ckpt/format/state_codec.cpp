@@ -1,6 +1,6 @@
 #include "ckpt/format/state_codec.h"
 
-#include "ckpt/format/json_reader.h"
+#include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 
 namespace titan::ckpt {
@@ -17,107 +17,38 @@ PhaseKind read_kind(JsonReader& in) {
 
 LrPhase read_phase(JsonReader& in) {
   LrPhase phase;
-  SeenKeys seen(in, "a phase");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "first"))
-      phase.first = in.u64();
-    else if (seen.is(key, 1, "kind"))
-      phase.kind = read_kind(in);
-    else if (seen.is(key, 2, "start"))
-      phase.start = in.real();
-    else if (seen.is(key, 3, "end"))
-      phase.end = in.real();
-    else if (seen.is(key, 4, "origin"))
-      phase.origin = in.real();
-    else if (seen.is(key, 5, "length"))
-      phase.length = in.real();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"first", "kind", "start", "end", "origin", "length"}) seen.require(bit++, name);
+  read_object(in, "a phase", JsonField{"first", phase.first}, JsonField{"kind", [&] { phase.kind = read_kind(in); }},
+              JsonField{"start", phase.start}, JsonField{"end", phase.end}, JsonField{"origin", phase.origin},
+              JsonField{"length", phase.length});
   return phase;
 }
 
 LrSettings read_settings(JsonReader& in) {
   LrSettings settings;
-  SeenKeys seen(in, "accepted");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "peak"))
-      settings.peak = in.real();
-    else if (seen.is(key, 1, "warmup_steps"))
-      settings.warmup_steps = in.u64();
-    else if (seen.is(key, 2, "total_steps"))
-      settings.total_steps = in.u64();
-    else if (seen.is(key, 3, "decay_ratio")) {
-      if (!in.null()) settings.decay_ratio = in.real();
-    } else if (seen.is(key, 4, "decay_type"))
-      settings.decay_type = in.text();
-    else if (seen.is(key, 5, "min_lr_factor"))
-      settings.min_lr_factor = in.real();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"peak", "warmup_steps", "total_steps", "decay_ratio", "decay_type", "min_lr_factor"})
-    seen.require(bit++, name);
+  const auto ratio = [&] {
+    if (!in.null()) settings.decay_ratio = in.real();
+  };
+  read_object(in, "accepted", JsonField{"peak", settings.peak}, JsonField{"warmup_steps", settings.warmup_steps},
+              JsonField{"total_steps", settings.total_steps}, JsonField{"decay_ratio", ratio},
+              JsonField{"decay_type", settings.decay_type}, JsonField{"min_lr_factor", settings.min_lr_factor});
   return settings;
 }
 
 DataFile read_data_file(JsonReader& in) {
   DataFile file;
-  SeenKeys seen(in, "a data file");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name"))
-      file.name = in.text();
-    else if (seen.is(key, 1, "bytes"))
-      file.bytes = in.u64();
-    else if (seen.is(key, 2, "blocks"))
-      file.blocks = in.digest();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"name", "bytes", "blocks"}) seen.require(bit++, name);
+  read_object(in, "a data file", JsonField{"name", file.name}, JsonField{"bytes", file.bytes},
+              JsonField{"blocks", file.blocks});
   return file;
 }
 
 Attempt read_attempt(JsonReader& in) {
   Attempt attempt;
-  SeenKeys seen(in, "an attempt");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "number"))
-      attempt.number = in.u32();
-    else if (seen.is(key, 1, "started"))
-      attempt.started = in.text();
-    else if (seen.is(key, 2, "first_step"))
-      attempt.first_step = in.u64();
-    else if (seen.is(key, 3, "last_step"))
-      attempt.last_step = in.u64();
-    else if (seen.is(key, 4, "dp"))
-      attempt.dp = in.u32();
-    else if (seen.is(key, 5, "pp"))
-      attempt.pp = in.u32();
-    else if (seen.is(key, 6, "schedule"))
-      attempt.schedule = in.text();
-    else if (seen.is(key, 7, "version"))
-      attempt.version = in.text();
-    else if (seen.is(key, 8, "environment"))
-      attempt.environment = in.text();
-    else if (seen.is(key, 9, "policy"))
-      attempt.policy = in.text();
-    else if (seen.is(key, 10, "changed"))
-      attempt.changed = in.string_list();
-    else if (seen.is(key, 11, "notes"))
-      attempt.notes = in.string_list();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"number", "started", "first_step", "last_step", "dp", "pp", "schedule", "version",
-                           "environment", "policy", "changed", "notes"}) {
-    seen.require(bit++, name);
-  }
+  read_object(in, "an attempt", JsonField{"number", attempt.number}, JsonField{"started", attempt.started},
+              JsonField{"first_step", attempt.first_step}, JsonField{"last_step", attempt.last_step},
+              JsonField{"dp", attempt.dp}, JsonField{"pp", attempt.pp}, JsonField{"schedule", attempt.schedule},
+              JsonField{"version", attempt.version}, JsonField{"environment", attempt.environment},
+              JsonField{"policy", attempt.policy}, JsonField{"changed", attempt.changed},
+              JsonField{"notes", attempt.notes});
   return attempt;
 }
 
@@ -202,17 +133,9 @@ std::string encode_train_state(const TrainState& state) {
 Result<LrSchedule> decode_lr_schedule(const std::string& what, std::string_view text) {
   JsonReader in(what, text);
   LrSchedule schedule;
-  SeenKeys seen(in, "the LR schedule");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "phases"))
-      in.array([&](std::size_t) { schedule.phases.push_back(read_phase(in)); });
-    else if (seen.is(key, 1, "accepted"))
-      schedule.accepted = read_settings(in);
-    else
-      in.skip();
-  });
-  seen.require(0, "phases");
-  seen.require(1, "accepted");
+  const auto phases = [&] { in.array([&](std::size_t) { schedule.phases.push_back(read_phase(in)); }); };
+  read_object(in, "the LR schedule", JsonField{"phases", phases},
+              JsonField{"accepted", [&] { schedule.accepted = read_settings(in); }});
   for (std::size_t i = 1; i < schedule.phases.size(); ++i) {
     if (schedule.phases[i].first < schedule.phases[i - 1].first) in.fail("the first steps of the phases descend");
   }
@@ -222,68 +145,24 @@ Result<LrSchedule> decode_lr_schedule(const std::string& what, std::string_view 
 Result<DataPosition> decode_data_position(const std::string& what, std::string_view text) {
   JsonReader in(what, text);
   DataPosition position;
-  SeenKeys seen(in, "the data position");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "samples"))
-      position.samples = in.u64();
-    else if (seen.is(key, 1, "epoch_base"))
-      position.epoch_base = in.u64();
-    else if (seen.is(key, 2, "first_epoch"))
-      position.first_epoch = in.u64();
-    else if (seen.is(key, 3, "seed"))
-      position.seed = in.u64_string();
-    else if (seen.is(key, 4, "shuffle"))
-      position.shuffle = in.boolean();
-    else if (seen.is(key, 5, "seq_len"))
-      position.seq_len = in.u64();
-    else if (seen.is(key, 6, "sample_stride"))
-      position.sample_stride = in.u64();
-    else if (seen.is(key, 7, "samples_per_epoch"))
-      position.samples_per_epoch = in.u64();
-    else if (seen.is(key, 8, "kind"))
-      position.kind = in.text();
-    else if (seen.is(key, 9, "tokenizer"))
-      position.tokenizer = in.text();
-    else if (seen.is(key, 10, "files"))
-      in.array([&](std::size_t) { position.files.push_back(read_data_file(in)); });
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"samples", "epoch_base", "first_epoch", "seed", "shuffle", "seq_len", "sample_stride",
-                           "samples_per_epoch", "kind", "tokenizer", "files"}) {
-    seen.require(bit++, name);
-  }
+  const auto files = [&] { in.array([&](std::size_t) { position.files.push_back(read_data_file(in)); }); };
+  read_object(in, "the data position", JsonField{"samples", position.samples},
+              JsonField{"epoch_base", position.epoch_base}, JsonField{"first_epoch", position.first_epoch},
+              JsonField{"seed", [&] { position.seed = in.u64_string(); }}, JsonField{"shuffle", position.shuffle},
+              JsonField{"seq_len", position.seq_len}, JsonField{"sample_stride", position.sample_stride},
+              JsonField{"samples_per_epoch", position.samples_per_epoch}, JsonField{"kind", position.kind},
+              JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files});
   return finished(in, std::move(position));
 }
 
 Result<TrainState> decode_train_state(const std::string& what, std::string_view text) {
   JsonReader in(what, text);
   TrainState state;
-  SeenKeys seen(in, "the train state");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "step"))
-      state.step = in.u64();
-    else if (seen.is(key, 1, "tokens"))
-      state.tokens = in.u64();
-    else if (seen.is(key, 2, "seed"))
-      state.seed = in.u64_string();
-    else if (seen.is(key, 3, "origin"))
-      state.origin = in.text();
-    else if (seen.is(key, 4, "wall_time_s"))
-      state.wall_time_s = in.real();
-    else if (seen.is(key, 5, "attempts"))
-      in.array([&](std::size_t) { state.attempts.push_back(read_attempt(in)); });
-    else if (seen.is(key, 6, "accepted"))
-      state.accepted = in.string_map();
-    else if (seen.is(key, 7, "environment"))
-      state.environment = in.string_map();
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"step", "tokens", "seed", "origin", "wall_time_s", "attempts", "accepted", "environment"})
-    seen.require(bit++, name);
+  const auto attempts = [&] { in.array([&](std::size_t) { state.attempts.push_back(read_attempt(in)); }); };
+  read_object(in, "the train state", JsonField{"step", state.step}, JsonField{"tokens", state.tokens},
+              JsonField{"seed", [&] { state.seed = in.u64_string(); }}, JsonField{"origin", state.origin},
+              JsonField{"wall_time_s", state.wall_time_s}, JsonField{"attempts", attempts},
+              JsonField{"accepted", state.accepted}, JsonField{"environment", state.environment});
   return finished(in, std::move(state));
 }
 

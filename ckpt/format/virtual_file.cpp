@@ -20,8 +20,7 @@ std::string literal(const std::string& name) {
 // "." is HDF5's name of the group itself.
 std::string link_name(const std::string& tensor) { return tensor == "." ? "%2E" : escaped_name(tensor); }
 
-// What a reader gets for a piece whose shard is not there: libhdf5 reports no error. Integers have no such value; they
-// read 0.
+// A reader gets NaN for a piece whose shard is missing: libhdf5 reports no error. Integers have no NaN and read 0.
 bool set_fill(hid_t creation, DType dtype, hid_t type) {
   std::byte nan[8] = {};
   const auto put = [&](auto bits) { std::memcpy(nan, &bits, sizeof bits); };
@@ -109,7 +108,7 @@ std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::u
   std::vector<Box> boxes;
   if (rank == 0 && count > 0) boxes.emplace_back();
   for (const std::uint64_t end = begin + count; rank > 0 && begin < end;) {
-    // The outermost dimension along which a whole index starts here and fits; the innermost always does.
+    // Finds the outermost dimension along which a whole index starts here and fits. The innermost one always fits.
     std::size_t d = 0;
     while (begin % stride[d] != 0 || end - begin < stride[d]) ++d;
     Box box{std::vector<std::uint64_t>(rank), shape};

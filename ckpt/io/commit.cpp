@@ -86,7 +86,7 @@ Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
   return ok_status();
 }
 
-// Derived members follow all others. model.h5 was written from the plan: it must describe what the ranks really wrote.
+// Derived members follow all others. model.h5 was made from the plan, so it is compared with what the ranks wrote.
 Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
   for (const RankReceipt& receipt : receipts) {
     for (const FileEntry& file : receipt.files) {
@@ -108,7 +108,7 @@ Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const
   return ok_status();
 }
 
-// A JSON component must read back as the value that was given; else resuming would change the run.
+// A JSON component must read back as the value that was given. Otherwise resuming would change the run.
 template <typename T>
 Status check_text(const char* component, const std::string& text, const T& value,
                   Result<T> (*decode)(const std::string&, std::string_view)) {

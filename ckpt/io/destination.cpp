@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Other programs have files of that name too, so its beginning decides. What cannot be read is taken for ours.
+// Other programs have files of that name too, so its first bytes decide. A file that cannot be read counts as ours.
 bool is_checkpoint(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
   if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;

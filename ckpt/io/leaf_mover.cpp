@@ -135,7 +135,7 @@ class Group {
     return batch;
   }
 
-  // Of several failures the one that lies first in the source is reported.
+  // Of several failures, the first one in the source is reported.
   void fail_locked(std::size_t at, Status status) TITAN_REQUIRES(mutex_) {
     stopped_ = true;
     if (error_.ok() || at < error_at_) {
@@ -192,7 +192,7 @@ class Group {
       return bytes.subspan(leaf.row.offset - begin, leaf.row.stored_bytes);
     };
     for (std::size_t i = batch.first; i < batch.end; ++i) {
-      // The digest of raw leaves and of their stored bytes is the same one.
+      // For raw leaves the digest of the content is that of the stored bytes.
       if (digest_of(stored(leaves_[i])) != leaves_[i].row.stored)
         return damaged("data do not match their digest", leaves_[i]);
     }
@@ -211,7 +211,7 @@ class Group {
     return ok_status();
   }
 
-  // The end of the leaves from `first` on that are neighbours here and there, and so can be written at once.
+  // The end of the leaves from `first` on that are neighbours in both files. One write takes them all.
   std::size_t run_of(std::size_t first, std::size_t end) const {
     std::size_t next = first + 1;
     if (leaves_[first].decode) return next;
@@ -251,7 +251,7 @@ class Group {
     return targets_[leaf.to].writer->put(leaf.piece, leaf.leaf, raw, leaf.row.raw, leaf.row.raw);
   }
 
-  // Whoever brings the last leaf of a file makes it durable while the others go on.
+  // The thread that brings the last leaf of a file syncs it while the others go on.
   Status finish(std::uint32_t to, std::uint64_t leaves) {
     Target& target = targets_[to];
     if (target.left.fetch_sub(leaves) != leaves) return ok_status();

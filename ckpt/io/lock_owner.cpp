@@ -27,8 +27,7 @@ std::uint32_t count_from(const std::string& text) {
   return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
-// Seconds since the epoch at which process `pid` of this host started; nothing where none runs. One that has ended and
-// waits for its parent runs no more.
+// Seconds since the epoch at which process `pid` of this host started. Nothing where it does not run, or is a zombie.
 std::optional<double> process_start(std::uint64_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat"),
       uptime("/proc/uptime");  // kernel state, not storage: does not go through Fs
@@ -54,7 +53,7 @@ bool may_live(const LockOwner& holder, const LockOwner& self, double now) {
   if (holder.heartbeat == 0) return false;
   if (!same_kernel(holder, self) || holder.host != self.host) return now - holder.heartbeat < kSilenceSeconds;
   const std::optional<double> started = process_start(holder.pid);
-  // A process that started after the last heartbeat only has the number of the dead holder.
+  // A process that started after the last heartbeat is another one that got the dead holder's number.
   return started && *started <= holder.heartbeat + kSlack;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a process waits for a lock that another one may hold: its clock, and whom it tells.
+// How a process waits for a lock that another one may hold: the clock it uses, and whom it tells.
 #include <functional>
 #include <string>
 

@@ -39,7 +39,7 @@ void say_once_that_notes_decide(const std::string& path, const LockWait& wait) {
       " s (Lustre has file locks where it is mounted with -o flock)");
 }
 
-// Whether the note `text` can be that of a live holder although we have got the advisory lock.
+// Whether the writer of the note `text` may live, although we have the advisory lock.
 bool may_be_alive(const std::string& text, const Result<LockOwner>& holder, const LockOwner& self, LockReach reach) {
   if (text.empty()) return false;  // of a process that died before it wrote
   if (!holder.ok()) return reach != LockReach::kKernel;
@@ -47,7 +47,7 @@ bool may_be_alive(const std::string& text, const Result<LockOwner>& holder, cons
   return reach == LockReach::kNone || !same_kernel(*holder, self);
 }
 
-// ok once the note of the last holder is known to be a dead one's.
+// Returns ok once the last holder is known to be dead.
 Status watch(Fs& fs, const std::string& path, const std::string& first, const LockOwner& self,
              const NoteLock::Refusal& refuse, const LockWait& wait) {
   const auto holder = decode_lock_owner(first);
@@ -66,7 +66,7 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
       if (changed.ok() && changed->heartbeat == 0) return ok_status();
       return refuse(changed, self, NoteLock::Seen::kNoteMoves);
     }
-    // While the store hangs nobody can write a heartbeat: of a long look little counts.
+    // Nobody can write a heartbeat while the store hangs, so a slow read counts as a short one.
     const double now = wait.now();
     silent += std::min(now - last, 2 * kLookSeconds);
     last = now;
@@ -98,7 +98,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
     if (watched) TITAN_RETURN_IF_ERROR(watch(fs, path, first, self, refuse, wait));
     const std::string note = encode_lock_owner(self);
     TITAN_RETURN_IF_ERROR((*lock)->write(note));
-    // A holder that ends may remove the file: a lock on a file that has lost its name is worth nothing.
+    // A holder that ends may remove the file. A lock on a file without a name excludes nobody.
     const auto back = read_text(fs, path);
     if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt)
       return back.status();
@@ -157,7 +157,7 @@ NoteLock::~NoteLock() {
     Status ignored = lock_->write(encode_lock_owner(self_));  // the next one watches the note then
     (void)ignored;
   } catch (const std::bad_alloc&) {
-    // Without memory the note stays as it is, as after a kill.
+    // Out of memory: the note stays as it is, as after a kill.
   }
 }
 
@@ -217,7 +217,7 @@ void NoteLock::start_beating() {
   try {
     thread_ = std::thread([this] { beat_until_closed(); });
   } catch (const std::system_error&) {
-    // No thread to be had: pulse() writes the heartbeat.
+    // The system gives no thread: pulse() writes the heartbeat instead.
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // A lock file with a note of its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
 //
-// Where advisory locks are shared (one host, most network stores) they decide. Where another host may not see them, or
-// the store has none, the note decides: a holder writes it anew every few seconds, and whoever wants the lock watches
+// Advisory locks decide where all hosts see them (one host, most network stores). Where another host may not see them,
+// or the store has none, the note decides: a holder rewrites it every few seconds, and whoever wants the lock watches
 // whether it changes.
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@
 namespace titan::ckpt {
 
 inline constexpr double kBeatSeconds = 5;  ///< between two heartbeats of a holder
-/// two that began in the same moment have both written their notes after it
+/// after this time, two that began in the same moment have both written their notes
 inline constexpr double kSettleSeconds = 1;
 
 class NoteLock {
@@ -32,20 +32,20 @@ class NoteLock {
   /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is when it began.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
-  /// Takes the lock on `path`, watching the note of a holder that cannot be judged by the advisory lock. The lock
-  /// counts after settle(). A file of which nothing may stay after an error is `disposable`.
+  /// Takes the lock on `path`. Where the advisory lock does not tell whether a holder lives, watches its note. The lock
+  /// counts after settle(). `disposable`: after an error nothing of the file may stay.
   /// \error what `refuse` makes (a holder lives), kNotFound (the file lost its name meanwhile: try again), kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
-  /// Waits a moment where another host may have claimed one of `locks` in the same moment, then looks who has it. From
-  /// then on they beat.
+  /// Where another host may have claimed one of `locks` in the same moment, waits a little and looks who has it. Then
+  /// starts the heartbeats.
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
-  /// Leaves a note that the holder ended, so that nobody need watch it.
+  /// Writes into the note that the holder has ended, so that nobody has to watch it.
   ~NoteLock();
   NoteLock(const NoteLock&) = delete;
   NoteLock& operator=(const NoteLock&) = delete;
 
-  /// beat() with the present time, where the last one is kBeatSeconds old; what a heartbeat found out before.
+  /// Calls beat() with the present time where the last beat is kBeatSeconds old; else returns what the last one found.
   Status pulse();
   /// Refreshes the note. \error kLocked when another process has taken the lock: stop writing into the folder
   Status beat(double now);
@@ -55,7 +55,7 @@ class NoteLock {
   Status lost() const;
   /// Ends the heartbeat: the lock is about to be given up.
   void stop_beating();
-  /// What the note of this claim has and no other: who reads it sees this lock.
+  /// A random text that only the note of this claim has.
   const std::string& mark() const { return self_.mark; }
   /// Whether a thread writes the heartbeat.
   bool beating() const { return thread_.joinable(); }

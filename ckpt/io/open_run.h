@@ -20,8 +20,8 @@ struct OpenRun {
 /// something we need, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// What open_run would be refused with, as far as that shows without a lock or a write: rights, and who holds the
-/// locks. \error kFailed, kLocked
+/// Looks for what would make open_run fail, without a lock or a write: missing rights, and holders of the locks.
+/// \error kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
 /// `path`, or the nearest folder above it that is there.

@@ -1,5 +1,5 @@
 #pragma once
-// A file that a tool makes for its user, outside checkpoints: whole under its name, or not there.
+// A file that a tool makes for its user, outside checkpoints. It appears under its name whole, or not at all.
 #include <memory>
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace titan::ckpt {
 
-/// Grows under a temporary name and takes its name when it is whole. Unpublished, it goes with this object.
+/// Grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished file.
 class OutputFile {
  public:
   /// `<out>.tmp-<pid>`

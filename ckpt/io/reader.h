@@ -52,12 +52,12 @@ class CheckpointReader {
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest there), kCorrupt, kIncompatible (newer format).
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
-  /// A checkpoint that somebody else opened, perhaps on another machine: nothing is looked at here before it is read,
-  /// and digests are checked as ever. `json`: texts of JSON components that came with the manifest; the others are read
-  /// from the folder.
+  /// A checkpoint that another process opened, perhaps on another machine. Its files are not looked at before they are
+  /// read; digests are checked as always. `json`: texts of JSON components that came with the manifest; the others are
+  /// read from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
-  /// A checkpoint of another format comes so. Nothing of it is checked against digests.
+  /// For a checkpoint of another format, which has no digests to check.
   explicit CheckpointReader(std::unique_ptr<CheckpointContent> content) : content_(std::move(content)) {}
 
   const std::string& path() const { return content_->path; }
@@ -66,12 +66,12 @@ class CheckpointReader {
   Manifest take_manifest() && { return std::move(content_->manifest); }
   /// A checkpoint of another format: id and digests are zeros.
   bool foreign() const { return content_->foreign(); }
-  /// Names of what a foreign checkpoint holds and cannot be shown.
+  /// Names of what a foreign checkpoint holds and we cannot show.
   std::vector<std::string> left_out() const { return content_->left_out(); }
 
   /// The files that came with the model.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
-  /// Of those that cannot be taken along, why.
+  /// Why others cannot be taken along, one line each.
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
   /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent

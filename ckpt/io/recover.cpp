@@ -21,9 +21,8 @@ Result<bool> is_there(Fs& fs, const std::string& path) {
   return info.status();
 }
 
-// Takes the lock of the rewrite of `dst`, so that its tool is known to be dead. Null where the tool lives; no lock is
-// needed where the tool died before it made one. The file is not made here: a folder without it is not a tool's of ours
-// at work.
+// Takes the lock of the rewrite of `dst`, which proves that its tool is dead. Null where the tool lives (`alive`), and
+// where it died before it made a lock file: the file is not made here.
 Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
@@ -34,14 +33,14 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
   Result<std::unique_ptr<NoteLock>> lock = NoteLock::claim(fs, rewrite_lock(dst), this_process(), refuse, lock_wait());
   const Status status = lock.ok() ? NoteLock::settle({&*lock, 1}) : lock.status();
   if (status.ok()) return lock;
-  // Where the lock went away meanwhile its tool has just ended.
+  // kNotFound: the tool has just ended and removed its lock.
   if (status.code != Code::kLocked && status.code != Code::kNotFound) return status;
   *alive = true;
   return std::unique_ptr<NoteLock>();
 }
 
-// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: while its name is there the folder is
-// ours.
+// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: the folder is ours as long as the
+// lock has a name.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
@@ -56,7 +55,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   if (lock) lock->stop_beating();
   const Status removed = remove_tree(fs, dst + kRewriteSuffix);
   if (removed.ok() || !lock) return removed;
-  // NFS keeps a name for the lock until it is closed. Only an empty folder goes now: another tool may have come.
+  // NFS keeps a name for the lock until it is closed. Another tool may have come, so only an empty folder is removed.
   lock.reset();
   return fs.remove_dir(dst + kRewriteSuffix).ok() ? ok_status() : removed;
 }
@@ -68,8 +67,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
     return problems;
   }
-  // Dead processes may have renamed without a sync: those names have to last before what they replaced or were deleting
-  // goes.
+  // Dead processes may have renamed without a sync. The new names must be durable before what they replaced goes.
   if (clean && std::any_of(entries->begin(), entries->end(), is_leftover)) {
     const Status synced = fs.sync_dir(folder);
     clean = synced.ok();
@@ -79,7 +77,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     const std::string path = join_path(folder, entry.name);
     Status status;
     if (is_rewrite(entry)) {
-      // The temporary of something that is no step is cleaned by the next tool that makes it.
+      // A temporary that belongs to no step is left to the next tool that makes the same DST.
       const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {

@@ -1,6 +1,6 @@
 #pragma once
-// What dead processes left in a folder of checkpoints: put back what was moved aside, then clean. One place for runs
-// and tools.
+// Cleans up after dead processes in a folder of checkpoints, for runs and tools: first puts back what was moved aside,
+// then removes the rest.
 // \source FORMAT.md, "Recovery"
 #include <string>
 #include <vector>

@@ -1,10 +1,9 @@
 #include "ckpt/io/retention.h"
 
 #include <algorithm>
-#include <random>
 #include <system_error>
 
-#include "ckpt/base/hash.h"
+#include "ckpt/base/random_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
@@ -14,7 +13,7 @@ namespace {
 
 bool counts(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kWhole; }
 
-// As a start looks at it: reading every byte of every old step would cost more than the run has.
+// The same check as a start makes. Reading every byte of every old step would take too long.
 Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
   const auto manifest = look_at_step(fs, path);
   if (!manifest.ok()) {
@@ -23,12 +22,6 @@ Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
   }
   if (manifest->step != step) return Verdict::kDamaged;
   return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
-}
-
-std::string random_id() {
-  std::random_device device;
-  const std::uint32_t words[] = {device(), device()};
-  return digest_of(std::as_bytes(std::span(words))).hex().substr(0, 12);
 }
 
 }  // namespace
@@ -76,7 +69,8 @@ void Retention::saved(std::uint64_t step) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    // No thread to be had just now: the next save tries again, and keeping more than was asked for does no harm.
+    // The system gives no thread now. The next save tries again; until then the run keeps more steps than were asked
+    // for.
     const MutexLock guard(mutex_);
     asked_ = false;
     options_.problem(std::string("no thread for deleting old steps: ") + error.what());
@@ -116,7 +110,7 @@ Verdict Retention::verdict_of(std::uint64_t step) {
   return known == verdicts_.end() ? Verdict::kUnknown : known->second;
 }
 
-// What the run has learnt meanwhile is worth more than a look.
+// A verdict that the run has reached meanwhile wins over a fresh look.
 Verdict Retention::learn(std::uint64_t step, Verdict seen) {
   const MutexLock guard(mutex_);
   Verdict& known = verdicts_[step];
@@ -124,7 +118,7 @@ Verdict Retention::learn(std::uint64_t step, Verdict seen) {
   return known;
 }
 
-// The steps, newest first. Each is judged once: what a later pass needs of it is its name and its pin.
+// Returns the steps, newest first. Each step is judged once; later passes look only at its name and its pin.
 std::vector<RetainedStep> Retention::look() {
   std::vector<RetainedStep> steps;
   const Result<std::vector<DirEntry>> entries = fs_.list(options_.folder);
@@ -133,7 +127,7 @@ std::vector<RetainedStep> Retention::look() {
     return steps;
   }
   Status synced;
-  // The rename of an earlier deletion has to last before what it moved is taken apart.
+  // An earlier deletion has renamed its step. That name must be durable before the files go.
   if (std::any_of(entries->begin(), entries->end(), is_trash)) synced = fs_.sync_dir(options_.folder);
   if (!synced.ok()) options_.problem("cannot remove what an earlier deletion left: " + one_line(synced));
   for (const DirEntry& entry : *entries) {
@@ -160,7 +154,7 @@ void Retention::pass() {
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
     }
-    // Earlier deletions take their time, in which somebody may have pinned this one.
+    // Somebody may have pinned this step while earlier ones were deleted.
     if (is_pinned(fs_, join_path(options_.folder, step_name(step)))) continue;
     const Status status = delete_step(fs_, options_.folder, step_name(step), random_id());
     if (status.ok())

@@ -29,8 +29,8 @@ struct RetainedStep {
 };
 
 /// The steps to delete so that the newest `keep_latest` proved or whole ones remain (0: keep all), oldest first.
-/// `steps` are newest first. Never: pinned ones and step 0 (they count where they are among the newest), the newest
-/// proved one, and whatever is not proved or whole. Without any proved step nothing goes. Pure.
+/// `steps` are newest first. Pinned steps and step 0 stay, and count where they are among the newest. The newest proved
+/// step stays, and so does every step that is neither proved nor whole. Without a proved step nothing is deleted. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest);
 
 struct RetentionOptions {

@@ -8,10 +8,10 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/destination.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_guard.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/temporary.h"
 
 namespace titan::ckpt {
@@ -21,13 +21,14 @@ struct Names {
   std::string dst;  ///< as typed, without slashes at the end
   std::string parent;
   bool replaces = false;
+  bool parent_missing = false;  ///< and the folder that it lies in is there
 };
 
 bool inside(const std::string& path, const std::string& folder) {
   return path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
-// Only what says of itself that it is a checkpoint, and says it undamaged, may be replaced.
+// Only a folder whose manifest matches its own digest may be replaced.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto is_one = [&]() -> Status {
@@ -38,7 +39,7 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
   };
   const Status checkpoint = is_one();
   if (checkpoint.ok()) return ok_status();
-  // What cannot be read now may be a checkpoint all the same.
+  // A folder that cannot be read now may still be a checkpoint.
   if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt)
     return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
   return invalid(dst + " exists and is not a checkpoint: it is never replaced")
@@ -91,10 +92,18 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
       TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
   }
   names.parent = parent_path(names.dst);
-  const auto real_parent = fs.real_path(names.parent);
+  auto real_parent = fs.real_path(names.parent);
   if (!real_parent.ok()) {
     if (real_parent.status().code != Code::kNotFound) return real_parent.status();
-    return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
+    // One missing level is made: more of them are rather a slip. A link that leads nowhere is there already.
+    const auto above = fs.real_path(parent_path(names.parent));
+    const auto info = above.ok() ? fs.stat(*above) : above.status();
+    const std::string missing = base_name(names.parent);
+    if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
+        fs.stat(names.parent).ok())
+      return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
+    real_parent = join_path(*above, missing);
+    names.parent_missing = true;
   }
   if (const auto info = fs.stat(*real_parent); info.ok() && info->type != FileType::kDirectory)
     return invalid(dst + " cannot be made: " + names.parent + " is not a folder");
@@ -111,7 +120,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
         .with_hint("published checkpoints are never changed: choose another name");
   if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
   if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
-  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.dst));
+  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent_missing ? names.parent : names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced")
@@ -122,7 +131,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   return names;
 }
 
-// Whether `parent` holds the steps of a run, or will with `dst`.
+// Whether `parent` holds the steps of a run, or will hold one with `dst`.
 Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(parent));
   const bool named = ("/" + parent).ends_with("/checkpoint") || real.ends_with("/checkpoint");
@@ -135,18 +144,35 @@ Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& d
 
 }  // namespace
 
+/// The folder that was made for a destination; it goes again while nothing lies in it.
+struct MadeFolder {
+  Fs& fs;
+  std::string path = {};
+
+  Status make(const std::string& folder) {
+    TITAN_RETURN_IF_ERROR(fs.make_dir(folder));
+    path = folder;
+    return fs.sync_dir(parent_path(folder));
+  }
+  ~MadeFolder() {
+    if (path.empty()) return;
+    if (const auto entries = fs.list(path); entries.ok() && entries->empty()) (void)!fs.remove_dir(path).ok();
+  }
+};
+
 struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
+  MadeFolder made{fs};  ///< outlives what lies in it
   RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
   explicit Impl(Fs& f) : fs(f) {}
 
-  // NFS sends a rename again whose reply was lost, and the second one fails. Where the very folder lies under the new
-  // name, and nothing under the old one, it was done. `before`: of `from`.
+  // NFS repeats a rename whose reply was lost, and the second one fails. It was done where the same folder lies under
+  // the new name and nothing under the old one. `before`: of `from`.
   Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
     const Status moved = fs.rename_noreplace(from, to);
     if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
@@ -157,7 +183,7 @@ struct Rewrite::Impl {
   Status replace() {
     const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    // What takes the old one in must not vanish in a crash.
+    // The folder that takes the old checkpoint in must survive a crash.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
     const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
@@ -175,7 +201,7 @@ struct Rewrite::Impl {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
-      // The work takes its time, in which somebody may have pinned DST.
+      // Somebody may have pinned DST during the work.
       TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace());
     } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
@@ -204,10 +230,11 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
+  if (impl->names.parent_missing) TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
   TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent, steps));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
-  // Again, now that nobody else touches it: DST may have come, gone, or been put back.
+  // Checked again under the lock: DST may have come, gone, or been put back.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
   return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));

@@ -26,12 +26,12 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 
 class Rewrite {
  public:
-  /// Checks that DST can be made (its folder exists; it is not there, or is a checkpoint without `.keep` and `force` is
-  /// set; it is not SRC, not inside SRC or another checkpoint of ours, not around SRC), takes the lock of the run that
-  /// DST lies in, at any depth, if it lies in one, then that of `<DST>.tmp-rewrite`, clears what a dead tool left
-  /// there, and makes a new folder in it.
+  /// Checks that DST can be made (its folder exists, or the one above, and is made; it is not there, or is a checkpoint
+  /// without `.keep` and `force` is set; it is not SRC, not inside SRC or another checkpoint of ours, not around SRC),
+  /// takes the lock of the run that DST lies in, at any depth, if it lies in one, then that of `<DST>.tmp-rewrite`,
+  /// clears what a dead tool left there, and makes a new folder in it.
+  /// `replaceable` is for a DST that is no checkpoint of ours; it decides what `force` may replace.
   /// \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the same DST), kFailed
-  /// With `replaceable` DST is something else than a checkpoint of ours, and that decides what `force` may replace.
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {});
   /// Removes the temporary unless publish() succeeded.

@@ -6,7 +6,7 @@ namespace titan::ckpt {
 namespace {
 
 Result<Manifest> check_json(const CheckpointReader& reader) {
-  // The JSON components are small and needed by every resume: their digests are checked here, those of leaves while
+  // Every resume needs the small JSON components, so their digests are checked here. Those of leaves are checked while
   // loading.
   const Manifest& manifest = reader.manifest();
   if (manifest.component(kLrScheduler)) TITAN_RETURN_IF_ERROR(reader.lr_schedule().status());

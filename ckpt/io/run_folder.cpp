@@ -12,8 +12,7 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
 
-/// "latest" and the file that becomes it (advice only, looked at by nobody), and the lock of a folder of steps that
-/// lies alone.
+/// "latest" and its temporary (nothing of ours reads them), and the lock of a folder of steps that belongs to no run.
 bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile &&
          (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
@@ -59,7 +58,7 @@ Result<std::string> follow_step(Fs& fs, const std::string& path) {
   return nowhere;
 }
 
-// A step name, '-' and an id: anything else was made by somebody else.
+// A step name, '-' and an id. Any other name is not ours.
 static bool is_step_and_id(std::string_view text) {
   const std::size_t dash = text.rfind('-');
   return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
@@ -143,8 +142,7 @@ static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
   return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
 }
 
-// Takes the steps out of the leftovers that interrupted tools had moved aside: until they are put back, that is where
-// they are.
+// Takes the steps that interrupted tools had moved aside out of the leftovers: those folders still hold them.
 static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
   std::vector<std::string> rest;
   for (std::string& name : scan.leftovers) {
@@ -209,7 +207,7 @@ ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>&
 
 bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
 
-// Renamed first and made durable: a half-deleted folder never looks like a checkpoint. Of a link the name only goes.
+// Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link, only the name goes.
 static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
                              const std::string& trash_name) {
   const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);

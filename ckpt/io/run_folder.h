@@ -87,9 +87,8 @@ Result<std::string> follow_step(Fs& fs, const std::string& path);
 /// the file that becomes `latest`; a leftover once its run is dead
 inline constexpr const char* kLatestTemporary = "latest.tmp";
 
-/// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>", ".trash-<step
-/// name>-<id>" or
-/// ".trash-probe-...", and the file "latest.tmp". recover.h removes them.
+/// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>",
+/// ".trash-<step name>-<id>" or ".trash-probe-...", and the file "latest.tmp". recover.h removes them.
 bool is_leftover(const DirEntry& entry);
 /// True for the part of them that a deletion or probe left.
 bool is_trash(const DirEntry& entry);
@@ -99,7 +98,7 @@ std::string damaged_name(std::uint64_t step, const std::string& id);
 /// True for a folder, or a link, of that form.
 bool is_damaged_name(std::string_view name);
 
-/// Whether a file ".keep" lies in `path`. When in doubt it does: a pin only keeps things.
+/// Whether a file ".keep" lies in `path`. True when in doubt, since a pin only keeps things.
 bool is_pinned(Fs& fs, const std::string& path);
 
 /// `status` with its causes, for a list of problems.

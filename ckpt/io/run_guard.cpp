@@ -13,13 +13,13 @@ bool has_lock(Fs& fs, const std::string& folder) {
   if (!info.ok() || info->type != FileType::kFile) return false;
   std::string begin(std::min<std::uint64_t>(info->size, kLockPrefix.size()), '\0');
   const auto file = fs.open_read(path);
-  // What cannot be read is taken for ours; so is an empty file, of a run that died before it wrote its note.
+  // A file that cannot be read counts as ours. So does an empty one: a run may have died before it wrote its note.
   if (!file.ok() || !(*file)->pread(0, std::as_writable_bytes(std::span(begin))).ok()) return true;
   return kLockPrefix.starts_with(begin);
 }
 
-// Upwards by the text of a path alone, as far as that says where up is. The lock of a folder of steps says nothing
-// about the run that it belongs to: with `above` the search begins in the next folder.
+// Walks up the path as typed; stops at ".." because the text no longer says what the parent is. A folder of steps may
+// have a lock of its own, which is not the run's: with `above` the search begins one folder higher.
 std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
   for (;; folder = without_slashes(parent_path(folder)), above = false) {
     if (!above && has_lock(fs, folder)) return folder;
@@ -31,7 +31,7 @@ bool same_folder(Fs& fs, const std::string& a, const std::string& b) {
   const auto real_a = fs.real_path(a), real_b = fs.real_path(b);
   if (!real_a.ok() || !real_b.ok()) return a == b;
   if (*real_a == *real_b) return true;
-  // One folder may have two real paths, by a bind mount.
+  // A bind mount gives one folder two real paths.
   const auto one = fs.stat(*real_a), two = fs.stat(*real_b);
   return one.ok() && two.ok() && one->inode != 0 && one->device == two->device && one->inode == two->inode;
 }
@@ -89,7 +89,7 @@ Result<RunGuard> RunGuard::take_all(Fs& fs, const std::vector<std::string>& fold
   RunGuard guard;
   for (const std::string& folder : folders) {
     Result<std::unique_ptr<NoteLock>> lock = RunLock::claim(fs, folder, this_process());
-    // Under the folder's name: nobody typed the lock's.
+    // The message names the folder, since nobody typed the path of the lock.
     if (lock.status().code == Code::kFailed) return lock.status().wrapped("the folder " + folder + " cannot be locked");
     if (!lock.ok()) return lock.status();
     guard.locks_.push_back(std::move(*lock));

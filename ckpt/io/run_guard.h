@@ -9,9 +9,10 @@
 
 namespace titan::ckpt {
 
-/// The folders whose locks protect `folder`: the nearest one upwards with a run.lock, along the path as typed, else
-/// with its links resolved. With `steps` the folder holds steps, or will: then its own real path comes last, always,
-/// and one called "checkpoint" is its parent's as well, even where no lock was ever taken there.
+/// The folders whose locks protect `folder`. That is the nearest folder above it with a run.lock: along the path as
+/// typed, else along the real path. With `steps` the folder holds steps, or will hold some. Then its own real path is
+/// the last one, and a folder called "checkpoint" also belongs to its parent, even where no lock was ever taken.
+/// Example: "/a/checkpoint" with `steps` gives "/a", "/a/checkpoint".
 std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool steps);
 
 /// Holds the locks of runs_around() until destroyed.
@@ -19,12 +20,11 @@ class RunGuard {
  public:
   /// \error kLocked: who holds one since when; kFailed
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
-  /// Those of a run: of `run_dir`, and of the real folder of its steps, whatever path leads to that. Both folders
-  /// exist.
+  /// Takes the locks of a run: of `run_dir` and of the real folder of its steps. Both folders exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
   /// RunLock::look at the same folders, as far as they are there.
   static Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
-  /// As NoteLock's, of each.
+  /// Calls NoteLock::pulse, or beat, of each lock.
   Status pulse();
   Status beat(double now);
   /// Looks at each lock anew; from any thread. \error kLocked when another process holds one by now: nothing may be

@@ -1,11 +1,21 @@
 #include "ckpt/io/run_lock.h"
 
 #include <cmath>
+#include <fstream>
 
 namespace titan::ckpt {
 namespace {
 
 constexpr double kStrangeAge = 60;
+
+/// The command line of a process of this host; empty where it is gone or another's. Kernel state, not storage: does not
+/// go through Fs.
+std::string command_of(std::uint64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+  std::string line;
+  for (std::string word; std::getline(file, word, '\0');) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
 
 Status refuse(const std::string& folder, const std::string& path, const Result<LockOwner>& holder,
               const LockOwner& self, NoteLock::Seen seen) {
@@ -13,6 +23,8 @@ Status refuse(const std::string& folder, const std::string& path, const Result<L
     return locked(folder + " is locked by another process, which left no readable note in " + path)
         .with_hint("wait until it ends, or use another folder");
   Status status = locked(folder + " is locked by a live run or tool: " + describe(*holder));
+  if (const std::string command = same_kernel(*holder, self) ? command_of(holder->pid) : ""; !command.empty())
+    status.causes.push_back("its command is " + command);
   if (seen == NoteLock::Seen::kNoteMoves)
     status.causes.push_back("its note in " + path + " changed while it was watched");
   if (seen == NoteLock::Seen::kSameMoment)

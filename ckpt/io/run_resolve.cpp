@@ -37,8 +37,8 @@ Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vect
       return step.path;
     }
     const Status& why = manifest.status();
-    // A step that a newer version wrote, or that cannot be read now, is perhaps the one that was meant: an older one
-    // would be a guess.
+    // The step may be of a newer version, or unreadable just now. It may be the one that is meant, so no older step is
+    // taken for it.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
     none.causes.push_back(step_name(step.step) + ": " + why.message);
   }

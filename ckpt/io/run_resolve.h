@@ -7,11 +7,11 @@
 
 namespace titan::ckpt {
 
-/// Turns what a user typed into a checkpoint folder: an existing path wins, else RUN@step, RUN@latest (the newest valid
-/// one, full or not); a run folder is `<RUN>/checkpoint` or the folder that holds the steps. A step named by number is
-/// returned unchecked: it is taken or refused, never replaced by another. Why RUN@latest passed over newer steps goes
-/// to `skipped`, one line each; as in select_resume only proven damage is passed over. \error kNotFound naming the
-/// steps there are; with RUN@latest that of a step that could not be judged; kFailed (a folder that cannot be read).
+/// Turns what a user typed into a checkpoint folder. An existing path wins; else the text is RUN@step or RUN@latest
+/// (the newest valid step, full or not). The steps of RUN lie in `<RUN>/checkpoint`, or in RUN itself. A step named by
+/// number is returned unchecked and never replaced by another. RUN@latest passes over proven damage alone, as
+/// select_resume does; `skipped` gets one line for each such step. \error kNotFound naming the steps that exist; for
+/// RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
 /// The same with another check.
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,

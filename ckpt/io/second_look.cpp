@@ -5,7 +5,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Reads from the store itself: what lies in memory is perhaps what the first reader saw.
+// Reads from the store itself: memory may hold the very bytes that the first reader saw.
 class PastCache final : public MediaWatch {
  public:
   using MediaWatch::MediaWatch;

@@ -1,5 +1,5 @@
 #pragma once
-// A second reader's word on damage that a rank met while loading: one node's bad memory or network is no proof that a
+// A second reader checks damage that a rank met while loading. One node's bad memory or network does not prove that a
 // step is damaged.
 #include <cstdint>
 #include <vector>

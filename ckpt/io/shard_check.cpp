@@ -87,7 +87,7 @@ void ShardCheck::cover(std::uint64_t begin, std::uint64_t end) {
   }
 }
 
-// Called for each row once, in order.
+// Called once for each row, in order.
 ShardCheck::Expected ShardCheck::expected(std::uint64_t row, const LeafRow& stored) {
   while (row >= pieces_[piece_].second->row + pieces_[piece_].second->leaf_count) ++piece_;
   const auto& [ref, piece] = pieces_[piece_];
@@ -115,7 +115,7 @@ Result<std::shared_ptr<const ShardCheck::Window>> ShardCheck::next_window() {
   return std::shared_ptr<const Window>(std::move(window));
 }
 
-// The run behind `run` in the same window; false at the window's end.
+// Moves `run` on by one run; returns false at the end of its window.
 bool ShardCheck::next_run(Run& run) const {
   const std::vector<Expected>& leaves = run.window->leaves;
   if (run.end == leaves.size()) return false;
@@ -151,7 +151,7 @@ Status ShardCheck::check(const Run& run, CheckTools& tools) {
   });
 }
 
-// Of a damaged table: one rebuilt from whole leaves has the expected digest.
+// A damaged table that is rebuilt from whole leaves has the expected digest.
 Status ShardCheck::check_rebuilding(CheckTools& tools) {
   Hasher rebuilt;
   std::uint64_t seen_leaves = 0;
@@ -215,7 +215,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
   return ok_status();
 }
 
-// One leaf by itself: a large one, or one of a run that could not be read at once.
+// Checks one leaf alone: a large one, or one of a run that could not be read at once.
 Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTools& tools,
                              const std::function<void(const LeafRow&)>& seen) {
   const auto read = [&]() -> Result<LeafRow> {
@@ -241,7 +241,7 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
   return ok_status();
 }
 
-// The row that a leaf must have, from the bytes that are there.
+// Computes the row that a leaf must have from its bytes.
 LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes,
                             CheckTools& tools) const {
   if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
@@ -278,7 +278,7 @@ Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::v
     return ok_status();
   }
   if (overlap(covered_) && table_intact_) table_damaged("its rows overlap each other or the table");
-  // Without the places of compressed leaves they cannot be told from the bytes around them.
+  // Compressed leaves whose places are unknown cannot be told from the bytes around them.
   const bool all_rows_seen = next_row_ == file_.table_rows || !compressed();
   if (some_lost_ || !(table_intact_ ? all_rows_seen : places_known_)) return ok_status();
   Hasher envelope;

@@ -71,8 +71,8 @@ class ShardCheck {
   /// The pieces that lie in the shard, in any order.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
-  /// One leaf of the shard: what the manifest says about it. Where a compressed one lies is its row's business; one
-  /// whose row cannot be is lost, and its place is that row.
+  /// What the manifest says about one leaf of the shard. The row of the table says where a compressed leaf lies. A leaf
+  /// whose row is impossible is lost; its place is then the row itself.
   struct Expected {
     const TensorRef* ref = nullptr;
     std::uint64_t leaf = 0, row = 0;

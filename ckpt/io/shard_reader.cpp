@@ -12,7 +12,7 @@ constexpr std::size_t kOpenFiles = 128;
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
 constexpr std::uint64_t kReaders = 4;                         // reads in flight keep a store busy
 
-// Of one open file, 1 MiB; of a longer table parts are read when they are needed.
+// 1 MiB per open file. Parts of a longer table are read when they are needed.
 constexpr std::uint64_t kRowsHeld = kRowsAtOnce;
 
 }  // namespace
@@ -140,7 +140,7 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
   return open_files_.contains(file) ? tables_.emplace(file, kept).first->second : kept;
 }
 
-// Rows [first, first + count) of the table of `file`, which is checked before any is used.
+// Returns rows [first, first + count) of the table of `file`. The table is checked before any row is used.
 Result<ShardReader::Rows> ShardReader::rows(std::uint32_t file, File& handle, std::uint64_t first,
                                             std::uint64_t count) {
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Rows> kept, kept_table(file, handle));
@@ -204,8 +204,8 @@ Status ShardReader::read_part(const PieceLeaves& place, LeafRange leaves, std::s
                                     : read_compressed(*file, place, found, leaves, out);
 }
 
-// The bytes of `leaves`, which are neighbours in the file, checked. Past the page cache they come by way of `block`,
-// memory that is aligned for that, unless `out` is.
+// Reads and checks the bytes of `leaves`, which are neighbours in the file. Reads past the page cache need aligned
+// memory: they go through `block` unless `out` is aligned.
 Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
                              std::span<std::byte> out, AlignedBuffer& block) const {
   const std::span<std::byte> into = is_aligned(out.data()) ? out : block.first(out.size());
@@ -225,7 +225,7 @@ Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<con
 
 Status ShardReader::read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
                              std::span<std::byte> out) const {
-  // Leaves of a tensor are equally long but for the last.
+  // All leaves of a tensor but the last have the same length.
   const std::uint64_t in_run = std::max<std::uint64_t>(kReadBytes / place.bytes({leaves.first, 1}), 1);
   const std::uint64_t runs = (leaves.count + in_run - 1) / in_run;
   const std::uint64_t jobs = std::min<std::uint64_t>(runs, kReaders);

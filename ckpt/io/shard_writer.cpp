@@ -106,8 +106,8 @@ Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<
   return ok_status();
 }
 
-// Encodes leaves and appends them; their lengths, and with them libhdf5's structure, are known at the end. That takes
-// one pass and one leaf per thread in memory: the structure comes behind the leaves, at addresses of our choosing.
+// Encodes leaves and appends them. Their lengths are known only at the end, so libhdf5's structure comes behind the
+// leaves, at addresses that we choose. This takes one pass, and one leaf per thread in memory.
 Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const ShardWriteOptions& options) {
   for (ShardPiece& piece : pieces) {
     if (piece.codec != Codec::kZstd) continue;

@@ -5,7 +5,7 @@
 namespace titan::ckpt {
 namespace {
 
-/// A write far behind the end of an empty file: what lies before it must read as zeros.
+/// Writes far behind the end of an empty file. The bytes before must read as zeros.
 Status sparse_write(File& file) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 20;
   const std::byte mark[4] = {std::byte{'t'}, std::byte{'i'}, std::byte{'t'}, std::byte{'n'}};
@@ -49,7 +49,7 @@ Status try_store(Fs& fs, const std::string& dir, const std::string& from, const 
 
 Status probe_store(Fs& fs, const std::string& dir) {
   std::random_device random;
-  // Trash by name: should we die in here, the next start collects it.
+  // The name says trash: if this process dies here, the next start removes it.
   const std::string base = join_path(dir, ".trash-probe-" + std::to_string(random()));
   const std::string from = base + "-a", to = base + "-b";
   std::string doing;

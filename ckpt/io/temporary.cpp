@@ -7,8 +7,8 @@
 namespace titan::ckpt {
 namespace {
 
-// Takes the lock in `folder`, made when missing. The one who finishes removes the file while holding it: then it is
-// taken again.
+// Makes `folder` where it is missing and takes the lock in it. A tool that finishes removes the file while it holds
+// the lock; the lock is then taken anew.
 Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
   const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Seen) {
     Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
@@ -31,7 +31,7 @@ Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder,
       return last;
     }
     if (!made.ok() && !fs.stat(folder).ok()) return made;
-    // The other one has just removed the file or the folder.
+    // The other tool has just removed the file or the folder: try again.
   }
   return last.code == Code::kNotFound ? failed(last.message) : last;
 }
@@ -46,7 +46,7 @@ Temporary::~Temporary() {
   try {
     (void)remove();
   } catch (const std::bad_alloc&) {
-    // Without memory nothing is removed, and the program still says why it ends. The next tool clears what is left.
+    // Nothing can be removed without memory. The program still says why it ends, and the next tool clears the rest.
   }
 }
 
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
   std::unique_ptr<Temporary> temporary(new Temporary(fs, dst));
   temporary->keep();  // nothing of ours is there yet
   Result<std::unique_ptr<NoteLock>> lock = lock_folder(fs, temporary->folder_, dst);
-  // Nobody typed the name of the temporary.
+  // The message names DST, since nobody typed the name of the temporary.
   if (lock.status().code == Code::kFailed) return lock.status().wrapped(dst + " cannot be made");
   if (!lock.ok()) return lock.status();
   temporary->lock_ = std::move(*lock);
@@ -65,19 +65,19 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
   return temporary;
 }
 
-// What was moved aside is somebody's only copy until DST is seen.
+// Until DST is there, the checkpoint that was moved aside may be the only copy.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
   const bool empty =
       fs_.stat(aside_).status().code == Code::kNotFound && fs_.stat(fresh_).status().code == Code::kNotFound;
   if (empty) return ok_status();
-  // The dead tool may have renamed or exchanged without a sync: DST has to last before what it replaced goes.
+  // The dead tool may have renamed without a sync. DST must be durable before the checkpoint that it replaced goes.
   TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
   TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_));
   return remove_tree(fs_, fresh_);
 }
 
-// The lock goes last: while its name is there the folder is ours.
+// The lock goes last: the folder is ours as long as the lock has a name.
 std::vector<std::string> Temporary::remove() {
   kept_ = true;
   std::vector<std::string> failures;

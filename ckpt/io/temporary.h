@@ -1,5 +1,5 @@
 #pragma once
-// The temporary of everything that a tool makes under a new name. \source FORMAT.md, "Rewriting"
+// The temporary folder in which a tool makes a checkpoint or folder of a new name. \source FORMAT.md, "Rewriting"
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace titan::ckpt {
 
-/// The folder `<DST>.tmp-rewrite`: one fixed name per DST, so whoever holds the lock inside owns it, and what lies
-/// there otherwise is a dead tool's. A run collects it like the temporary of a save.
+/// The folder `<DST>.tmp-rewrite`. DST fixes the name, so whoever holds the lock inside owns the folder; whatever else
+/// lies there is a dead tool's. A run removes it like the temporary of a save.
 class Temporary {
  public:
   /// Makes the folder and takes its lock; a checkpoint that a dead tool had moved aside goes back to DST, the rest of

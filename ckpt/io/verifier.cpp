@@ -109,7 +109,7 @@ class Verifier {
     }
   }
 
-  // False when there is nothing more to begin.
+  // Returns false when nothing is left to begin.
   Result<bool> next(Task& task) {
     const MutexLock lock(mutex_);
     const Result<bool> more = next_locked(task);
@@ -146,7 +146,7 @@ class Verifier {
     return false;
   }
 
-  // Adds to what was found in the member `index`, as long as there is room for names.
+  // Notes a finding in the member `index`; past the limit it is only counted.
   void add(std::uint32_t index, std::vector<Damage> Found::*list, const char* unit, std::string detail) {
     const FileEntry& file = manifest_.files[index];
     if (room_.fetch_sub(1) > 0) {
@@ -159,7 +159,7 @@ class Verifier {
     add(index, &Found::unreadable, unit, why.message);
   }
 
-  // Opens the member `index`; false when there is nothing in it to check but what was found already.
+  // Opens the member `index`; returns false when nothing is left to check in it.
   Result<bool> begin(std::uint32_t index) TITAN_REQUIRES(mutex_) {
     const FileEntry& file = manifest_.files[index];
     const auto damaged = [&](const char* unit, std::string detail) {
@@ -228,8 +228,8 @@ class Verifier {
     report_.damage.push_back({file, unit, "", 0, 0, bytes, std::move(detail)});
   }
 
-  // The digest of a tensor from its rows, which are known to be whole: read again, so that they need not be kept.
-  // `present`: the file that was looked at last.
+  // Computes the digest of a tensor from its rows. They were checked before and are read again here, so that nobody has
+  // to keep them. `present`: the file that was looked at last.
   Result<Digest> digest_of_rows(const StoredTensor& tensor, std::uint32_t& present) {
     Hasher hasher;
     for (const Piece& piece : tensor.pieces) {
@@ -283,8 +283,7 @@ class Verifier {
     return check_id();
   }
 
-  // Only what is read and cannot be parsed is damage. A file that cannot be read now, though it could before, is an
-  // error.
+  // A file that is read but cannot be parsed is damaged. A file that could be read before and cannot now is an error.
   template <typename T>
   Result<std::optional<T>> load(const char* component,
                                 Result<T> (*decode)(const std::string& what, std::string_view text)) {
@@ -343,15 +342,15 @@ class Verifier {
   std::uint64_t done_ TITAN_GUARDED_BY(count_mutex_) = 0;
 };
 
-// The manifest of the checkpoint at `path`; its text is not kept. Damage of it goes to `report`, and there is no
-// manifest then.
+// Reads the manifest of the checkpoint at `path`, without keeping its text. Returns none where it is damaged; the
+// damage goes to `report`.
 Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, VerifyReport& report) {
   const auto info = fs.stat_member(path, kManifestFile);
   const auto found = [&](std::vector<Damage>& list, const char* unit, const Status& status) {
     list.push_back({kManifestFile, unit, "", 0, 0, info.ok() ? info->size : 0, status.to_string()});
     return std::optional<Manifest>();
   };
-  // A media error is no error of the check, and damage is none either.
+  // Neither a media error nor damage ends the check: both go into the report.
   const auto judged = [&](const Status& status, const char* unit) -> Result<std::optional<Manifest>> {
     if (status.code == Code::kMediaError) return found(report.unreadable, unit, status);
     if (status.code == Code::kCorrupt) return found(report.damage, unit, status);
@@ -364,7 +363,7 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
   const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);
   if (!bytes.ok()) return judged(bytes.status(), "manifest");
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  // A damaged version number must not pass for a newer format here.
+  // A damaged version number must not look like a newer format.
   if (Status intact = check_self_digest(kManifestFile, text); !intact.ok()) return judged(intact, "manifest");
   auto manifest = decode_manifest(kManifestFile, text);
   if (!manifest.ok()) return judged(manifest.status(), "manifest");

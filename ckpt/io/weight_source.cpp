@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-// An id for a checkpoint of another format.
+// Makes an id for a checkpoint of another format.
 Result<std::string> foreign_id(const CheckpointReader& reader) {
   constexpr std::uint64_t kSampled = 4096;
   const std::vector<ParameterRecord>& parameters = reader.manifest().parameters;

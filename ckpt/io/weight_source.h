@@ -34,8 +34,7 @@ class WeightSource {
   const std::string& id() const { return id_; }
   /// Step at which they were saved; 0 where the format does not say.
   std::uint64_t step() const { return reader_.manifest().step; }
-  /// Of a checkpoint of this toolkit, null for other formats: who has it may read the weights through
-  /// CheckpointReader::known.
+  /// Null for other formats. With the manifest, others may read the weights through CheckpointReader::known.
   const Manifest* manifest() const { return reader_.foreign() ? nullptr : &reader_.manifest(); }
   /// The files that came with the model, and why others cannot be taken along.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
@@ -52,8 +51,8 @@ class WeightSource {
   std::string id_;
 };
 
-/// The component "model" of `reader`, ours or a view of a foreign checkpoint. A foreign one has no id: it is made of
-/// its tensors' names, types, shapes and the first elements of each. \error kIncompatible: it has no weights; kFailed,
+/// The component "model" of `reader`, ours or a view of a foreign checkpoint. A foreign one gets an id from its
+/// tensors' names, types, shapes and first elements. \error kIncompatible: it has no weights; kFailed,
 /// kCorrupt (foreign: reading)
 Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
 /// The component "model" of a checkpoint of this toolkit. \error see CheckpointReader::open; kIncompatible: it has no

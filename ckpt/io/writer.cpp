@@ -59,7 +59,7 @@ Status check_snapshot(const Snapshot& snapshot) {
   return check_settings("environment", snapshot.train.environment);
 }
 
-// The folder is never made here: where the store was unmounted under a run, a new one would lie on another disk.
+// The folder is never made here. If the store was unmounted under a run, a new folder would lie on another disk.
 Status check_there(Fs& fs, const std::string& dir) {
   const auto real = fs.real_path(dir);
   const Status status = real.ok() ? fs.stat(*real).status() : real.status();
@@ -68,8 +68,7 @@ Status check_there(Fs& fs, const std::string& dir) {
       .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
 }
 
-// The space that a save needs at most, nearly: compression may gain nothing, and then costs a padded leaf and an index
-// per tensor.
+// The most space that a save needs, nearly: compression that gains nothing adds padding and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;

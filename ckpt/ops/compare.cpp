@@ -30,6 +30,14 @@ std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements)
   return wide;
 }
 
+/// Of elements that are finite on both sides.
+void add_norms(TensorDistance& distance, double x, double y) {
+  if (!std::isfinite(x) || !std::isfinite(y)) return;
+  distance.squares_a += x * x;
+  distance.squares_b += y * y;
+  distance.products += x * y;
+}
+
 void add_element(TensorDistance& distance, double x, double y, const Tolerance& tolerance) {
   if (!std::isfinite(x) || !std::isfinite(y)) {
     ++distance.non_finite;
@@ -40,6 +48,7 @@ void add_element(TensorDistance& distance, double x, double y, const Tolerance& 
   distance.beyond += error > tolerance.atol + tolerance.rtol * std::fabs(y);
   distance.max_abs = std::max(distance.max_abs, error);
   if (scale > 0) distance.max_rel = std::max(distance.max_rel, error / scale);
+  add_norms(distance, x, y);
   distance.sum_abs += error;
   distance.sum_squares += error * error;
 }
@@ -52,7 +61,10 @@ void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std
     Bits left, right;
     std::memcpy(&left, a.data() + at, sizeof left);
     std::memcpy(&right, b.data() + at, sizeof right);
-    if (left == right) continue;
+    if (left == right) {
+      add_norms(distance, value(a.data() + at), value(a.data() + at));
+      continue;
+    }
     if (distance.different++ == 0) {
       distance.first_index = base + at / sizeof(Bits);
       distance.first_a = element_text(dtype, a.data() + at);
@@ -73,10 +85,19 @@ double TensorDistance::rms() const {
   return elements == 0 ? 0 : std::sqrt(sum_squares / static_cast<double>(elements));
 }
 
+double TensorDistance::norm() const { return std::sqrt(sum_squares); }
+
+double TensorDistance::change() const { return std::sqrt(sum_squares / squares_a); }
+
+double TensorDistance::cosine() const {
+  // Roots apart: the product of two sums may overflow.
+  return std::clamp(products / (std::sqrt(squares_a) * std::sqrt(squares_b)), -1.0, 1.0);
+}
+
 void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance) {
   distance.elements += a.size() / dtype_size(dtype);
-  if (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0) return;
+  if (a.empty()) return;
   const auto any = [dtype](const std::byte* bytes) { return element_value(dtype, bytes); };
   // The dtype is fixed in the commonest case, so that the compiler sees a plain loop.
   const auto f32 = [](const std::byte* bytes) { return element_value(DType::kF32, bytes); };
@@ -103,6 +124,9 @@ void merge_distance(TensorDistance& distance, const TensorDistance& next) {
   distance.max_rel = std::max(distance.max_rel, next.max_rel);
   distance.sum_abs += next.sum_abs;
   distance.sum_squares += next.sum_squares;
+  distance.squares_a += next.squares_a;
+  distance.squares_b += next.squares_b;
+  distance.products += next.products;
 }
 
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,

@@ -26,11 +26,18 @@ struct TensorDistance {
   double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
   double sum_abs = 0;             ///< of |a - b| over all elements
   double sum_squares = 0;         ///< of (a - b)^2
+  double squares_a = 0, squares_b = 0,
+         products = 0;  ///< sums of a^2, b^2 and a b over the elements finite on both sides
   bool operator==(const TensorDistance&) const = default;
 
   bool measured() const {
     return different > non_finite;
-  }  ///< else no two finite values differ, and maxima and sums say nothing
+  }                     ///< else no two finite values differ, and maxima and sums say nothing
+  double norm() const;  ///< |a - b|, Euclidean
+  /// |a - b| / |a|; infinite where a is all zeros.
+  double change() const;
+  /// Between a and b as vectors, from -1 to 1; NaN where one is all zeros.
+  double cosine() const;
   double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
   double rms() const;
 };

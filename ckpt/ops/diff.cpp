@@ -51,14 +51,14 @@ std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& s
       pairs.push_back({std::move(row), std::move(other->second)});
       others.erase(other);
     } else if (!told(b, row.component)) {
-      out.push_back({"tensor", row.name, shape_text(row), "absent", {}});
+      out.push_back({"tensor", row.name, shape_text(row), "absent", {}, row.component});
     }
   }
   std::sort(order.begin(), order.end());
   for (const std::string& name : order) {
     const auto row = others.find(name);
     if (row != others.end() && !told(a, row->second.component))
-      out.push_back({"tensor", name, "absent", shape_text(row->second), {}});
+      out.push_back({"tensor", name, "absent", shape_text(row->second), {}, row->second.component});
   }
   return pairs;
 }
@@ -86,7 +86,7 @@ class PairReader {
       count(found[i].elements * (dtype_size(pair.a.dtype) + dtype_size(pair.b.dtype)));
       return ok_status();
     }));
-    // Merged in order, so that sums have the same last bits for any number of threads.
+    // Merged in order: sums then have the same last bits for any number of threads.
     std::vector<TensorDistance> distances(pairs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) merge_distance(distances[runs_[i].tensor], found[i]);
     return distances;
@@ -114,12 +114,15 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   std::vector<Pair> pairs = match(a.manifest(), b.manifest(), options.scope, report.differences);
   const bool digests_compare = !report.foreign && a.manifest().leaf_elements == b.manifest().leaf_elements;
   std::vector<Pair> to_read;
+  std::vector<std::string> of_components;
   for (Pair& pair : pairs) {
+    of_components.push_back(pair.a.component);
     const bool same_dtype = pair.a.dtype == pair.b.dtype;
-    // Who gives a tolerance asks about values, not about how they are stored.
+    // A tolerance is a question about values, not about how they are stored.
     const bool readable = same_dtype || (options.scope.tolerance && comparable_by_value(pair.a.dtype, pair.b.dtype));
     if (pair.a.shape != pair.b.shape || !readable) {
-      report.differences.push_back({"tensor", pair.a.name, shape_text(pair.a), shape_text(pair.b), {}});
+      report.differences.push_back(
+          {"tensor", pair.a.name, shape_text(pair.a), shape_text(pair.b), {}, pair.a.component});
     } else if (digests_compare && same_dtype && pair.a.digest == pair.b.digest) {
       ++report.equal_tensors;
     } else {
@@ -135,12 +138,15 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
     const bool within = options.scope.tolerance && distances[i].beyond == 0;
     (within ? report.within : report.differences)
         .push_back({"tensor", to_read[i].a.name, to_read[i].a.digest.hex(), to_read[i].b.digest.hex(),
-                    std::move(distances[i])});
+                    std::move(distances[i]), to_read[i].a.component});
   }
+  std::vector<Difference> measured = report.differences;
+  measured.insert(measured.end(), report.within.begin(), report.within.end());
+  report.components = component_distances(of_components, measured);
   return ok_status();
 }
 
-/// The state outside of tensors. Where parts are judged, a leaf size is a matter of layout.
+/// Compares the state outside of tensors. Where only parts are compared, another leaf size is just layout.
 void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
   std::size_t noted = 0;
   for (Difference& difference : state_differences(a, b)) {
@@ -164,6 +170,26 @@ Result<InspectReport> inspect_side(Fs& fs, const std::string& spec, const Checkp
 }
 
 }  // namespace
+
+std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
+                                                   const std::vector<Difference>& measured) {
+  std::vector<ComponentDistance> found;
+  const auto entry = [&](const std::string& name) -> ComponentDistance* {
+    const auto at = std::ranges::find(found, name, &ComponentDistance::name);
+    return at == found.end() ? nullptr : &*at;
+  };
+  for (const std::string& name : pairs) {
+    if (entry(name) == nullptr) found.push_back({name, 0, 0, {}});
+    ++entry(name)->tensors;
+  }
+  for (const Difference& difference : measured) {
+    ComponentDistance* component = entry(difference.component);
+    if (component == nullptr || difference.a == "absent" || difference.b == "absent") continue;
+    ++component->different;
+    if (difference.distance) merge_distance(component->distance, *difference.distance);
+  }
+  return found;
+}
 
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const InspectReport a, inspect_side(fs, options.a, options.open));

@@ -8,19 +8,15 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/ops/compare.h"
-#include "ckpt/ops/inspect.h"
+#include "ckpt/ops/diff_state.h"
 
 namespace titan::ckpt {
 
-/// One thing that differs. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
-/// "optimizer_step", "leaf_elements"; of notes: "layout", "config", "history".
-struct Difference {
-  std::string kind;
-  std::string name;                        ///< of the field, tensor, component or key
-  std::string a, b;                        ///< the two values as text; "absent" for what is not there
-  std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
-  bool operator==(const Difference&) const = default;
+/// What happened to one component.
+struct ComponentDistance {
+  std::string name;
+  std::uint64_t tensors = 0, different = 0;  ///< that both sides have; of them, those whose bytes differ
+  TensorDistance distance;                   ///< of the different ones, as if they were one tensor
 };
 
 /// One side.
@@ -46,6 +42,7 @@ struct DiffReport {
   DiffScope scope;                  ///< as asked for
   std::uint64_t equal_tensors = 0;  ///< stored tensors that are the same on both sides
   std::vector<Difference> within;   ///< tensors that differ within the tolerance
+  std::vector<ComponentDistance> components;  ///< those with tensors, in the order of `a`
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
@@ -75,14 +72,8 @@ struct DiffOptions {
 /// kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
-/// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps). Pure.
-std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
-/// Layout, configuration and history. Pure.
-std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
-/// Names that both sides leave out, ascending. Pure.
-std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
-
-/// "phase 1: linear 0 -> 0.001 over 10 from step 1": one phase as text.
-std::string phase_text(const LrPhase& phase);
+/// Adds up the tensors of each component. `pairs`: component of every tensor that both have. Pure.
+std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
+                                                   const std::vector<Difference>& measured);
 
 }  // namespace titan::ckpt

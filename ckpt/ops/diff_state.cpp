@@ -1,11 +1,11 @@
-// The pure half of diff: values against values.
+#include "ckpt/ops/diff_state.h"
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <map>
 #include <utility>
 
-#include "ckpt/ops/diff.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/same_files.h"
 
@@ -84,7 +84,7 @@ void diff_components(const Manifest& a, const Manifest& b, std::vector<Differenc
   }
 }
 
-/// Adam's t; thousands of parameters share it, so one line with the first of them.
+/// Adam's t. Thousands of parameters share it, so one line names the first.
 void diff_optimizer_steps(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
   if (a.component(kOptimizer) == nullptr || b.component(kOptimizer) == nullptr) return;
   std::uint64_t more = 0;

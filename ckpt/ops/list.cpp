@@ -9,7 +9,7 @@ namespace titan::ckpt {
 
 namespace {
 
-// What is wrong with an invalid step, and what comes of it.
+// What is wrong with an invalid step, and what follows.
 std::string what_to_do(const Status& validity) {
   if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound)
     return validity.message + "; a resume passes over it";
@@ -24,7 +24,7 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   if (!entry.validity.ok()) return what_to_do(entry.validity);
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
-    // An import: the trainer goes on from it when it is told that the data may begin anew.
+    // An import: the trainer continues from it when told that the data may begin anew.
     if (missing == kDataloader)
       return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";

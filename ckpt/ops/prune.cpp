@@ -84,7 +84,7 @@ bool any_goes(const std::vector<PruneVerdict>& verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(), [](const PruneVerdict& verdict) { return verdict.goes; });
 }
 
-/// Why nothing goes while `newest` is as it is.
+/// Says why nothing is deleted as long as `newest` is in this state.
 Status waiting_for(const StepEntry& newest) {
   const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
   Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") +
@@ -98,7 +98,7 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
-/// Most of a damaged step is whole as a rule: it goes for a better one only.
+/// Most of a damaged step is usually whole, so it goes only when there is a better one.
 Status nothing_whole(const std::string& folder) {
   return corrupt("nothing is deleted: " + folder +
                  " has no whole step, and a damaged one may be all that is left of the run")
@@ -114,7 +114,7 @@ class Prune {
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
       TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
-      // First: a step that a dead tool had moved aside is one of those to decide about.
+      // First, because a step that a dead tool had moved aside counts as well.
       const std::vector<std::string> problems = put_back_all(fs_, report_.folder, &report_.restored);
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
@@ -130,8 +130,8 @@ class Prune {
   }
 
  private:
-  /// Plans; while something goes, the newest full step must be proven whole. A damaged one counts as invalid, and the
-  /// plan is made anew.
+  /// Makes the plan. Before anything may go, the newest full step must be proven whole. If it turns out damaged, it
+  /// counts as invalid, and the plan is made anew.
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
@@ -160,7 +160,7 @@ class Prune {
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                            verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) return true;
-    // What cannot be read proves nothing, neither for nor against the step: nothing older may go for it.
+    // A step that cannot be read is neither proven nor damaged. Nothing older may be deleted on its account.
     if (found.damage.empty())
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
                          std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
@@ -177,7 +177,7 @@ class Prune {
     Links all;
     for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
       const StepEntry& entry = scan_.steps[i];
-      // Of a link only the name goes.
+      // Only the name of a link is removed.
       Links own;
       if (entry.link.empty()) own.add(fs_, entry.path);
       if (entry.link.empty() && verdicts_[i].goes) all.add(fs_, entry.path);
@@ -216,7 +216,7 @@ class Prune {
     return guard_.still_ours();
   }
 
-  /// Reading the newest step may take long, and so may each deletion: a pin that came meanwhile counts.
+  /// Reading the newest step takes long, and so may each deletion. A pin that came meanwhile counts.
   template <typename Verdict>
   bool pinned_meanwhile(const std::string& path, Verdict& verdict) {
     if (!is_pinned(fs_, path)) return false;
@@ -229,9 +229,9 @@ class Prune {
 
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
-    // What stays may have its name from a process that died before its sync: it has to last before anything goes.
+    // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
     if (any_goes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
-    // First, so that no old trash stands in the way of a new name.
+    // First, so that no old trash has the name that is needed now.
     report_.failures = recover_folder(fs_, report_.folder);
     for (PrunedDamage& damage : report_.damaged) {
       if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage)) continue;

@@ -71,7 +71,7 @@ bool converts(const ParameterRecord& record, DType to) {
   return record.model && is_float(record.model->dtype) && record.model->dtype != to;
 }
 
-// One shard of DST: the pieces of the source's file in the order of its table.
+// One shard of DST. Its pieces keep the order of the source's table.
 struct ShardPlan {
   std::string member;
   std::vector<ShardPiece> pieces;

@@ -12,7 +12,7 @@ namespace titan::ckpt {
 
 namespace {
 
-/// A folder that is a checkpoint, or was one: a step whose manifest is gone is damage, not "no checkpoint there".
+/// True for a folder that is or was a checkpoint. A step without its manifest is damaged; it is not "no checkpoint".
 bool is_checkpoint(Fs& fs, const std::string& path) {
   if (fs.stat(join_path(path, kManifestFile)).ok()) return true;
   const Result<FileInfo> info = fs.stat(path);
@@ -43,12 +43,11 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
   return std::vector<std::string>{std::move(path)};
 }
 
-/// A folder that has gone as a whole: deleted by somebody, not damaged. Deleting begins with a rename, so what is still
-/// there is meant to be.
+/// True for a folder that somebody deleted during the check: that is no damage. Deleting begins with a rename, so a
+/// folder that still has its name is not being deleted.
 bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
 
-/// Whether somebody may look at the step at all: a link that leads nowhere and a missing right say nothing about what
-/// is stored.
+/// Whether we may look at the step at all. A dead link or a missing right says nothing about what is stored.
 Status can_be_judged(Fs& fs, const std::string& path) {
   if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink)
     TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
@@ -81,7 +80,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
 void VerifySummary::add(VerifiedStep step) {
   leaves += step.report.leaves;
   bytes += step.report.bytes;
-  // The rest is counted where there is any damage: whoever has 10,000 places needs no better sum.
+  // Places past the named 10,000 count as damage where there is any damage: with so many, a better sum helps nobody.
   (step.report.damage.empty() ? unreadable_places : damage) += step.report.not_named;
   damage += step.report.damage.size();
   unreadable_places += step.report.unreadable.size();

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 
@@ -35,7 +35,12 @@ double rate_at(const LrSchedule& schedule, std::uint64_t step) {
   return lr_at(schedule.phases, std::max<std::uint64_t>(step, 1));
 }
 
-std::string number(double value) { return toml_float(value); }
+/// For people: four digits.
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
 
 /// Settings of `next` that differ although the policy does not look at them. The end of the curve is always looked at.
 std::vector<std::string> ignored_changes(const LrSettings& old, const LrSettings& next, LrPolicy policy) {
@@ -77,7 +82,7 @@ PolicyResult extend(const LrSchedule& so_far, std::uint64_t step, const LrSettin
   const std::uint64_t old_room = old.total_steps - old_warmup;
   const std::uint64_t old_decay = decay_length(old.decay_ratio, old.total_steps, old_room, old_room);
   const LrPhase& coming = active_at(so_far.phases, step + 1);
-  // After a rewarm to a lower peak a warm-up goes down.
+  // A rewarm to a lower peak warms "up" downwards.
   const bool warming_up = coming.kind == PhaseKind::kLinear && coming.end == old.peak && coming.start != coming.end;
 
   PolicyResult result;

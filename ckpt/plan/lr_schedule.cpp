@@ -35,7 +35,7 @@ PhaseKind decay_kind(const std::string& type) {
 std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
                            std::uint64_t otherwise) {
   if (!ratio) return std::min(otherwise, room);
-  // Half to even; the comparisons are false for NaN as well.
+  // Rounds half to even. The comparisons are also false for NaN.
   const double wanted = std::nearbyint(static_cast<double>(total) * *ratio);
   if (!(wanted >= 1)) return 0;
   return wanted < static_cast<double>(room) ? static_cast<std::uint64_t>(wanted) : room;
@@ -47,7 +47,7 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
   for (const LrPhase& phase : phases)
     if (phase.first <= n) active = &phase;
   const double lr = active->end + (active->start - active->end) * remaining(active->kind, progress(*active, n));
-  // Rounding may step over an end by one unit; the curve may not.
+  // Rounding may overshoot an end by one unit; the curve must not.
   return std::clamp(lr, std::min(active->start, active->end), std::max(active->start, active->end));
 }
 
@@ -98,7 +98,7 @@ LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double 
 
 std::uint64_t curve_end(const std::vector<LrPhase>& phases) {
   if (phases.empty()) return 0;
-  // A stretched curve has a rounded origin and length: their sum is a whole number up to rounding.
+  // A stretched curve has a rounded origin and length. Their sum is a whole number up to rounding.
   const double end = phases.back().origin + phases.back().length - 1;
   return end <= 0 ? 0 : static_cast<std::uint64_t>(std::nearbyint(end));
 }

@@ -102,7 +102,7 @@ Result<ModelGroups> group_parameters(const std::vector<ParameterMeta>& parameter
   for (const ParameterMeta& parameter : parameters) {
     layers.push_back(layer_index(parameter.name));
     if (layers.back()) {
-      // A gap shows up below; a far index must not make us allocate.
+      // A gap is found below. A huge index must not make us allocate.
       const std::uint32_t layer = *layers.back();
       if (layer >= parameters.size())
         return invalid(parameter.name + ": layer " + std::to_string(layer) + " in a model of " +

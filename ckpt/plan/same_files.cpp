@@ -12,7 +12,7 @@ namespace {
 using Content = std::pair<std::uint64_t, Digest>;
 Content content_of(const DataFile& file) { return {file.bytes, file.blocks}; }
 
-/// Places of files that wait for a partner, each given out once, the first first.
+/// Places of files that wait for a partner. Each is given out once, the first one first.
 template <typename Key>
 class Waiting {
  public:
@@ -39,7 +39,7 @@ std::vector<DataFile> with_tokens(std::span<const DataFile> files) {
   return kept;
 }
 
-/// Per stored file the place of its partner; nothing where there is none.
+/// The place of each stored file's partner, where it has one.
 std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                                                 std::vector<bool>& taken) {
   Waiting<std::pair<Content, std::string>> by_name;
@@ -61,7 +61,7 @@ std::string sizes(const DataFile& then, const DataFile& now) {
   return then.name + " (" + std::to_string(then.bytes) + " bytes, " + std::to_string(now.bytes) + " now)";
 }
 
-/// Fills what differs: stored files without a partner, and files there that are nobody's.
+/// Fills in the differences: stored files without a partner, and found files without one.
 void name_differences(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                       const std::vector<std::optional<std::size_t>>& partner, const std::vector<bool>& taken,
                       FileMatch& match) {

@@ -45,6 +45,9 @@ Status unknown_verb(const Program& program, const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& verb : program.verbs) names.push_back(verb.name);
   const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
+  for (const VerbHabit& habit : program.habits)
+    if (std::ranges::find(habit.words, name) != habit.words.end())
+      return status.with_hint("did you mean " + in_ticks(habit.command) + "?");
   if (program.meant_by_path != nullptr && looks_like_path(name))
     return status.with_hint("did you mean " + in_ticks(program.meant_by_path(name)) + "?");
   const std::string suggestion = ckpt::did_you_mean(name, names);
@@ -88,7 +91,7 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   if (given < most && verb.arguments[given].required)
     return with_help_hint(ckpt::invalid(in_ticks(verb.name) + " needs " + verb.arguments[given].name), program,
                           verb.name);
-  if (given > most) {
+  if (given > most && !(most > 0 && verb.arguments.back().many)) {
     const std::string& surplus = command.positionals[most];
     const Status status = ckpt::invalid("unexpected argument " + in_ticks(surplus) + " of " + in_ticks(verb.name));
     const std::vector<std::string> keys = program.keys == nullptr ? std::vector<std::string>{} : program.keys();

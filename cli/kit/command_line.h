@@ -37,6 +37,7 @@ struct Argument {
   Names names = Names::kWord;
   Takes takes = Takes::kOurs;
   bool required = true;  ///< those that are not stand last
+  bool many = false;     ///< the last one: may be given more than once
 };
 
 struct Verb {
@@ -47,8 +48,14 @@ struct Verb {
   Answer (*run)(const Request&) = nullptr;  ///< null: not built yet
   bool json = true;                         ///< answers as JSON with --json; else that flag says nothing here
 
-  /// Where the arguments stand that name what is read, runs included or not.
+  /// The places of arguments that name a checkpoint to read, or (with_runs) a run.
   std::vector<std::size_t> sources(bool with_runs) const;
+};
+
+/// Words that people type for a verb because another program calls it so.
+struct VerbHabit {
+  std::vector<std::string> words;
+  std::string command;  ///< what they mean here, program first
 };
 
 struct Program {
@@ -60,6 +67,7 @@ struct Program {
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds to the error of a verb what this program knows
   /// The command that was probably meant where `path` stands in place of the verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
+  std::vector<VerbHabit> habits = {};
 
   const Verb* find(std::string_view verb) const;
 };
@@ -94,7 +102,7 @@ struct Override {
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 
-/// Text of `--help`: of the program, or of one verb.
-std::string help_text(const Program& program, const std::string& verb = "");
+/// Text of `--help`: of the program, or of one verb; what is not built is left out. Folded to `width` columns, 0: not.
+std::string help_text(const Program& program, const std::string& verb = "", std::size_t width = 0);
 
 }  // namespace titan::cli

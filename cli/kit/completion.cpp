@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/completion_parts.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/verb.h"
@@ -41,18 +42,15 @@ Wanted wanted_by(std::string_view placeholder) {
   constexpr std::array kFiles = {"PATH",   "FILE",   "CKPT", "RUN", "SRC", "DST",
                                  "CONFIG", "FOLDER", "DIR",  "OUT", "A",   "B"};
   Wanted wanted;
-  for (std::size_t begin = 0; begin <= placeholder.size();) {
-    const std::size_t end = std::min(placeholder.find('|', begin), placeholder.size());
-    const std::string_view part = placeholder.substr(begin, end - begin);
-    const std::string_view word = part.substr(0, part.find('.'));
+  for (const std::string& part : ckpt::split(placeholder, '|')) {
+    const std::string word = part.substr(0, part.find('.'));
     if (std::find(kFiles.begin(), kFiles.end(), word) != kFiles.end()) {
       wanted.file = true;
     } else if (!part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
                  return std::islower(c) || std::isdigit(c) || c == '-';
                })) {
-      wanted.choices.emplace_back(part);
+      wanted.choices.push_back(part);
     }
-    begin = end + 1;
   }
   return wanted;
 }

@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/kit/completion_parts.h"
 
 namespace titan::cli {
@@ -10,11 +11,11 @@ std::string value_cases(const std::vector<Flag>& flags, const std::string& inden
   for (const Flag& flag : flags) {
     if (flag.value.empty()) continue;
     const Wanted wanted = wanted_by(flag.value);
-    text += indent + joined(spellings(flag), "|") + ") ";
+    text += indent + ckpt::joined(spellings(flag), "|") + ") ";
     // Where nothing is offered `complete -o default` offers files, which is wrong for numbers.
     if (!wanted.choices.empty())
-      text +=
-          "COMPREPLY=($(compgen -W '" + joined(wanted.choices) + "'" + (wanted.file ? " -f" : "") + " -- \"$cur\")); ";
+      text += "COMPREPLY=($(compgen -W '" + ckpt::joined(wanted.choices, " ") + "'" + (wanted.file ? " -f" : "") +
+              " -- \"$cur\")); ";
     else if (!wanted.file)
       text += "compopt +o default +o bashdefault 2>/dev/null; ";
     text += "return ;;\n";
@@ -25,7 +26,7 @@ std::string value_cases(const std::vector<Flag>& flags, const std::string& inden
 std::string flag_words(const std::vector<Flag>& flags) {
   std::vector<std::string> words;
   for (const Flag& flag : flags) words.push_back("--" + flag.name);
-  return joined(words);
+  return ckpt::joined(words, " ");
 }
 
 std::string verb_case(const Program& program, const Verb& verb, const std::vector<std::string>& keys) {
@@ -42,7 +43,8 @@ std::string verb_case(const Program& program, const Verb& verb, const std::vecto
   for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
     const Wanted wanted = wanted_by(verb.arguments[i].name);
     if (!wanted.choices.empty())
-      text += "      ((position == " + std::to_string(i) + ")) && choices='" + joined(wanted.choices) + "'\n";
+      text +=
+          "      ((position == " + std::to_string(i) + ")) && choices='" + ckpt::joined(wanted.choices, " ") + "'\n";
   }
   return text + "      ;;\n";
 }
@@ -79,7 +81,7 @@ std::string bash_completion(const Program& program, const std::vector<std::strin
       "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
       "    case ${COMP_WORDS[i]} in\n"
       "      " +
-      joined(takes_value, "|") +
+      ckpt::joined(takes_value, "|") +
       ") ((++i)) ;;\n"
       "      -*|=) ;;\n"
       "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
@@ -90,7 +92,7 @@ std::string bash_completion(const Program& program, const std::vector<std::strin
       "  esac\n"
       "  case $verb in\n"
       "    '') words='" +
-      flag_words(program.flags) + "' choices='" + joined(verbs) + "' ;;\n";
+      flag_words(program.flags) + "' choices='" + ckpt::joined(verbs, " ") + "' ;;\n";
   for (const Verb& verb : program.verbs) text += verb_case(program, verb, keys);
   text += "  esac\n";
   if (!keys.empty()) {

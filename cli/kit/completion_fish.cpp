@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/kit/completion_parts.h"
 
 namespace titan::cli {
@@ -13,7 +14,7 @@ std::string quoted(const std::string& text) {
 std::string values(const std::string& placeholder) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = wanted.file ? " -r -F" : " -x";
-  if (!wanted.choices.empty()) text += " -a " + quoted(joined(wanted.choices));
+  if (!wanted.choices.empty()) text += " -a " + quoted(ckpt::joined(wanted.choices, " "));
   return text;
 }
 
@@ -40,11 +41,11 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
     }
     for (const Argument& argument : verb.arguments)
       if (const Wanted wanted = wanted_by(argument.name); !wanted.choices.empty())
-        text += inside + " -f -a " + quoted(joined(wanted.choices)) + "\n";
+        text += inside + " -f -a " + quoted(ckpt::joined(wanted.choices, " ")) + "\n";
     if (takes_keys(verb)) with_keys.push_back(verb.name);
   }
   if (!with_keys.empty() && !keys.empty()) {
-    text += start + " -n " + quoted("__fish_seen_subcommand_from " + joined(with_keys)) + " -a '";
+    text += start + " -n " + quoted("__fish_seen_subcommand_from " + ckpt::joined(with_keys, " ")) + " -a '";
     for (const std::string& key : keys) text += "--" + key + "=\n";
     text.back() = '\'';
     text += '\n';

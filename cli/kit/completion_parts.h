@@ -1,5 +1,5 @@
 #pragma once
-// The three dialects behind completion.h; each gets a program without what is not built yet.
+// The three dialects behind completion.h. Each gets a program without verbs and flags that are not built yet.
 #include "cli/kit/completion.h"
 #include "cli/kit/text.h"
 
@@ -17,7 +17,7 @@ std::string head_comment(const Program& program, const std::string& shell);
 std::vector<std::string> halves(const Verb& verb);
 /// The flags that go with the first positional `half`; all when it is empty.
 std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
-/// Who takes --set takes the short form, --section.key=value, as well.
+/// Whether the verb takes --set, and so the short form --section.key=value as well.
 bool takes_keys(const Verb& verb);
 /// {"--output", "-o"}.
 std::vector<std::string> spellings(const Flag& flag);

@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/kit/completion_parts.h"
 
 namespace titan::cli {
@@ -23,7 +24,7 @@ std::string action(const std::string& placeholder) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = ":" + quoted(placeholder) + ":";
   if (!wanted.choices.empty())
-    text += "(" + joined(wanted.choices) + ")";
+    text += "(" + ckpt::joined(wanted.choices, " ") + ")";
   else if (wanted.file)
     text += "_files";
   return text;
@@ -44,7 +45,8 @@ std::string arguments(const Verb& verb, const std::string& half, bool keys) {
   for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag);
   if (keys && takes_keys(verb)) text += " \\\n          $keys";
   for (const Argument& argument : verb.arguments)
-    if (argument.required) text += " \\\n          '" + action(argument.name) + "'";
+    if (argument.required)
+      text += " \\\n          '" + std::string(argument.many ? "*" : "") + action(argument.name) + "'";
   return text + " ;;\n";
 }
 

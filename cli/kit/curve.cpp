@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ckpt/plan/lr_schedule.h"
-#include "cli/kit/text.h"
 #include "cli/kit/units.h"
 
 namespace titan::cli {

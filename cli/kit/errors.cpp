@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/table_line.h"
+#include "ckpt/base/wrap.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/output.h"
 #include "cli/kit/text.h"
@@ -15,19 +17,27 @@ namespace titan::cli {
 
 namespace {
 
-// Who may not do something needs to know where to look; whoever knows better has given a hint.
+// A refused permission needs a place to look at, unless the error already has a better hint.
 std::string hint_of(const ckpt::Status& status) {
   if (!status.hint.empty() || status.error != EACCES) return status.hint;
   return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
 }
 
-/// Lines to paste stand below a hint, each after "\n    ".
-std::string hint_lines(const std::string& hint) {
+/// Broken to the terminal, where there is one; `indent` of the lines that follow.
+std::string folded(const std::string& line, const Palette& palette, std::size_t indent) {
+  return palette.width == 0
+             ? line
+             : ckpt::wrapped_text(line, palette.width - std::min<std::size_t>(palette.width / 2, 8), indent);
+}
+
+/// Lines to paste stand below a hint, each after "\n    "; they are not broken.
+std::string hint_lines(const std::string& hint, const Palette& palette) {
   constexpr std::string_view kBreak = "\n    ";
   std::string text;
   for (std::size_t at = 0, end; at <= hint.size(); at = end + kBreak.size()) {
     end = std::min(hint.find(kBreak, at), hint.size());
-    text += (at == 0 ? "" : "\n    ") + escape(hint.substr(at, end - at));
+    const std::string line = escape(hint.substr(at, end - at));
+    text += at == 0 ? folded(line, palette, 4) : "\n    " + line;
   }
   return text;
 }
@@ -35,11 +45,12 @@ std::string hint_lines(const std::string& hint) {
 }  // namespace
 
 std::string error_text(const ckpt::Status& status, const Palette& palette) {
-  std::string text = palette.paint(Role::kError, "error:") + " " + escape(status.message) + "\n";
+  std::string text = palette.paint(Role::kError, "error:") + " " + folded(escape(status.message), palette, 2) + "\n";
   for (const std::string& cause : status.causes)
-    text += "  " + palette.paint(Role::kDim, "caused by:") + " " + escape(cause) + "\n";
+    text += (ckpt::is_table_line(cause) ? "    " : "  " + palette.paint(Role::kDim, "caused by:") + " ") +
+            escape(ckpt::cause_text(cause)) + "\n";
   if (const std::string hint = hint_of(status); !hint.empty())
-    text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint) + "\n";
+    text += "  " + palette.paint(Role::kOk, "hint:") + " " + hint_lines(hint, palette) + "\n";
   return text;
 }
 
@@ -50,14 +61,17 @@ std::string error_json(const ckpt::Status& status) {
   json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
   json.text("kind", ckpt::code_name(status.code));
   json.text("message", status.message);
-  json.texts("causes", status.causes);
+  std::vector<std::string> causes;
+  for (const std::string& cause : status.causes) causes.push_back(ckpt::cause_text(cause));
+  json.texts("causes", causes);
   json.text("hint", hint_of(status));
   json.end_object();
   return json.line();
 }
 
 int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
-  to_stderr(json ? error_json(status) : error_text(status, {color_of_process(STDERR_FILENO, color)}));
+  const std::size_t width = isatty(STDERR_FILENO) == 1 ? terminal_width() : 0;
+  to_stderr(json ? error_json(status) : error_text(status, {color_of_process(STDERR_FILENO, color), width}));
   return ckpt::exit_code(status.code);
 }
 

@@ -7,7 +7,7 @@
 
 namespace titan::cli {
 
-/// "error: ...", then "  caused by: ..." lines, then "  hint: ..."; everything escaped.
+/// "error: ...", then "  caused by: ..." lines and those of a table, then "  hint: ..."; everything escaped.
 std::string error_text(const ckpt::Status& status, const Palette& palette);
 
 /// {"type":"error","code":12,"kind":"corruption","message":...,"causes":[...],"hint":...} and a newline.

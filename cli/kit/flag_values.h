@@ -1,6 +1,5 @@
 #pragma once
 // Values of flags that several verbs share.
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,19 +9,13 @@
 
 namespace titan::cli {
 
-/// All of `text` as a number; nullopt for anything else.
-template <typename T>
-std::optional<T> read_number(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional<T>(number) : std::nullopt;
-}
-
 /// kInvalid: "`--flag` is `text`, expected ...".
 ckpt::Status wrong_value(const std::string& flag, const std::string& text, const std::string& expected);
 
 /// The value of --color. \error kInvalid
 ckpt::Result<ColorChoice> color_choice(const Command& command);
+/// The value of --top, a number or "all"; `otherwise` when it is not given. \error kInvalid
+ckpt::Result<std::size_t> top_count(const Command& command, std::size_t otherwise);
 /// The value of --threads, 0 when it is not given. \error kInvalid
 ckpt::Result<unsigned> thread_count(const Command& command);
 

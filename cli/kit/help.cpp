@@ -1,3 +1,4 @@
+#include "ckpt/base/wrap.h"
 #include "cli/kit/command_line.h"
 #include "cli/kit/table.h"
 
@@ -7,10 +8,10 @@ namespace {
 
 void add_rows(Table& table, const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
+    if (flag.built == Built::kNotYet) continue;
     const std::string letter = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
     const std::string value = flag.value.empty() ? "" : " " + flag.value;
-    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help +
-                                                      (flag.built == Built::kNotYet ? " (not supported yet)" : "")});
+    table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help});
   }
 }
 
@@ -23,19 +24,20 @@ std::string usage(const Verb& verb) {
 
 }  // namespace
 
-std::string help_text(const Program& program, const std::string& verb_name) {
-  const Palette plain;
+std::string help_text(const Program& program, const std::string& verb_name, std::size_t width) {
+  const Palette plain{false, width};
   Table flags({{}, {}});
   std::string text;
+  const auto folded = [&](const std::string& line) { return width == 0 ? line : ckpt::wrapped_text(line, width, 0); };
   if (const Verb* verb = program.find(verb_name)) {
-    text = "usage: " + program.name + " " + usage(*verb) + " [flags]\n\n" + verb->help + "\n\nflags\n";
+    text = "usage: " + program.name + " " + usage(*verb) + " [flags]\n\n" + folded(verb->help) + "\n\nflags\n";
     add_rows(flags, verb->flags);
   } else {
     Table verbs({{}, {}});
     for (const Verb& verb : program.verbs)
-      verbs.row({usage(verb), verb.help + (verb.run == nullptr ? " (not supported yet)" : "")});
-    text = program.name + ": " + program.help + "\n\nusage: " + program.name + " VERB [arguments] [flags]\n\nverbs\n" +
-           verbs.render(plain, "  ") + "\nflags of every verb\n";
+      if (verb.run != nullptr) verbs.row({usage(verb), verb.help});
+    text = folded(program.name + ": " + program.help) + "\n\nusage: " + program.name +
+           " VERB [arguments] [flags]\n\nverbs\n" + verbs.render(plain, "  ") + "\nflags of every verb\n";
   }
   add_rows(flags, program.flags);
   add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'},

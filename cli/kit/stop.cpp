@@ -69,7 +69,7 @@ void ask(int signal) {
   (void)source.request(signal == SIGINT    ? ckpt::StopReason::kInterrupt
                        : signal == SIGTERM ? ckpt::StopReason::kTerminate
                                            : ckpt::StopReason::kHangUp);
-  // The next one of any kind is for those who do not want to wait.
+  // The next stop signal, of any kind, ends the process at once.
   for (const Stop& stop : stops)
     if (stop.asks) install(stop.signal, end_at_once);
 }

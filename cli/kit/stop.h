@@ -1,6 +1,6 @@
 #pragma once
-// Clean Ctrl-C. From the start of main on a signal that asks for a stop ends the process with a line and its exit code:
-// at once, or, once a long operation polls for it, after that has cleaned up; then a second one ends it at once.
+// Clean Ctrl-C. From the start of main, a stop signal ends the process with a line and its exit code. Once a long
+// operation polls for it, the first signal lets the operation clean up, and a second one ends the process at once.
 #include <string>
 #include <vector>
 

@@ -2,39 +2,80 @@
 
 #include <algorithm>
 
+#include "ckpt/base/wrap.h"
 #include "cli/kit/text.h"
 
 namespace titan::cli {
 
+// How many columns fit beside each other. A last column of words is given what is left where that is a third or more.
+std::vector<Table::Span> Table::spans(std::vector<std::size_t>& widths, std::size_t indent, std::size_t width) const {
+  constexpr std::size_t kBelow = 4;  // indent of what does not fit
+  std::vector<Span> found{{0, 0, indent}};
+  std::size_t used = indent;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const bool starts = found.back().first == i;
+    const std::size_t gutter = starts ? 0 : 2;
+    const bool words = i + 1 == widths.size() && columns_[i].align == Align::kLeft;
+    if (width > 0 && used + gutter + widths[i] > width && words && used + gutter + width / 3 <= width)
+      widths[i] = width - used - gutter;
+    if (width > 0 && used + gutter + widths[i] > width && !starts) {
+      found.push_back({i, i, indent + kBelow});
+      used = indent + kBelow;
+      if (words && used + widths[i] > width) widths[i] = std::max<std::size_t>(width, used + 20) - used;
+      used += widths[i];
+    } else {
+      used += gutter + widths[i];
+    }
+    found.back().last = i + 1;
+  }
+  return found;
+}
+
+std::string Table::side_by_side(const Line& line, const Span& span, const std::vector<std::size_t>& widths,
+                                const Palette& palette) const {
+  std::string out;
+  std::string pending(span.indent, ' ');  // blanks that are only written when text follows
+  std::size_t column = span.indent;
+  for (std::size_t i = span.first; i < std::min(line.size(), span.last); ++i) {
+    const std::string& text = line[i].text;
+    const std::size_t shown = display_width(text);
+    const std::string padding(widths[i] - std::min(widths[i], shown), ' ');
+    if (i > span.first) pending += "  ";
+    column += i > span.first ? 2 : 0;
+    if (columns_[i].align == Align::kRight) pending += padding;
+    if (!text.empty()) {
+      const bool folds = shown > widths[i];
+      out += pending + palette.paint(line[i].role, folds ? ckpt::wrapped_text(text, widths[i] + column, column) : text);
+      pending.clear();
+    }
+    if (columns_[i].align == Align::kLeft) pending += padding;
+    column += widths[i];
+  }
+  return out;
+}
+
 std::string Table::render(const Palette& palette, const std::string& indent) const {
-  std::vector<std::vector<Cell>> lines;
+  std::vector<Line> lines;
   const bool titled = std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return !c.title.empty(); });
   if (titled) {
-    std::vector<Cell> header;
+    Line header;
     for (const Column& column : columns_) header.emplace_back(column.title, Role::kDim);
     lines.push_back(std::move(header));
   }
   lines.insert(lines.end(), rows_.begin(), rows_.end());
 
   std::vector<std::size_t> widths(columns_.size());
-  for (const auto& line : lines)
+  for (const Line& line : lines)
     for (std::size_t i = 0; i < std::min(line.size(), widths.size()); ++i)
       widths[i] = std::max(widths[i], display_width(line[i].text));
+  const std::vector<Span> parts = spans(widths, indent.size(), palette.width);
 
   std::string out;
-  for (const auto& line : lines) {
-    std::string pending = indent;  // blanks that are only written when text follows
-    for (std::size_t i = 0; i < std::min(line.size(), widths.size()); ++i) {
-      const std::string padding(widths[i] - display_width(line[i].text), ' ');
-      if (i > 0) pending += "  ";
-      if (columns_[i].align == Align::kRight) pending += padding;
-      if (!line[i].text.empty()) {
-        out += pending + palette.paint(line[i].role, line[i].text);
-        pending.clear();
-      }
-      if (columns_[i].align == Align::kLeft) pending += padding;
+  for (const Line& line : lines) {
+    for (const Span& span : parts) {
+      const std::string text = side_by_side(line, span, widths, palette);
+      if (!text.empty() || span.first == 0) out += text + "\n";
     }
-    out += '\n';
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #pragma once
 // Tables without lines: two-space gutters, numbers to the right, nothing cut off. Pure.
+// Where the palette has a width and a table is wider, a row takes several lines: columns that do not fit go below,
+// indented, and an end of words hangs below itself.
 #include <string>
 #include <vector>
 
@@ -32,8 +34,17 @@ class Table {
   std::string render(const Palette& palette, const std::string& indent = "") const;
 
  private:
+  using Line = std::vector<Cell>;
+  /// Columns [first, last) of a row, side by side.
+  struct Span {
+    std::size_t first, last, indent;
+  };
+  std::vector<Span> spans(std::vector<std::size_t>& widths, std::size_t indent, std::size_t width) const;
+  std::string side_by_side(const Line& line, const Span& span, const std::vector<std::size_t>& widths,
+                           const Palette& palette) const;
+
   std::vector<Column> columns_;
-  std::vector<std::vector<Cell>> rows_;
+  std::vector<Line> rows_;
 };
 
 /// Names and values, a line each.

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdlib>
 
 namespace titan::cli {
@@ -36,6 +37,21 @@ std::size_t terminal_width() {
   const std::string columns = environment("COLUMNS").value_or("");
   const long width = std::strtol(columns.c_str(), nullptr, 10);
   return width > 0 ? static_cast<std::size_t>(width) : 80;
+}
+
+std::size_t terminal_height() {
+  winsize size{};
+  return isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+bool utf8_of_process() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string locale = environment(name).value_or("");
+    if (locale.empty()) continue;
+    for (char& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return false;
 }
 
 std::string Palette::paint(Role role, std::string_view text) const {

@@ -29,12 +29,19 @@ bool progress_possible();
 /// Columns of the terminal behind stderr, else COLUMNS, else 80.
 std::size_t terminal_width();
 
+/// Lines of the terminal behind stdout; 0 where that is none.
+std::size_t terminal_height();
+
+/// True where the environment asks for UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set and not empty decides.
+bool utf8_of_process();
+
 /// What a piece of text is; colour is never the only carrier of it.
 enum class Role { kPlain, kOk, kWarning, kError, kName, kDim };
 
 /// Wraps text in escape sequences, or leaves it alone.
 struct Palette {
   bool on = false;
+  std::size_t width = 0;  ///< columns that text is folded to; 0: a pipe, where nothing is folded
   std::string paint(Role role, std::string_view text) const;
 };
 

@@ -32,12 +32,6 @@ constexpr CodeRange kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 
 
 std::string escape(std::string_view text) { return ckpt::printable(text); }
 
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
-  return text;
-}
-
 std::string replace_bad_utf8(std::string_view text) {
   std::string out;
   while (!text.empty()) {

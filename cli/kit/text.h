@@ -11,9 +11,6 @@ namespace titan::cli {
 /// become \xNN or \u{N}. Everything else stays as it is.
 std::string escape(std::string_view text);
 
-/// `words` with `between` between them.
-std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
-
 /// Returns `text` with every byte that is not part of well-formed UTF-8 replaced by U+FFFD.
 std::string replace_bad_utf8(std::string_view text);
 

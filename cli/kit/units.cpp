@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "ckpt/base/size_text.h"
+#include "ckpt/base/text.h"
 
 namespace titan::cli {
 
@@ -28,10 +29,7 @@ std::string shortest(double value) {
 
 /// Reads exactly the digits of `text`; nullopt for anything else.
 std::optional<int> digits(std::string_view text) {
-  int value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || text[0] == '-') return std::nullopt;
-  return value;
+  return text.starts_with('-') ? std::nullopt : ckpt::number_of<int>(text);
 }
 
 }  // namespace
@@ -75,6 +73,17 @@ std::string format_duration(double seconds) {
   if (total < 3600) return format("%llum%02llus", part(total / 60), part(total % 60));
   if (total < 86400) return format("%lluh%02llum", part(total / 3600), part(total % 3600 / 60));
   return format("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
+}
+
+std::optional<double> parse_duration(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
+  for (const auto& [name, seconds] :
+       {std::pair<std::string_view, double>{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}})
+    if (unit == name) return number * seconds;
+  return std::nullopt;
 }
 
 std::string format_count(std::uint64_t value) {

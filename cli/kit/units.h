@@ -13,6 +13,8 @@ std::string format_bytes(std::uint64_t bytes, bool exact = false);
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 /// "0.3s", "45s", "2m03s", "1h02m", "3d04h".
 std::string format_duration(double seconds);
+/// Seconds of "90s", "45m", "6h", "1.5d"; nullopt for anything else and for 0.
+std::optional<double> parse_duration(std::string_view text);
 /// 1234567 -> "1,234,567".
 std::string format_count(std::uint64_t value);
 /// Shortest text that reads back as the same double; "nan", "inf", "-inf".

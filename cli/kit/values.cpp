@@ -1,7 +1,5 @@
 #include "cli/kit/values.h"
 
-#include "ckpt/plan/lr_schedule.h"
-
 namespace titan::cli {
 
 std::string digest_text(const ckpt::Digest& digest) { return digest == ckpt::Digest{} ? "-" : digest.hex(); }

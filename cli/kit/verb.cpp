@@ -52,15 +52,17 @@ Answer answer_of(const Request& request, Command& command) {
 }  // namespace
 
 int run_command(const Program& program, Command command) {
+  const std::size_t columns = isatty(STDOUT_FILENO) == 1 ? terminal_width() : 0;
   if (command.help || command.version)
     return deliver_answer({.text = command.version && !command.help ? version_line(program.name) + "\n"
-                                                                    : help_text(program, command.verb)},
+                                                                    : help_text(program, command.verb, columns)},
                           false, ColorChoice::kAuto);
   const Verb& verb = *program.find(command.verb);
   const bool json = verb.json && command.has("json");
   const ckpt::Result<ColorChoice> color = color_choice(command);
   if (!color.ok()) return report_error(color.status(), json, ColorChoice::kAuto);
-  const TextStyle style{{!json && color_of_process(STDOUT_FILENO, *color)}, command.has("bytes"), std::time(nullptr)};
+  const TextStyle style{
+      {!json && color_of_process(STDOUT_FILENO, *color), json ? 0 : columns}, command.has("bytes"), std::time(nullptr)};
   try {
     return deliver_answer(answer_of({program, verb, command, ckpt::posix_fs(), json, style, *color}, command), json,
                           *color);

@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/titan_ckpt/cat.h"
 
 #include "cli/kit/table.h"
@@ -34,10 +35,10 @@ std::string cat_text(const CatReport& report, const TextStyle& style) {
   facts.add("leaves", format_count(t.leaves));
   facts.add("digest", digest_text(t.digest));
   if (report.last.empty()) {
-    facts.add("values", joined(report.first));
+    facts.add("values", ckpt::joined(report.first, " "));
   } else {
-    facts.add("first", joined(report.first));
-    facts.add("last", joined(report.last));
+    facts.add("first", ckpt::joined(report.first, " "));
+    facts.add("last", ckpt::joined(report.last, " "));
   }
   if (!report.out.empty()) {
     std::string what = escape(report.out) + "  " + format_bytes(report.out_bytes, style.exact_bytes);

@@ -2,8 +2,6 @@
 
 #include "converters/convert.h"
 
-#include <algorithm>
-
 #include "ckpt/plan/lr_settings.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
@@ -49,7 +47,7 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     for (const std::string& text : set->second) {
       TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, recipe::parse_row(text));
       TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
-      // A file may have the one name of this key, the flag the other: the flag counts.
+      // File and flag may use different names of the key: the flag counts.
       std::erase_if(*options.config, [&](const auto& other) {
         return recipe::canonical_name(other.first) == recipe::canonical_name(row.first);
       });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -14,15 +15,26 @@ namespace {
 ckpt::Result<double> bound(const Request& request, const char* flag) {
   const std::optional<std::string> text = request.command.value(flag);
   if (!text) return 0.0;
-  const std::optional<double> value = read_number<double>(*text);
+  const std::optional<double> value = ckpt::number_of<double>(*text);
   if (!value || !std::isfinite(*value) || *value < 0)
     return wrong_value(flag, *text, "a number that is not negative, as 1e-5");
   return *value;
 }
 
+ckpt::Result<DiffOrder> order(const Request& request) {
+  const std::string text = request.command.value("sort").value_or("change");
+  if (text == "change") return DiffOrder::kChange;
+  if (text == "norm") return DiffOrder::kNorm;
+  if (text == "name") return DiffOrder::kName;
+  return wrong_value("sort", text, "change, norm or name");
+}
+
 }  // namespace
 
 Answer run_diff(const Request& request) {
+  DiffView view{request.command.has("stats"), request.command.has("moments")};
+  TITAN_ASSIGN_OR_ANSWER(view.order, order(request));
+  TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
   Progress progress(!request.json);
   progress.begin("diff");
   ckpt::DiffOptions options;
@@ -43,8 +55,7 @@ Answer run_diff(const Request& request) {
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::DiffReport> report = ckpt::diff_checkpoints(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
-  const bool stats = request.command.has("stats");
-  return {.text = request.json ? diff_json(*report, stats) : diff_text(*report, stats, request.style),
+  return {.text = request.json ? diff_json(*report, view.stats) : diff_text(*report, view, request.style),
           .exit_code = report->equal() ? 0 : 1};
 }
 

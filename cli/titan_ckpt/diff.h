@@ -8,8 +8,17 @@ namespace titan::cli {
 
 Answer run_diff(const Request& request);
 
-/// With `stats` means of the differences, too.
-std::string diff_text(const ckpt::DiffReport& report, bool stats, const TextStyle& style);
+enum class DiffOrder { kChange, kNorm, kName };  ///< largest first; by name ascending
+
+/// What of a report people see; JSON has all of it.
+struct DiffView {
+  bool stats = false;    ///< means of the differences, where the first one is, and both values there
+  bool moments = false;  ///< tensors of the optimizer, too
+  DiffOrder order = DiffOrder::kChange;
+  std::size_t top = 20;  ///< tensors
+};
+
+std::string diff_text(const ckpt::DiffReport& report, const DiffView& view, const TextStyle& style);
 std::string diff_json(const ckpt::DiffReport& report, bool stats);
 
 }  // namespace titan::cli

@@ -1,5 +1,7 @@
 #include "cli/titan_ckpt/diff.h"
 
+#include <cmath>
+
 #include "cli/kit/json_out.h"
 #include "cli/kit/values.h"
 
@@ -18,12 +20,26 @@ void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& di
     json.null(key);
 }
 
+/// How large the difference is beside the tensors themselves; null where a side is all zeros.
+void size_json(JsonOut& json, const ckpt::TensorDistance& t) {
+  const auto finite = [&](const char* key, double value) {
+    if (t.measured() && std::isfinite(value))
+      json.real(key, value);
+    else
+      json.null(key);
+  };
+  finite("norm", t.norm());
+  finite("change", t.change());
+  finite("cosine", t.cosine());
+}
+
 void list_json(JsonOut& json, const char* key, const std::vector<Difference>& items, bool stats) {
   json.each(key, items, [&](const Difference& d) {
     json.text("kind", d.kind);
     json.text("name", d.name);
     json.text("a", d.a);
     json.text("b", d.b);
+    if (d.kind == "tensor") json.text("component", d.component);
     if (d.distance) {
       json.count("elements", d.distance->elements);
       json.count("different", d.distance->different);
@@ -38,6 +54,7 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
         measure_json(json, "mean_abs", *d.distance, d.distance->mean_abs());
         measure_json(json, "rms", *d.distance, d.distance->rms());
       }
+      size_json(json, *d.distance);
     }
   });
 }
@@ -66,6 +83,12 @@ std::string diff_json(const DiffReport& report, bool stats) {
     list_json(json, "within_tolerance", report.within, stats);
   }
   list_json(json, "differences", report.differences, stats);
+  json.each("components", report.components, [&](const ckpt::ComponentDistance& c) {
+    json.text("name", c.name);
+    json.count("tensors", c.tensors);
+    json.count("different", c.different);
+    size_json(json, c.distance);
+  });
   list_json(json, "notes", report.notes, stats);
   if (!report.not_compared.empty()) {
     json.texts("not_compared", report.not_compared);

@@ -1,7 +1,10 @@
 #include "cli/titan_ckpt/diff.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
+#include <map>
 
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -14,6 +17,8 @@ namespace {
 using ckpt::Difference;
 using ckpt::DiffReport;
 using ckpt::DiffSide;
+
+constexpr std::size_t kFewNotes = 8;  // keys of the configuration; a foreign side lacks all of ours
 
 /// Shares as people read them: never "0%" or "100%" for what is not.
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -30,32 +35,104 @@ std::string side(const char* name, const DiffSide& s, const Palette& palette) {
          palette.paint(Role::kDim, digest_text(s.id)) + "\n";
 }
 
-std::string tensor_table(const std::vector<Difference>& differences, bool stats, const TextStyle& style) {
-  std::vector<Column> columns{{"tensor"}, {"max abs", Align::kRight}, {"max rel", Align::kRight}};
-  if (stats) columns.insert(columns.end(), {{"mean abs", Align::kRight}, {"rms", Align::kRight}});
-  columns.insert(columns.end(), {{"differ", Align::kRight}, {"first at", Align::kRight}, {"a"}, {"b"}, {}});
-  Table table(columns);
+/// "n/a" where no finite values differ, or the number says nothing.
+std::string measure(const ckpt::TensorDistance& t, double value) {
+  return t.measured() && !std::isnan(value) ? format_rounded(value, 3) : "n/a";
+}
+
+std::string cosine(const ckpt::TensorDistance& t) {
+  if (!t.measured() || std::isnan(t.cosine())) return "n/a";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", t.cosine());
+  return text;
+}
+
+/// What is not a number stands first: it is what people look for.
+double rank(const Difference& d, DiffOrder order) {
+  const ckpt::TensorDistance& t = *d.distance;
+  const double value = order == DiffOrder::kNorm ? t.norm() : t.change();
+  return t.non_finite > 0 || std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+}
+
+std::string tensor_table(const std::vector<Difference>& differences, const DiffView& view, const TextStyle& style) {
+  std::vector<const Difference*> rows;
+  std::size_t moments = 0;
+  const bool models =
+      std::ranges::any_of(differences, [](const Difference& d) { return d.distance && d.component == "model"; });
   for (const Difference& d : differences) {
     if (!d.distance) continue;
-    const ckpt::TensorDistance& t = *d.distance;
-    const auto measure = [&](double value) { return t.measured() ? format_rounded(value) : "n/a"; };
-    std::vector<Cell> cells{escape(d.name), measure(t.max_abs), measure(t.max_rel)};
-    if (stats) cells.insert(cells.end(), {measure(t.mean_abs()), measure(t.rms())});
+    const bool of_moments = models && !view.moments && d.component != "model";
+    moments += of_moments ? 1 : 0;
+    if (!of_moments) rows.push_back(&d);
+  }
+  std::ranges::stable_sort(rows, [&](const Difference* x, const Difference* y) {
+    return view.order == DiffOrder::kName ? x->name < y->name : rank(*x, view.order) > rank(*y, view.order);
+  });
+  std::vector<Column> columns{{"tensor"},
+                              {"change", Align::kRight},
+                              {"cosine", Align::kRight},
+                              {"|a - b|", Align::kRight},
+                              {"max abs", Align::kRight}};
+  if (view.stats)
+    columns.insert(columns.end(), {{"max rel", Align::kRight},
+                                   {"mean abs", Align::kRight},
+                                   {"rms", Align::kRight},
+                                   {"first at", Align::kRight},
+                                   {"a"},
+                                   {"b"}});
+  columns.insert(columns.end(), {{"differ", Align::kRight}, {}});
+  Table table(columns);
+  for (std::size_t i = 0; i < std::min(rows.size(), view.top); ++i) {
+    const ckpt::TensorDistance& t = *rows[i]->distance;
+    std::vector<Cell> cells{escape(rows[i]->name), measure(t, t.change()), cosine(t), measure(t, t.norm()),
+                            measure(t, t.max_abs)};
+    if (view.stats)
+      cells.insert(cells.end(), {measure(t, t.max_rel), measure(t, t.mean_abs()), measure(t, t.rms()),
+                                 format_count(t.first_index), t.first_a, t.first_b});
     cells.insert(cells.end(),
-                 {percent(t.different, t.elements), format_count(t.first_index), t.first_a, t.first_b,
+                 {percent(t.different, t.elements),
                   t.non_finite == 0 ? Cell("") : Cell(format_count(t.non_finite) + " not finite", Role::kWarning)});
     table.row(std::move(cells));
   }
+  std::string out = table.empty() ? "" : table.render(style.palette, "  ");
+  std::string more;
+  if (rows.size() > view.top) more = "and " + format_count(rows.size() - view.top) + " more (--top all)";
+  if (moments > 0)
+    more += (more.empty() ? "and " : ", ") + format_count(moments) +
+            (moments == 1 ? " tensor of the optimizer" : " tensors of the optimizer") + " (--moments)";
+  return more.empty() ? out : out + "  " + more + "\n";
+}
+
+std::string component_table(const std::vector<ckpt::ComponentDistance>& components, const TextStyle& style) {
+  Table table({{"component"},
+               {"tensors", Align::kRight},
+               {"differ", Align::kRight},
+               {"change", Align::kRight},
+               {"cosine", Align::kRight},
+               {"|a - b|", Align::kRight},
+               {"max abs", Align::kRight}});
+  if (std::ranges::none_of(components, [](const ckpt::ComponentDistance& c) { return c.different > 0; })) return "";
+  for (const ckpt::ComponentDistance& c : components)
+    table.row({escape(c.name), format_count(c.tensors), format_count(c.different),
+               measure(c.distance, c.distance.change()), cosine(c.distance), measure(c.distance, c.distance.norm()),
+               measure(c.distance, c.distance.max_abs)});
   return table.empty() ? "" : table.render(style.palette, "  ");
 }
 
-std::string field_lines(const std::vector<Difference>& fields) {
+/// Kinds of which there may be dozens are counted behind the first `most`; `flag` shows them.
+std::string field_lines(const std::vector<Difference>& fields, std::size_t most, const std::string& flag) {
   std::string out;
+  std::map<std::string, std::size_t> seen;
   for (const Difference& d : fields) {
     if (d.distance) continue;
+    const bool many = d.kind == "config" || d.kind == "tensor";
+    if (++seen[d.kind] > most && many) continue;
     const std::string name = d.kind == d.name ? d.kind : d.kind + " " + d.name;
     out += "  " + escape(name) + ": " + escape(d.a) + " | " + escape(d.b) + "\n";
   }
+  for (const auto& [kind, count] : seen)
+    if (count > most && (kind == "config" || kind == "tensor"))
+      out += "  and " + format_count(count - most) + " more of " + kind + " (" + flag + ")\n";
   return out;
 }
 
@@ -86,7 +163,7 @@ std::string verdict(const DiffReport& report, const Palette& palette) {
 
 }  // namespace
 
-std::string diff_text(const DiffReport& report, bool stats, const TextStyle& style) {
+std::string diff_text(const DiffReport& report, const DiffView& view, const TextStyle& style) {
   const Palette& palette = style.palette;
   const bool judged_equal =
       report.state_equal || (report.differences.empty() && (report.scope.tolerance || !report.scope.only.empty()));
@@ -94,8 +171,9 @@ std::string diff_text(const DiffReport& report, bool stats, const TextStyle& sty
                                  : palette.paint(Role::kError, "different") + scope_text(report.scope) + "\n";
   if (!report.state_equal) {
     out += side("  a", report.a, palette) + side("  b", report.b, palette);
-    out += field_lines(report.differences) + tensor_table(report.differences, stats, style);
-    if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, stats, style);
+    out += field_lines(report.differences, view.top, "--top all") + component_table(report.components, style) +
+           tensor_table(report.differences, view, style);
+    if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, view, style);
     const auto differing = std::count_if(report.differences.begin(), report.differences.end(),
                                          [](const Difference& d) { return d.kind == "tensor"; });
     out += "  " + tensors_text(report.equal_tensors, "equal");
@@ -104,7 +182,8 @@ std::string diff_text(const DiffReport& report, bool stats, const TextStyle& sty
   }
   if (!report.notes.empty()) {
     const std::string title = report.notes_count ? "notes, counted as differences (--config)" : "notes";
-    out += palette.paint(Role::kWarning, title) + "\n" + field_lines(report.notes);
+    out += palette.paint(Role::kWarning, title) + "\n" +
+           field_lines(report.notes, report.notes_count ? report.notes.size() : kFewNotes, "--config lists them");
   }
   if (!report.not_compared.empty())
     out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +

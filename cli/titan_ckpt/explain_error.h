@@ -3,7 +3,8 @@
 
 namespace titan::cli {
 
-/// Adds to the error of a verb the next command: what names all damage, what makes a checkpoint of ours.
+/// Adds the next command to the error of a verb: the one that names all damage, or the one that converts the
+/// checkpoint.
 void explain_error(const Request& request, ckpt::Status& error);
 
 }  // namespace titan::cli

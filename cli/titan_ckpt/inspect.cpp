@@ -4,16 +4,38 @@
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "converters/import.h"
+#include "converters/own_names.h"
 
 namespace titan::cli {
 
+namespace {
+
+ckpt::Result<StatsOrder> order(const Command& command) {
+  const std::optional<std::string> text = command.value("sort");
+  if ((text || command.has("top")) && !command.has("stats"))
+    return ckpt::invalid(std::string(text ? "`--sort`" : "`--top`") + " is about statistics, which were not asked for")
+        .with_hint("add --stats");
+  if (!text) return StatsOrder::kStored;
+  if (*text == "norm") return StatsOrder::kNorm;
+  if (*text == "max") return StatsOrder::kMax;
+  if (*text == "name") return StatsOrder::kName;
+  return wrong_value("sort", *text, "norm, max or name");
+}
+
+}  // namespace
+
 Answer run_inspect(const Request& request) {
+  InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
+  const ckpt::CheckpointOpener open = [&](ckpt::Fs& fs, const std::string& path) {
+    return view.tensors ? convert::open_for_pattern(fs, path, *view.tensors) : convert::open_any(fs, path);
+  };
   ckpt::InspectReport report;
   TITAN_ASSIGN_OR_ANSWER(
-      report, ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]),
-                                       convert::open_any));
-  InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
+      report,
+      ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), open));
   if (request.command.has("stats") && !view.tensors) view.tensors = "*";
+  TITAN_ASSIGN_OR_ANSWER(view.order, order(request.command));
+  TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
   const std::vector<ckpt::TensorRow> all =
       view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
   const std::vector<ckpt::TensorRow> rows = view.tensors ? ckpt::matching_rows(all, *view.tensors) : all;
@@ -28,7 +50,7 @@ Answer run_inspect(const Request& request) {
     progress.begin("inspect --stats");
     ckpt::StatsOptions options;
     options.cancel = stop_on_signals();
-    options.open = convert::open_any;
+    options.open = open;
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
     options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
     TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));

@@ -1,5 +1,11 @@
 #include "cli/titan_ckpt/inspect.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -68,8 +74,13 @@ std::string stages(const Manifest& m, const TextStyle& style) {
 std::string phase_line(const ckpt::LrPhase& phase) {
   std::string text = "from step " + std::to_string(phase.first) + ": " + ckpt::phase_kind_name(phase.kind) + " ";
   if (phase.kind == ckpt::PhaseKind::kConstant) return text + format_rounded(phase.start);
-  return text + format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " +
-         format_rounded(phase.length, 9) + " steps";
+  const std::string whole = format_rounded(phase.start) + " -> " + format_rounded(phase.end) + " over " +
+                            format_rounded(phase.length, 9) + " steps";
+  // Steps before the first one belong to another phase: what is left of it says more.
+  const double before = static_cast<double>(phase.first) - phase.origin;
+  if (before <= 1) return text + whole;
+  return text + format_rounded(ckpt::lr_at({phase}, phase.first)) + " -> " + format_rounded(phase.end) +
+         " until step " + format_rounded(std::floor(phase.origin + phase.length), 12) + " (of " + whole + ")";
 }
 
 std::string schedule(const InspectReport& report, const TextStyle& style) {
@@ -128,6 +139,22 @@ std::string finite_or_dash(const ckpt::TensorStats& s, double value) {
   return s.finite() == 0 ? "-" : format_rounded(value);
 }
 
+/// Places of `rows`; what is not finite stands before what is large.
+std::vector<std::size_t> in_order(const std::vector<TensorRow>& rows, const InspectView& view) {
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto size = [&](std::size_t i) {
+    const ckpt::TensorStats& s = (*view.stats)[i];
+    if (s.non_finite() > 0) return std::numeric_limits<double>::infinity();
+    return view.order == StatsOrder::kNorm ? s.norm() : std::max(std::fabs(s.min), std::fabs(s.max));
+  };
+  if (view.order == StatsOrder::kName)
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows[i].name; });
+  else if (view.order != StatsOrder::kStored)
+    std::ranges::stable_sort(order, std::greater<>(), size);
+  return order;
+}
+
 std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
   const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
   Table table({{"tensor"},
@@ -141,8 +168,14 @@ std::string statistics(const InspectReport& report, const InspectView& view, con
                {"zeros", Align::kRight},
                {"not finite", Align::kRight}});
   ckpt::TensorStats all;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+  const std::vector<std::size_t> order = in_order(rows, view);
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const std::size_t i = order[place];
     const ckpt::TensorStats& s = (*view.stats)[i];
+    all.elements += s.elements;
+    all.zeros += s.zeros;
+    all.nans += s.non_finite();
+    if (place >= view.top) continue;
     table.row({escape(rows[i].name),
                std::string(ckpt::dtype_name(rows[i].dtype)),
                format_count(s.elements),
@@ -153,13 +186,12 @@ std::string statistics(const InspectReport& report, const InspectView& view, con
                format_rounded(s.norm()),
                format_count(s.zeros),
                {format_count(s.non_finite()), s.non_finite() == 0 ? Role::kPlain : Role::kError}});
-    all.elements += s.elements;
-    all.zeros += s.zeros;
-    all.nans += s.non_finite();
   }
   table.row({"total", std::to_string(rows.size()), format_count(all.elements), "", "", "", "", "",
              format_count(all.zeros), format_count(all.nans)});
-  return heading(style.palette, "statistics") + table.render(style.palette, "  ");
+  const std::string more =
+      order.size() > view.top ? "  and " + format_count(order.size() - view.top) + " more (--top all)\n" : "";
+  return heading(style.palette, "statistics") + table.render(style.palette, "  ") + more;
 }
 
 std::string tensors(const InspectReport& report, const InspectView& view, const TextStyle& style) {

@@ -1,6 +1,5 @@
 #include "cli/titan_ckpt/lr.h"
 
-#include <algorithm>
 #include <ctime>
 
 #include "ckpt/format/layout.h"
@@ -40,7 +39,7 @@ Status read_lr_flags(const Command& command, recipe::Config& config) {
   return ckpt::ok_status();
 }
 
-/// A flag of one half of the verb does nothing in the other.
+/// Refuses flags of the other half of the verb.
 Status check_flags(const Request& request) {
   const std::string& half = request.command.positionals[0];
   for (const Flag& flag : request.verb.flags)

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "ckpt/ops/list.h"
+#include "ckpt/ops/list_runs.h"
 #include "cli/kit/verb.h"
 
 namespace titan::cli {
@@ -10,6 +11,9 @@ Answer run_ls(const Request& request);
 
 std::string ls_text(const ckpt::ListReport& report, const TextStyle& style);
 std::string ls_json(const ckpt::ListReport& report);
+/// Of a folder of runs.
+std::string ls_runs_text(const std::vector<ckpt::ListedRun>& runs, const TextStyle& style);
+std::string ls_runs_json(const std::string& folder, const std::vector<ckpt::ListedRun>& runs);
 
 /// When a step was saved, in seconds since the epoch.
 std::int64_t saved_at(const ckpt::ListedStep& step);

@@ -50,4 +50,23 @@ std::string ls_json(const ListReport& report) {
   return json.document();
 }
 
+std::string ls_runs_json(const std::string& folder, const std::vector<ckpt::ListedRun>& runs) {
+  JsonOut json("titan.ls-runs/1");
+  json.path("folder", folder);
+  json.each("runs", runs, [&](const ckpt::ListedRun& run) {
+    json.path("name", run.name);
+    json.count("steps", run.steps);
+    json.count("newest", run.newest ? std::optional(run.newest->step) : std::nullopt);
+    json.count("resume", run.resume);
+    json.count("bytes", run.bytes);
+    json.text_or_null("saved", run.newest ? format_utc(saved_at(*run.newest)) : "");
+    json.count("last_step", run.last_step);
+    if (run.last_loss)
+      json.real("last_loss", *run.last_loss);
+    else
+      json.null("last_loss");
+  });
+  return json.document();
+}
+
 }  // namespace titan::cli

@@ -14,7 +14,7 @@ using ckpt::ListReport;
 Cell state_cell(const ListedStep& step) {
   if (!step.valid) return {"invalid", Role::kError};
   if (!step.full) return {"partial", Role::kWarning};
-  return {"valid", Role::kOk};
+  return {"whole", Role::kOk};  // by sizes and manifest: whether it is sound only `verify` can say
 }
 
 std::string remarks(const ListedStep& step) {
@@ -71,6 +71,33 @@ std::string ls_text(const ListReport& report, const TextStyle& style) {
   for (const std::string& name : report.foreign)
     out += note + escape(name) + " is not a checkpoint of this run; never touched\n";
   return out;
+}
+
+std::string ls_runs_text(const std::vector<ckpt::ListedRun>& runs, const TextStyle& style) {
+  Table table({{"run"},
+               {"steps", Align::kRight},
+               {"newest", Align::kRight},
+               {"size", Align::kRight},
+               {"age", Align::kRight},
+               {"loss", Align::kRight},
+               {}});
+  std::uint64_t total = 0;
+  for (const ckpt::ListedRun& run : runs) {
+    total += run.bytes;
+    std::string remark;
+    if (run.newest && run.resume != run.newest->step)
+      remark = run.resume ? "a resume takes " + std::to_string(*run.resume) : "no step can be resumed";
+    table.row({{escape(run.name), Role::kName},
+               std::to_string(run.steps),
+               run.newest ? std::to_string(run.newest->step) : "-",
+               format_bytes(run.bytes, style.exact_bytes),
+               run.newest ? format_duration(static_cast<double>(style.now - saved_at(*run.newest))) : "-",
+               run.last_loss ? format_rounded(*run.last_loss) + " at " + std::to_string(*run.last_step) : "-",
+               {remark, Role::kWarning}});
+  }
+  table.row({"total", "", "", format_bytes(total, style.exact_bytes), "", "",
+             std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs")});
+  return table.render(style.palette);
 }
 
 }  // namespace titan::cli

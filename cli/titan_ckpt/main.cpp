@@ -1,6 +1,10 @@
 // titan-ckpt: reads the command line, runs one verb, delivers its answer.
 #include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
 
+#include "ckpt/base/helpers.h"
 #include "ckpt/io/lock_wait.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
@@ -14,9 +18,7 @@ namespace titan::cli {
 
 namespace {
 
-int main_of(const std::vector<std::string>& arguments) {
-  // Known before parsing, so that errors about the command line itself have the form that was asked for.
-  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+int main_of(const std::vector<std::string>& arguments, bool json) {
   stop_at_once({.json = json});
   ignore_write_signals();
   const Program program = titan_ckpt_program();
@@ -35,5 +37,12 @@ int main_of(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   titan::cli::prepare_heap();
-  return titan::cli::main_of({argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  // Known before parsing, so that errors about the command line itself have the form that was asked for.
+  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+  try {
+    return titan::cli::main_of(arguments, json);
+  } catch (const std::exception& error) {  // memory ran out before a verb began
+    return titan::cli::report_error(titan::ckpt::status_of(error), json, titan::cli::ColorChoice::kAuto);
+  }
 }

@@ -2,6 +2,7 @@
 
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
+#include "cli/titan_ckpt/advise.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
 #include "cli/titan_ckpt/diff.h"
@@ -9,6 +10,7 @@
 #include "cli/titan_ckpt/inspect.h"
 #include "cli/titan_ckpt/lr.h"
 #include "cli/titan_ckpt/ls.h"
+#include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
 #include "cli/titan_ckpt/strip.h"
@@ -49,6 +51,8 @@ Program titan_ckpt_program() {
            "components, mesh, stages, LR schedule, data position, tensors",
            {{"tensors", "GLOB", "list the tensors whose names match"},
             {"stats", "", "read them: minimum, maximum, mean, deviation, norm, zeros, non-finite values"},
+            {"sort", "norm|max|name", "with --stats: largest norm, or largest absolute value, first"},
+            {"top", "N|all", "with --stats: show so many of them (all)"},
             {"config", "", "show the resolved configuration"},
             threads},
            run_inspect},
@@ -63,8 +67,11 @@ Program titan_ckpt_program() {
            {{"only", "GLOB", "compare the tensors whose names match, and nothing else"},
             {"rtol", "R", "with --atol: |a - b| <= A + R x |b| counts as equal"},
             {"atol", "A", "see --rtol; each is 0 when only the other is given"},
-            {"stats", "", "also show mean and root mean square of the differences"},
-            {"config", "", "let the notes count as differences"},
+            {"sort", "change|norm|name", "order of the tensors: relative change (default), |a - b|, name"},
+            {"top", "N|all", "show so many of them (20)"},
+            {"moments", "", "the optimizer's tensors, too"},
+            {"stats", "", "also show means of the differences, and the first place that differs"},
+            {"config", "", "let the notes count as differences, and list all of them"},
             threads},
            run_diff},
           {"cat",
@@ -134,8 +141,24 @@ Program titan_ckpt_program() {
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
           completion_verb(),
-          {"advise", {{"RUN", Names::kRun}}, "save interval, cost, disk needed", {}},
-          {"plot", {{"RUN|CKPT...", Names::kSource}}, "loss, LR and gradient norm over steps", {}},
+          {"advise",
+           {{"RUN", Names::kRun}},
+           "save interval, cost of saves, disk needed, retention that fits a budget",
+           {{"mtbf", "TIME", "a failure comes every so often on average: 90s, 45m, 6h, 3d (24h)"},
+            {"budget", "SIZE", "disk for the steps of the run, for keep_latest_k and prune: 100GB, 512MiB"}},
+           run_advise},
+          {"plot",
+           {{.name = "RUN...", .names = Names::kRun, .many = true}},
+           "loss, learning rate, gradient norm and throughput of one run or several",
+           {{"x", "step|tokens", "the x axis (step)"},
+            {"y", "NAME[,NAME]", "panels: loss, lr, grad_norm, tps (all four)"},
+            {"smooth", "W", "weight of an exponential average, 0 to below 1; raw values stay, faint"},
+            {"from", "X", "leave out what lies before: a step, or tokens with --x tokens (200k, 1.5e9)"},
+            {"to", "X", "leave out what lies behind"},
+            {"log", "x|y|xy", "logarithmic axes"},
+            {"ascii", "", "no braille dots; the default where the locale is not UTF-8"},
+            {"output", "FILE.svg|FILE.html", "a picture, or a page with values under the pointer; replaces FILE", 'o'}},
+           run_plot},
       },
       {
           {"json", "", "one JSON document on stdout; errors as JSON on stderr"},
@@ -145,6 +168,23 @@ Program titan_ckpt_program() {
       nullptr,
       explain_error,
       meant_by_path,
+      {
+          {{"list", "dir", "steps"}, "titan-ckpt ls RUN"},
+          {{"show", "info", "describe", "print", "view", "stat", "stats"}, "titan-ckpt inspect CKPT"},
+          {{"check", "validate", "fsck", "scrub", "test"}, "titan-ckpt verify RUN"},
+          {{"compare", "cmp"}, "titan-ckpt diff A B"},
+          {{"dump", "get", "extract", "read"}, "titan-ckpt cat CKPT TENSOR"},
+          {{"export"}, "titan-ckpt convert SRC DST --to hf"},
+          {{"import"}, "titan-ckpt convert SRC DST"},
+          {{"merge", "consolidate", "unshard", "gather"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
+          {{"split", "shard", "repartition"}, "titan-ckpt reshard SRC DST --dp D --pp P"},
+          {{"compress"}, "titan-ckpt reshard SRC DST --compression zstd"},
+          {{"slim", "weights"}, "titan-ckpt strip SRC DST --keep model"},
+          {{"rm", "delete", "clean", "gc", "remove"}, "titan-ckpt prune RUN --keep-last N"},
+          {{"schedule", "curve"}, "titan-ckpt lr show CKPT"},
+          {{"run", "train", "resume"}, "titan-train run CONFIG.toml"},
+          {{"plan", "config", "eval"}, "titan-train --help"},
+      },
   };
 }
 

@@ -1,7 +1,6 @@
 #include "cli/titan_ckpt/prune.h"
 
-#include <algorithm>
-
+#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -14,7 +13,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 Result<std::uint64_t> number(const std::string& flag, const std::string& text, std::uint64_t least) {
-  const std::optional<std::uint64_t> value = read_number<std::uint64_t>(text);
+  const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(text);
   if (!value || *value < least)
     return wrong_value(flag, text, "a whole number of " + std::to_string(least) + " or more");
   return *value;
@@ -28,11 +27,9 @@ Status read_rules(const Command& command, ckpt::PruneRules& rules) {
     TITAN_ASSIGN_OR_RETURN(rules.keep_every, number("keep-every", *text, 1));
   }
   for (const std::string& list : command.all("keep")) {
-    for (std::size_t begin = 0; begin <= list.size();) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, number("keep", list.substr(begin, end - begin), 0));
+    for (const std::string& text : ckpt::split(list, ',')) {
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, number("keep", text, 0));
       rules.keep.push_back(step);
-      begin = end + 1;
     }
   }
   return ckpt::ok_status();
@@ -62,7 +59,14 @@ Answer run_prune(const Request& request) {
   if (!report.ok()) return {.error = report.status()};
   Answer answer{.text = request.json ? prune_json(*report) : prune_text(*report, request.style),
                 .error = outcome(*report)};
-  if (options.rules.empty() && !options.damaged)
+  if (!options.rules.empty() || options.damaged) return answer;
+  // Without a rule it cleans up after dead runs and tools; where there is nothing of that it was not meant.
+  if (answer.error.ok() && report->leftovers.empty() && report->restored.empty())
+    answer.error = ckpt::invalid("no rule was given: every step stays")
+                       .with_hint(
+                           "say what stays: --keep-last N, --keep-every N, --keep STEP[,STEP]; --dry-run shows "
+                           "what would go");
+  else
     answer.notes.push_back("no rule was given (--keep-last, --keep-every, --keep): every step stays");
   return answer;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -20,7 +21,7 @@ using ckpt::Status;
 Status read_degree(const Command& command, const char* flag, std::optional<std::uint32_t>& degree) {
   const std::optional<std::string> text = command.value(flag);
   if (!text) return ckpt::ok_status();
-  const std::optional<std::uint64_t> value = read_number<std::uint64_t>(*text);
+  const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(*text);
   if (!value || *value == 0 || *value > ckpt::kMaxRanks)
     return wrong_value(flag, *text, "a degree from 1 to " + std::to_string(ckpt::kMaxRanks));
   degree = static_cast<std::uint32_t>(*value);

@@ -1,3 +1,4 @@
+#include "ckpt/base/text.h"
 #include "cli/titan_ckpt/strip.h"
 
 #include "cli/kit/table.h"
@@ -10,7 +11,7 @@ namespace titan::cli {
 namespace {
 
 std::string named(const std::vector<std::string>& names) {
-  return names.empty() ? "nothing" : escape(joined(names, ", "));
+  return names.empty() ? "nothing" : escape(ckpt::joined(names));
 }
 
 }  // namespace
@@ -27,8 +28,8 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
     if (report.written) facts.add("rounding", rounding_text(report.error, report.worst_tensor));
   }
   if (!report.full_from.empty())
-    facts.add("resume", "refused from now on: no " + named(report.dropped) + "; the full checkpoint is " +
-                            escape(report.full_from));
+    facts.add("resume",
+              "goes on from " + escape(report.full_from) + ", not from this one: it has no " + named(report.dropped));
   std::string out = facts.render(style.palette) + "\n";
   if (!report.written) return out + "nothing written: --dry-run\n";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  id " + report.new_id.hex() + "\n";

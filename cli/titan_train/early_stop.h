@@ -4,11 +4,12 @@
 
 namespace titan::cli {
 
-/// Signals are taken note of from now on: the first thing in main, and done before the constructors of libraries where
-/// the program can.
+/// Notes stop signals from now on. Call it first in main; where the program can, it runs even before the constructors
+/// of libraries.
 void note_early_stops();
 
-/// A rank goes on to take note, and says why it leaves; everything else ends at once, with a line, now or later.
+/// A rank continues to note signals and says why it leaves. Every other process ends at once, with a line, now or
+/// later.
 void answer_early_stops(const Command& command);
 
 }  // namespace titan::cli

@@ -12,7 +12,7 @@ Answer run_eval(const Request& request);
 struct EvalReport {
   std::string checkpoint, id, tokens_file, logits_file;
   std::uint64_t step = 0, left_over = 0, row_length = 0;
-  bool length_of_run = false;  ///< row_length is the seq_len that the checkpoint's run was trained with
+  std::string length_from;  ///< key of the checkpoint that says row_length; empty where the flag or the file does
   train::EvaluationReport evaluation;
 };
 

@@ -12,7 +12,8 @@ std::string eval_text(const EvalReport& report, const Palette& palette) {
   facts.add(
       "tokens",
       format_count(e.tokens) + " in " + format_count(e.rows) + (e.rows == 1 ? " row of " : " rows of ") +
-          format_count(report.row_length) + (report.length_of_run ? " (the checkpoint's training.seq_len)" : "") +
+          format_count(report.row_length) +
+          (report.length_from.empty() ? "" : " (the checkpoint's " + report.length_from + ")") +
           (report.left_over > 0 ? "; " + format_count(report.left_over) + " left over at the end of the file" : ""));
   facts.add("predictions", format_count(e.predictions));
   facts.add("loss", e.predictions > 0 ? format_real(e.loss) + " nats per prediction" : "n/a");

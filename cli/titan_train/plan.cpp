@@ -1,7 +1,6 @@
 #include "cli/titan_train/plan.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/titan_train/ranks.h"
@@ -65,7 +64,7 @@ std::string threads_warning(const Ranks& ranks, const Config& config, const reci
   return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
 }
 
-/// What settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
+/// Looks at what settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
 void look_further(PlanReport& report, const Ranks& ranks) {
   const train::StartPreview& start = *report.start;
   train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
@@ -81,9 +80,9 @@ Status make_report(const Command& command, const recipe::LoadedConfig& loaded, P
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded, command.value("resume").value_or("auto"),
                                                        command.all("allow"), ranks.count, weight_opener(), true});
-  // What does not hang on the start is worth showing where the start is refused.
+  // Facts that do not depend on the start are shown even where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
-  // Of which model could only be said with the checkpoint.
+  // The model is known only with the checkpoint.
   if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded))) return start.status();
   auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
   if (!made.ok()) return start.ok() ? made.status() : start.status();

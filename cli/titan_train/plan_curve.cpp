@@ -72,12 +72,12 @@ Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::si
 /// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
 std::string choices(const PlanReport& report, const Palette& palette) {
   const std::vector<ckpt::LrPreview>& previews = report.start->continuation.previews;
-  const std::vector<std::string> lines = recipe::preview_lines(previews);
   std::string out;
-  for (std::size_t i = 0; i < previews.size(); ++i) {
-    out += "  " + escape(lines[i]) + "\n";
-    if (!previews[i].refused.ok()) continue;
-    out += indented(curve_text(curve_of(previews[i].after.phases, report, kSmallRows), palette));
+  for (const std::string& line : recipe::preview_table(previews)) out += "  " + escape(line) + "\n";
+  for (const ckpt::LrPreview& preview : previews) {
+    if (!preview.refused.ok()) continue;
+    out += "\n  " + std::string(ckpt::policy_name(preview.policy)) + "\n";
+    out += indented(curve_text(curve_of(preview.after.phases, report, kSmallRows), palette));
   }
   return out;
 }
@@ -93,7 +93,8 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette) {
   if (f.first_step > f.last_step || report.lr.phases.empty()) return out + "  no step left\n";
   const bool changed = stored && !stored->lr.phases.empty() && stored->lr.phases != report.lr.phases;
   const ckpt::LrPreview* chosen = stored ? report.start->continuation.chosen() : nullptr;
-  if (changed && chosen) out += "  " + escape(recipe::preview_lines({*chosen})[0]) + "\n";
+  if (changed && chosen)
+    for (const std::string& line : recipe::preview_table({*chosen})) out += "  " + escape(line) + "\n";
   out += indented(curve_text(curve_of(report.lr.phases, report, kRows), palette));
   return out + numbers(report.lr.phases, changed ? &stored->lr.phases : nullptr, f.first_step, f.last_step, palette);
 }

@@ -144,9 +144,9 @@ std::string stages(const Forecast& f, const Palette& palette) {
   Table table(columns);
   for (std::size_t i = 0; i < f.stages.size(); ++i) {
     const train::StageForecast& s = f.stages[i];
-    std::vector<std::string> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied),
+    std::vector<Cell> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied),
                                       format_count(s.parameters), percent(s.cost_share)};
-    if (f.plan.chunks > 1) cells.insert(cells.begin() + 1, std::to_string(s.rank));
+    if (f.plan.chunks > 1) cells.insert(cells.begin() + 1, Cell(std::to_string(s.rank)));
     // What a rank needs stands beside the first of its stages.
     if (i < f.plan.mesh.pp)
       for (const std::string& cell :
@@ -227,10 +227,7 @@ std::string changes(const PlanReport& report, const Palette& palette) {
   if (list.empty())
     return out + heading(palette, "settings") + "  none that shapes the curve differs from the checkpoint's\n";
   out += heading(palette, "settings that differ");
-  const std::vector<std::string> lines = recipe::change_lines(list);
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    out += "  " + (list[i].allowed ? palette.paint(Role::kOk, "allowed") : palette.paint(Role::kError, "refused")) +
-           "  " + escape(lines[i]) + "\n";
+  for (const std::string& line : recipe::change_table(list)) out += "  " + escape(line) + "\n";
   return out;
 }
 

@@ -4,10 +4,13 @@
 
 #include "ckpt/base/fs.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/verb.h"
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
+#include "cli/titan_train/sample.h"
+#include "libtrain/start/go_on.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::cli {
@@ -47,6 +50,14 @@ std::string meant_by_path(const std::string& path) {
   return is_checkpoint ? "titan-train eval " + path + " --tokens FILE" : "titan-train run " + path;
 }
 
+/// A line to paste that begins with "..." begins with what was typed.
+void complete_line_to_paste(const Request& request, ckpt::Status& error) {
+  const std::string dots = "\n    ... ";
+  const std::size_t at = error.hint.find(dots);
+  if (at != std::string::npos)
+    error.hint.replace(at, dots.size(), "\n    " + train::shell_line(request.command.words) + " ");
+}
+
 }  // namespace
 
 const Program& titan_train_program() {
@@ -65,13 +76,32 @@ const Program& titan_train_program() {
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
+    flags.push_back({"init", "", "write a small configuration to begin with, without CONFIG"});
+    flags.push_back({"from", "CKPT", "with --init: one that starts from these weights, ours or Hugging Face's"});
+    flags.push_back({"output", "FILE.toml", "with --init: write it there", 'o'});
     return flags;
   }();
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
+      {"text", "FILE", "text, for models of bytes, that is cut into rows"},
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
       {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
+  };
+  static const std::vector<Flag> sample_flags = {
+      {"prompt", "TEXT", "text that the model goes on with, for models of bytes"},
+      {"prompt-ids", "IDS|FILE", "the same as token ids: 1,2,3, or a file of them; ids are printed then"},
+      {"max-new-tokens", "N", "tokens to write at most (default: 256, or those that the model was made for)"},
+      {"temperature", "T",
+       "0: always the most likely token (default, the same text each time); 1: drawn as likely as the model says"},
+      {"top-k", "K", "draw among the K most likely tokens only"},
+      {"top-p", "P", "draw among the most likely tokens that have probability P together"},
+      {"seed", "N", "what is drawn is a function of it (default: another one each time, which is printed)"},
+      {"stop", "TEXT", "end before this text", 0, Built::kYes, Repeat::kMany},
+      {"ignore-end", "", "go on where the model ends the text (eos_token_id)"},
+      {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
+      {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
+      {"threads", "N", "threads that compute (default: one a core)"},
   };
   static const Program table = {
       "titan-train",
@@ -80,7 +110,7 @@ const Program& titan_train_program() {
       {
           {"run", {{"CONFIG"}}, "train, and resume where the run stopped", run_flags, run_run, false},
           {"config",
-           {{"CONFIG"}},
+           {{"CONFIG", Names::kWord, Takes::kOurs, false}},
            "print the resolved configuration with the origin of every value",
            config_flags,
            run_config},
@@ -94,13 +124,37 @@ const Program& titan_train_program() {
            "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file",
            eval_flags,
            run_eval},
+          {"sample",
+           {{"CKPT", Names::kSource, Takes::kForeign}},
+           "write text with a checkpoint: what it expects to follow a prompt",
+           sample_flags,
+           run_sample},
           completion_verb(false),
       },
-      {{"json", "", "machine-readable output (config, plan, eval)"},
+      {{"json", "", "machine-readable output (config, plan, eval, sample)"},
        {"color", "auto|always|never", "colour of the output (default: auto)"}},
       keys,
-      nullptr,
-      meant_by_path};
+      complete_line_to_paste,
+      meant_by_path,
+      {
+          {{"train", "start", "resume", "continue", "restart", "fit", "launch", "pretrain", "finetune", "fine-tune"},
+           "titan-train run CONFIG.toml"},
+          {{"validate", "evaluate", "test", "score", "perplexity"}, "titan-train eval CKPT --tokens FILE"},
+          {{"dry-run", "preview", "estimate"}, "titan-train plan CONFIG.toml"},
+          {{"show", "settings", "print-config"}, "titan-train config CONFIG.toml"},
+          {{"ls", "list"}, "titan-ckpt ls RUN"},
+          {{"inspect", "info"}, "titan-ckpt inspect CKPT"},
+          {{"verify", "check"}, "titan-ckpt verify RUN"},
+          {{"convert", "export"}, "titan-ckpt convert SRC DST --to hf"},
+          {{"import"}, "titan-ckpt convert SRC DST"},
+          {{"diff", "compare"}, "titan-ckpt diff A B"},
+          {{"reshard", "merge"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
+          {{"prune", "clean"}, "titan-ckpt prune RUN --keep-last N"},
+          {{"lr"}, "titan-ckpt lr show CKPT"},
+          {{"cat", "strip"}, "titan-ckpt --help"},
+          {{"plot", "draw", "graph"}, "titan-ckpt plot RUN"},
+          {{"advise"}, "titan-ckpt advise RUN"},
+      }};
   return table;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 
 namespace titan::cli {
@@ -11,7 +12,7 @@ using ckpt::Status;
 
 Result<int> parse_nproc(const Command& command, int most) {
   const std::string text = command.value("nproc").value_or("1");
-  const std::optional<int> count = read_number<int>(text);
+  const std::optional<int> count = ckpt::number_of<int>(text);
   if (!count || *count < 1 || *count > most)
     return ckpt::invalid("--nproc " + text + ": expected a number of ranks from 1 to " + std::to_string(most));
   return *count;

@@ -8,10 +8,9 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/open_run.h"
-#include "ckpt/io/run_folder.h"
 #include "cli/kit/errors.h"
-#include "cli/kit/output.h"
 #include "cli/kit/version.h"
+#include "cli/titan_train/console.h"
 #include "cli/titan_train/go_on.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
@@ -81,20 +80,17 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = version_line("titan-train");
-  options.color = !options.loaded.config.metrics.disable_color_printing && color_of_process(1, color);
-  // A stdout that takes nothing does not end a training run.
-  options.out = [metrics = ckpt::join_path(options.loaded.config.job.dump_folder, "metrics.jsonl"),
-                 lost = false](const std::string& line) mutable {
-    Status failed;
-    const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;
-    if (!lost && (gone || !failed.ok()))
-      train::log_warn("step lines are lost: " + (gone ? "nobody reads standard output any more" : failed.message) +
-                      "; training goes on, and " + metrics + " has every step");
-    lost = lost || gone || !failed.ok();
-  };
+  std::unique_ptr<Console> console;
+  if (env.rank == 0) {
+    console = make_console(options.loaded.config, color);
+    options.watcher = console.get();
+  } else {
+    show_log_of_rank(env.rank, color);
+  }
   const bool of_launcher = env.source == "titan";
   if (!of_launcher) options.go_on = "the same job goes on from the newest step";
   train::TrainOutcome outcome = train::train(options);
+  if (console) console->end(outcome.exit_code, command.words);
   const Status& status = outcome.status;
   if (!status.ok() && outcome.report && !(outcome.lost_rank && train::leave_to_launcher(status.message, status.hint))) {
     report_error(status, false, color);
@@ -194,6 +190,7 @@ Answer run_run(const Request& request) {
   bool lost_rank = false;
   events.failed = [&](const std::string& message, const std::string& hint) {
     lost_rank = true;
+    clear_bar(request.color);  // a rank that was killed left its own behind
     report_error(ckpt::failed(message).with_hint(hint), false, request.color);
   };
   const int code = train::launch_local(options, events);

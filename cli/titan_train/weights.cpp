@@ -1,7 +1,16 @@
 #include "cli/titan_train/weights.h"
 
+#include <algorithm>
+
+#include "ckpt/base/text.h"
 #include "ckpt/io/run_resolve.h"
+#include "cli/kit/flag_values.h"
+#include "converters/hf/text_facts.h"
 #include "converters/import.h"
+#include "recipe/change/model_source.h"
+#include "recipe/model/byte_ids.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
 
 namespace titan::cli {
 
@@ -17,6 +26,54 @@ ckpt::WeightOpener weight_opener() {
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
     return ckpt::weights_of(std::move(reader));
   };
+}
+
+Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,
+                                   const std::string& verb) {
+  const ckpt::Settings rows = recipe::known_model(source.model_config(), source.tensors());
+  const std::vector<std::string> unknown = recipe::unknown_model_keys({}, rows);
+  TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(ckpt::posix_fs(), given));
+  if (unknown.empty() || format == nullptr) return recipe::stored_dims(rows, source.path());
+  std::string names;
+  for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
+  return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
+      .with_hint(
+          "titan-ckpt convert " + given +
+          " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
+          "torchtitan's default; then titan-train " +
+          verb + " NEW");
+}
+
+std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source) {
+  constexpr std::uint64_t kMost = 1u << 24;
+  if (source.manifest() == nullptr) return std::nullopt;
+  const ckpt::Settings& config = source.manifest()->config;
+  const auto found = std::ranges::find(config, std::string("training.seq_len"), &ckpt::Settings::value_type::first);
+  const auto length = found == config.end() ? std::nullopt : ckpt::number_of<std::uint64_t>(found->second);
+  return length && *length >= 1 && *length <= kMost ? length : std::nullopt;
+}
+
+Result<Texts> texts_of(const ckpt::WeightSource& source) {
+  const bool trained = source.manifest() != nullptr && recipe::reads_bytes(source.manifest()->config);
+  TITAN_ASSIGN_OR_RETURN(const convert::TextFacts facts,
+                         convert::read_text_facts(ckpt::posix_fs(), source.model_files()));
+  // Ids that came with a model of another vocabulary mean nothing to one that was trained on bytes since.
+  if (trained && !facts.byte_tokenizer) return Texts{.bytes = true, .positions = stored_seq_len(source)};
+  const std::optional<std::uint64_t> length = stored_seq_len(source);
+  return Texts{.bytes = facts.byte_tokenizer,
+               .tokenizer = facts.tokenizer,
+               .ends = facts.ends,
+               .positions = facts.positions && length ? std::max(facts.positions, length)
+                                                      : (facts.positions ? facts.positions : length)};
+}
+
+ckpt::Status check_reads_bytes(const Texts& texts, const std::string& path, const std::string& flag,
+                               const std::string& instead) {
+  if (texts.bytes) return ckpt::ok_status();
+  return ckpt::invalid(
+             "`--" + flag + "` takes text for models of bytes, and " + path +
+             (texts.tokenizer ? " has a tokenizer that is not read here" : " does not say that its tokens are bytes"))
+      .with_hint(instead);
 }
 
 }  // namespace titan::cli

@@ -1,9 +1,37 @@
 #pragma once
+// Weights of every format that this program reads, and what is known of the model and the texts that they are for.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "ckpt/io/weight_source.h"
+#include "recipe/model/dims.h"
 
 namespace titan::cli {
 
 /// Opens weights of every format that this program reads.
 ckpt::WeightOpener weight_opener();
+
+/// The model of a checkpoint that was `given` to the verb `verb`. A foreign one that does not say it can be converted
+/// with what it lacks. \error kIncompatible, kUnsupported
+ckpt::Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,
+                                         const std::string& verb);
+
+/// training.seq_len of the run that saved the checkpoint, 1 to 2^24; nothing where it is not known.
+std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source);
+
+/// What a checkpoint says of the texts that its model reads and writes.
+struct Texts {
+  bool bytes = false;                      ///< id b is the byte b
+  bool tokenizer = false;                  ///< it came with a tokenizer that we do not read
+  std::vector<std::int64_t> ends;          ///< tokens that end a text
+  std::optional<std::uint64_t> positions;  ///< tokens of the texts that it was made for
+};
+/// \error kCorrupt, kFailed: a file that came with the model cannot be read
+ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source);
+/// Fails where `flag`, which takes text, is given with a model that does not read bytes. \error kInvalid
+ckpt::Status check_reads_bytes(const Texts& texts, const std::string& path, const std::string& flag,
+                               const std::string& instead);
 
 }  // namespace titan::cli

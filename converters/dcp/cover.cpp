@@ -22,10 +22,9 @@ class Cover {
  public:
   Cover(const std::string& what, const std::vector<Chunk>& chunks) : what_(what), chunks_(chunks) {}
 
-  // `failed` dimensions in a row had no plane to cut at; `splits` is the depth.
-  // Cuts the boxes of [begin, end) apart at every plane of one dimension that no box crosses, then goes on with the
+  // Cuts the boxes of [begin, end) apart at every plane of one dimension that no box crosses, then continues with the
   // groups in the next dimension. Two boxes overlap exactly when no cut separates them and they overlap in all
-  // dimensions.
+  // dimensions. `failed`: dimensions in a row without a plane to cut at. `splits`: depth.
   Status separate(std::vector<std::size_t>::iterator begin, std::vector<std::size_t>::iterator end, std::size_t dim,
                   std::size_t failed, int splits) {
     const std::size_t rank = chunks_[*begin].offsets.size();

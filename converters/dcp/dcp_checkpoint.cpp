@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "converters/companions.h"
-#include "converters/dcp/dcp_format.h"
 #include "converters/elsewhere.h"
 
 namespace titan::convert {
@@ -39,7 +38,7 @@ class DcpFormat final : public Format {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     if (info.ok() && info->type == ckpt::FileType::kFile) return true;
     if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
-    // Without .metadata it is one, too, but opening it says what is wrong.
+    // A folder without .metadata counts too: opening it says what is wrong.
     const auto folder = fs.stat(through_link(fs, path));
     if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory))
       return false;

@@ -7,6 +7,13 @@
 #include "converters/dcp/reader.h"
 #include "converters/format.h"
 
+namespace titan::convert {
+
+/// The format "dcp"; never destroyed.
+const Format& dcp_format();
+
+}  // namespace titan::convert
+
 namespace titan::convert::dcp {
 
 class DcpCheckpoint final : public ForeignCheckpoint {

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <map>
 
-#include "ckpt/base/toml_text.h"
-#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/model.h"
@@ -34,8 +32,8 @@ class Planner {
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
     if (newer_ && !slots_.empty() && options_.look) {
       for (const auto& [name, own] : slots_)
-        for (const auto& [slot, source] : own) plan_.left_out.push_back(source_.tensors()[source].name);
-      for (const auto& [name, source] : steps_) plan_.left_out.push_back(source_.tensors()[source].name);
+        for (const auto& [slot, source] : own) leave_out(source);
+      for (const auto& [name, source] : steps_) leave_out(source);
       slots_.clear();
       steps_.clear();
       plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
@@ -63,15 +61,13 @@ class Planner {
   }
 
  private:
-  TensorReport report(std::size_t source, Fate fate, std::string to) const {
+  void add_report(std::size_t source, Fate fate, std::string to = "") {
     const ForeignTensor& tensor = source_.tensors()[source];
-    return {.from = tensor.name,
-            .to = std::move(to),
-            .fate = fate,
-            .from_dtype = tensor.dtype,
-            .to_dtype = tensor.dtype,
-            .shape = tensor.shape};
+    plan_.report.push_back(uncast(tensor.name, fate, tensor.dtype, tensor.shape));
+    plan_.report.back().to = std::move(to);
   }
+
+  void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
 
   // Tensors of element types that a checkpoint of ours cannot hold.
   Status sort_in_others() {
@@ -100,12 +96,9 @@ class Planner {
 
   Status sort_in(std::size_t i) {
     const std::string& name = source_.tensors()[i].name;
-    if (skip_.takes(name)) {
-      plan_.report.push_back(report(i, Fate::kSkipped, ""));
-      return {};
-    }
-    if (torchtitan_names().derivable(name)) {
-      plan_.report.push_back(report(i, Fate::kDropped, ""));
+    const bool skipped = skip_.takes(name);
+    if (skipped || torchtitan_names().derivable(name)) {
+      add_report(i, skipped ? Fate::kSkipped : Fate::kDropped);
       return {};
     }
     const DcpKey key = parse_key(name);
@@ -120,7 +113,7 @@ class Planner {
     } else if (key.kind != Kind::kTrainState && key.kind != Kind::kScheduler && key.kind != Kind::kGroup) {
       left_over_.push_back(name);
     } else {
-      plan_.report.push_back(report(i, Fate::kDropped, ""));  // a number: read as a value
+      add_report(i, Fate::kDropped);  // a number: read as a value
     }
     if (!added) return ckpt::corrupt(source_.path() + ": two tensors stand for " + key.parameter);
     return {};
@@ -134,7 +127,7 @@ class Planner {
       const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
       plan_.parameters.push_back({place.name, source_.tensors()[source].shape, 0});
       plan_.tensors.push_back({{index, ""}, source, 0});
-      plan_.report.push_back(report(source, Fate::kWritten, place.name));
+      add_report(source, Fate::kWritten, place.name);
       if (!place.of_model()) left_over_.push_back(source_.tensors()[source].name);
     }
   }
@@ -176,7 +169,7 @@ class Planner {
           return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name +
                                "' has another shape than its parameter");
         plan_.tensors.push_back({{p, slot}, at->second, 0});
-        plan_.report.push_back(report(at->second, Fate::kWritten, parameter.name + "." + slot));
+        add_report(at->second, Fate::kWritten, parameter.name + "." + slot);
       }
       slots_.erase(parameter.name);
       const auto step = steps_.find(parameter.name);
@@ -190,7 +183,7 @@ class Planner {
       if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53)
         return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
       plan_.optimizer_steps.push_back(static_cast<std::uint64_t>(value.number()));
-      plan_.report.push_back(report(step->second, Fate::kWritten, parameter.name + ".step"));
+      add_report(step->second, Fate::kWritten, parameter.name + ".step");
       steps_.erase(step);
     }
     for (const auto& [name, own] : slots_)
@@ -199,7 +192,7 @@ class Planner {
     return {};
   }
 
-  // To convert, everything must have its place; to look, what there is is shown.
+  // A conversion needs a place for every tensor. A look shows what is there.
   Status settle(const std::vector<std::string>& missing) {
     if (options_.look) {
       for (const std::string& name : left_over_)
@@ -221,7 +214,7 @@ class Planner {
     return names;
   }
 
-  // Values beside tensors, but those that every run of torchtitan has.
+  // Notes values beside tensors, except those that every run of torchtitan has.
   void note_values() {
     std::vector<std::string> names;
     for (const BytesEntry& entry : source_.reader().metadata().values) {

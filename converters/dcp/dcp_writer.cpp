@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/io/range_reader.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -103,12 +104,9 @@ void DcpWriter::add_slots(const ckpt::ParameterRecord& record, std::uint32_t ind
     if (run_) {
       add_tensor({"optimizer", key}, {index, slot.name}, "optimizer." + key);
     } else {
-      const bool asked = skip_.takes({record.meta.name + "." + slot.name, "optimizer." + key});
-      report_.push_back({.from = record.meta.name + "." + slot.name,
-                         .fate = asked ? Fate::kSkipped : Fate::kDropped,
-                         .from_dtype = slot.tensor.dtype,
-                         .to_dtype = slot.tensor.dtype,
-                         .shape = record.meta.shape});
+      const std::string from = record.meta.name + "." + slot.name;
+      const Fate fate = skip_.takes({from, "optimizer." + key}) ? Fate::kSkipped : Fate::kDropped;
+      report_.push_back(uncast(from, fate, slot.tensor.dtype, record.meta.shape));
     }
   }
   if (run_) steps_.push_back({{"optimizer", "state." + name + ".step"}, record.optimizer_step});
@@ -120,11 +118,7 @@ Status DcpWriter::add_parameters() {
     const ckpt::ParameterRecord& record = manifest_.parameters[p];
     if (!record.model) continue;
     if (skip_.takes(record.meta.name)) {
-      report_.push_back({.from = record.meta.name,
-                         .fate = Fate::kSkipped,
-                         .from_dtype = record.model->dtype,
-                         .to_dtype = record.model->dtype,
-                         .shape = record.meta.shape});
+      report_.push_back(uncast(record.meta.name, Fate::kSkipped, record.model->dtype, record.meta.shape));
       continue;
     }
     add_tensor({record.meta.name}, {p, ""}, record.meta.name);
@@ -224,14 +218,14 @@ Status DcpWriter::decide_run() {
   notes_.push_back(
       "put it at <dump_folder>/checkpoint/step-" + std::to_string(manifest_.step) +
       " and set checkpoint.exclude_from_loading = [\"dataloader\"]: the data position cannot be translated");
-  std::string text;
+  std::vector<std::string> said;
   for (const auto& [key, value] : ckpt::lr_rows(settings))
-    if (value != ckpt::kNotSet) text += (text.empty() ? "" : ", ") + key + " = " + value;
-  notes_.push_back("torchtitan's configuration must say: " + text);
+    if (value != ckpt::kNotSet) said.push_back(key + " = " + value);
+  notes_.push_back("torchtitan's configuration must say: " + ckpt::joined(said));
   return {};
 }
 
-// A DCP directory says nothing of the model, with or without a run: torchtitan has it from its flavour.
+// A DCP directory says nothing of the model. torchtitan takes it from its flavour.
 Status DcpWriter::note_flavor() {
   const Result<ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
   if (!model.ok()) {
@@ -244,7 +238,7 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
-// torchtitan counts the tokens of one data rank: of how many ranks is the configuration's to say, else the checkpoint's
+// torchtitan counts the tokens of one data rank. The configuration says how many ranks there are, else the checkpoint's
 // mesh.
 Result<std::uint64_t> DcpWriter::data_ranks() const {
   std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);

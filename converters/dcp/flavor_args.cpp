@@ -1,6 +1,5 @@
 #include "converters/dcp/flavor_args.h"
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 

@@ -33,6 +33,11 @@ constexpr DTypeRow kDTypes[] = {
     {"float8_e5m2fnuz", 1, ""},
     {"float8_e8m0fnu", 1, ""},
 };
+DTypeRow row_of(std::string_view name) {
+  const auto* const row = std::ranges::find(kDTypes, name, &DTypeRow::name);
+  return row == std::end(kDTypes) ? DTypeRow{} : *row;
+}
+
 constexpr std::uint64_t kMaxPickle = 256u << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 250'000;
@@ -44,7 +49,7 @@ struct Budget {
   std::uint64_t text = kMaxText;
 };
 
-// Latin-1 text in UTF-8 back to bytes: how protocol 2 spells a bytes value.
+// Turns Latin-1 text in UTF-8 back into bytes: protocol 2 spells a bytes value so.
 Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
   std::string bytes;
   for (std::size_t i = 0; i < utf8.size(); ++i) {
@@ -199,17 +204,9 @@ Result<ItemTensor> tensor_of(const Pickle& pickle, NodeId node) {
 
 }  // namespace
 
-std::uint64_t torch_dtype_size(std::string_view name) {
-  for (const DTypeRow& row : kDTypes)
-    if (row.name == name) return row.bytes;
-  return 0;
-}
+std::uint64_t torch_dtype_size(std::string_view name) { return row_of(name).bytes; }
 
-std::string_view legacy_storage(std::string_view dtype) {
-  for (const DTypeRow& row : kDTypes)
-    if (row.name == dtype) return row.storage;
-  return {};
-}
+std::string_view legacy_storage(std::string_view dtype) { return row_of(dtype).storage; }
 
 bool ItemTensor::contiguous() const {
   std::uint64_t expected = 1;

@@ -6,9 +6,9 @@
 #include "ckpt/base/hash.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/crc32.h"
-#include "converters/dcp/little_endian.h"
 #include "converters/dcp/pickle_writer.h"
 #include "converters/dcp/zip.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/pickle_names.h"
 
@@ -50,8 +51,8 @@ class MetadataParser {
     return p_.state(node);
   }
 
-  // A pickle can name one value many times at two bytes each: what torch writes has values of its own for every part of
-  // a list.
+  // A pickle can name one value many times, at two bytes each, to fill memory. torch writes a value of its own for
+  // every part of a list.
   Status count_parts(std::size_t parts, const std::string& where) {
     parts_ += parts;
     return parts_ <= p_.nodes() ? Status{} : bad(where + " has more parts than the pickle has values");
@@ -111,8 +112,7 @@ class MetadataParser {
       storage_[name].push_back(std::move(stored));
     }
     for (auto& [name, list] : storage_) {
-      std::sort(list.begin(), list.end(),
-                [](const StoredIndex& a, const StoredIndex& b) { return a.offset < b.offset; });
+      std::ranges::sort(list, {}, &StoredIndex::offset);
       for (std::size_t i = 1; i < list.size(); ++i)
         if (list[i].offset == list[i - 1].offset) return bad("storage of " + name + " is there twice for one offset");
     }
@@ -143,8 +143,8 @@ class MetadataParser {
         TITAN_RETURN_IF_ERROR(read_tensor(name, state));
       }
     }
-    std::sort(out_.tensors.begin(), out_.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    std::sort(out_.values.begin(), out_.values.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::ranges::sort(out_.tensors, {}, &TensorEntry::name);
+    std::ranges::sort(out_.values, {}, &BytesEntry::name);
     return {};
   }
 
@@ -222,16 +222,13 @@ class MetadataParser {
       tensor.chunks.push_back(std::move(chunk));
     }
     TITAN_RETURN_IF_ERROR(check_cover(p_.what() + ": " + name, tensor.shape, tensor.chunks));
-    std::sort(tensor.chunks.begin(), tensor.chunks.end(),
-              [](const Chunk& a, const Chunk& b) { return a.offsets < b.offsets; });
+    std::ranges::sort(tensor.chunks, {}, &Chunk::offsets);
     out_.tensors.push_back(std::move(tensor));
     return {};
   }
 
   Status place_chunk(const std::string& where, const std::vector<StoredIndex>& list, Chunk& chunk) const {
-    const auto found =
-        std::lower_bound(list.begin(), list.end(), chunk.offsets,
-                         [](const StoredIndex& a, const std::vector<std::uint64_t>& b) { return a.offset < b; });
+    const auto found = std::ranges::lower_bound(list, std::optional(chunk.offsets), {}, &StoredIndex::offset);
     if (found == list.end() || found->offset != chunk.offsets) return bad(where + " has no item in storage_data");
     chunk.place = found->place;
     return {};
@@ -247,9 +244,7 @@ class MetadataParser {
     for (const TensorEntry& tensor : out_.tensors)
       for (const Chunk& chunk : tensor.chunks) ranges.push_back({chunk.place, &tensor.name});
     for (const BytesEntry& value : out_.values) ranges.push_back({value.place, &value.name});
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
-      return std::pair(a.place.file, a.place.offset) < std::pair(b.place.file, b.place.offset);
-    });
+    std::ranges::sort(ranges, {}, [](const Range& range) { return std::pair(range.place.file, range.place.offset); });
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const ItemPlace& place = ranges[i].place;
       std::uint64_t end = 0;
@@ -265,11 +260,10 @@ class MetadataParser {
 
   void sort_files() {
     std::vector<std::string> sorted = out_.files;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::vector<std::uint32_t> moved;
     for (const std::string& file : out_.files)
-      moved.push_back(
-          static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), file) - sorted.begin()));
+      moved.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(sorted, file) - sorted.begin()));
     for (TensorEntry& tensor : out_.tensors)
       for (Chunk& chunk : tensor.chunks) chunk.place.file = moved[chunk.place.file];
     for (BytesEntry& value : out_.values) value.place.file = moved[value.place.file];
@@ -285,8 +279,7 @@ class MetadataParser {
 
 template <typename Entry>
 const Entry* find_by_name(const std::vector<Entry>& entries, std::string_view name) {
-  const auto found = std::lower_bound(entries.begin(), entries.end(), name,
-                                      [](const Entry& a, std::string_view b) { return a.name < b; });
+  const auto found = std::ranges::lower_bound(entries, name, {}, &Entry::name);
   return found != entries.end() && found->name == name ? &*found : nullptr;
 }
 
@@ -312,12 +305,8 @@ Status check_relative_path(std::string_view path) {
   for (const char c : path)
     if (c == ':' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       return bad("has a character that is not allowed");
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find('/', at), path.size());
-    const std::string_view part = path.substr(at, end - at);
+  for (const std::string& part : ckpt::split(path, '/'))
     if (part.empty() || part == "." || part == "..") return bad("has an empty, '.' or '..' part");
-    at = end + 1;
-  }
   return {};
 }
 

@@ -1,16 +1,13 @@
 #include "converters/dcp/metadata_writer.h"
 
+#include "ckpt/base/text.h"
 #include "converters/dcp/pickle_names.h"
 #include "converters/dcp/pickle_writer.h"
 
 namespace titan::convert::dcp {
 namespace {
 
-std::string key_of(const WrittenItem& item) {
-  std::string key;
-  for (const std::string& part : item.path) key += (key.empty() ? "" : ".") + part;
-  return key;
-}
+std::string key_of(const WrittenItem& item) { return ckpt::joined(item.path, "."); }
 
 // An instance with a dict for its state: begin, then pairs, then end.
 void begin_object(PickleWriter& out, std::string_view module, std::string_view name) {

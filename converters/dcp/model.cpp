@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/model_agreement.h"
@@ -31,7 +32,8 @@ Status no_heads(const std::string& what, const std::string& flavor) {
                         : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
 }
 
-// torchtitan's own flavours have 500000 and scale RoPE; a flavour of the user's may not, and the tensors do not tell.
+// torchtitan's own flavours have theta 500000 and scale RoPE. A user's flavour may differ, and the tensors do not show
+// it.
 Status check_rope_said(const std::string& what, const std::string& flavor, bool theta, bool scaling) {
   if (theta && scaling) return ckpt::ok_status();
   const std::string missing = std::string(theta ? "" : "model.rope_theta") + (theta || scaling ? "" : " and ") +
@@ -54,15 +56,14 @@ Status check_same(const std::string& what, const ModelDims& said, const ModelDim
   same.rope_theta = shown.rope_theta;
   same.rope_scaling = shown.rope_scaling;
   if (same == shown) return ckpt::ok_status();
-  std::string differing;
+  std::vector<std::string> differing;
   const Settings theirs = recipe::model_rows(same);
   for (const auto& [key, text] : recipe::model_rows(shown)) {
     const std::string other = ckpt::setting(theirs, key);
     if (other != ckpt::kNotSet && other != text)
-      differing += (differing.empty() ? "" : ", ") + key + " is " + other + " in the configuration and " + text +
-                   " in the tensors";
+      differing.push_back(key + " is " + other + " in the configuration and " + text + " in the tensors");
   }
-  return ckpt::incompatible(what + ": " + differing);
+  return ckpt::incompatible(what + ": " + ckpt::joined(differing));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "converters/dcp/pickle_names.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
 
@@ -38,11 +39,9 @@ class PickleMachine {
 
   // The next `count` bytes as a little-endian number; 0 after an error.
   std::uint64_t number(std::size_t count) {
-    std::uint64_t value = 0;
     if (!need(count)) return 0;
-    for (std::size_t i = 0; i < count; ++i) value |= std::uint64_t{static_cast<unsigned char>(in_[at_ + i])} << (8 * i);
     at_ += count;
-    return value;
+    return get_le(in_, at_ - count, count);
   }
   bool need(std::uint64_t count) {
     if (count <= in_.size() - at_) return true;

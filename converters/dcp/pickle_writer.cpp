@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "converters/dcp/little_endian.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
 
@@ -11,15 +11,18 @@ PickleWriter::PickleWriter(int protocol) : protocol_(protocol) {
   out_.push_back(static_cast<char>(protocol));
 }
 
+void PickleWriter::put(char opcode, std::uint64_t argument, std::size_t bytes) {
+  out_.push_back(opcode);
+  put_le(out_, argument, bytes);
+}
+
 void PickleWriter::memoize() {
   if (protocol_ >= 4) {
     out_.push_back('\x94');
   } else if (memoized_ < 256) {
-    out_.push_back('q');
-    put_le(out_, memoized_, 1);
+    put('q', memoized_, 1);
   } else {
-    out_.push_back('r');
-    put_le(out_, memoized_, 4);
+    put('r', memoized_, 4);
   }
   ++memoized_;
 }
@@ -29,51 +32,34 @@ bool PickleWriter::recall(const std::string& key) {
   if (protocol_ < 4) return false;
   const auto [found, added] = known_.try_emplace(key, 0);
   if (added) return false;
-  if (found->second < 256) {
-    out_.push_back('h');
-    put_le(out_, found->second, 1);
-  } else {
-    out_.push_back('j');
-    put_le(out_, found->second, 4);
-  }
+  const bool near = found->second < 256;
+  put(near ? 'h' : 'j', found->second, near ? 1 : 4);
   return true;
 }
 
 void PickleWriter::integer(std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
   if (value >= 0 && value < 256) {
-    out_.push_back('K');
-    put_le(out_, bits, 1);
+    put('K', bits, 1);
   } else if (value >= 0 && value < 65536) {
-    out_.push_back('M');
-    put_le(out_, bits, 2);
+    put('M', bits, 2);
   } else if (value >= INT32_MIN && value <= INT32_MAX) {
-    out_.push_back('J');
-    put_le(out_, bits, 4);
+    put('J', bits, 4);
   } else {
     std::size_t bytes = 8;  // the fewest that keep the sign
     while (bytes > 1 && (value >> (8 * (bytes - 1) - 1) == 0 || value >> (8 * (bytes - 1) - 1) == -1)) --bytes;
-    out_.push_back('\x8a');
-    put_le(out_, bytes, 1);
+    put('\x8a', bytes, 1);
     put_le(out_, bits, bytes);
   }
 }
 
-void PickleWriter::real(double value) {
-  out_.push_back('G');
-  put_le(out_, __builtin_bswap64(std::bit_cast<std::uint64_t>(value)), 8);
-}
+void PickleWriter::real(double value) { put('G', __builtin_bswap64(std::bit_cast<std::uint64_t>(value)), 8); }
 
 void PickleWriter::text(std::string_view value) {
   const std::string key = "s" + std::string(value);
   if (recall(key)) return;
-  if (protocol_ >= 4 && value.size() < 256) {
-    out_.push_back('\x8c');
-    put_le(out_, value.size(), 1);
-  } else {
-    out_.push_back('X');
-    put_le(out_, value.size(), 4);
-  }
+  const bool short_text = protocol_ >= 4 && value.size() < 256;
+  put(short_text ? '\x8c' : 'X', value.size(), short_text ? 1 : 4);
   out_.append(value);
   known_[key] = memoized_;
   memoize();

@@ -41,6 +41,7 @@ class PickleWriter {
   std::string finish() &&;
 
  private:
+  void put(char opcode, std::uint64_t argument, std::size_t bytes);
   void memoize();
   /// Of a value that what follows may refer to.
   void memoized(const char* opcodes) {

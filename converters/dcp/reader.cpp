@@ -4,10 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
 #include "converters/dcp/crc32.h"
-#include "converters/dcp/little_endian.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -42,7 +43,7 @@ bool is_safetensors(ckpt::File& file) {
   return head[8] == '{' && get_le(head, 0, 8) <= *size - 8;
 }
 
-// Says what is special about directories that are not saved in the usual way, or not to the end.
+// Refuses directories that were saved in an unusual way, or not to the end.
 Status check_form(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::string item, of_rank;
@@ -91,8 +92,7 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
   TITAN_RETURN_IF_ERROR(check_form(fs, path));
   const std::string name = ckpt::join_path(path, kMetadataFile);
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, name, kMaxMetadata));
-  TITAN_ASSIGN_OR_RETURN(Metadata metadata,
-                         decode_metadata(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  TITAN_ASSIGN_OR_RETURN(Metadata metadata, decode_metadata(name, std::string(ckpt::text_of(bytes))));
   std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, std::move(metadata)));
   TITAN_RETURN_IF_ERROR(reader->check_files());
   return reader;
@@ -160,7 +160,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
       return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
     {
       const std::lock_guard lock(mutex_);
-      chunks_.clear();  // the last one of this kind goes before the next comes
+      chunks_.clear();  // free the last reordered chunk before the next one is made
     }
     std::vector<std::byte> storage(open->entry.bytes);
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload, storage));
@@ -179,7 +179,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
     }
   }
   const std::lock_guard lock(mutex_);
-  // Whoever reads tensors one after the other never comes back to an old chunk.
+  // Callers read one tensor after the other and do not come back to an old chunk.
   if (chunks_.size() >= kOpenChunks) chunks_.clear();
   chunks_[{&tensor, index}] = open;
   return open;
@@ -244,8 +244,7 @@ Result<Value> DcpReader::value(const std::string& name) const {
     if (!tensor->shape.empty() || unit == 0 || unit > sizeof bytes)
       return ckpt::unsupported(path_ + ": " + name + " is a tensor where a number is expected");
     TITAN_RETURN_IF_ERROR(read(*tensor, 0, std::span(bytes, unit)));
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < unit; ++i) bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    const std::uint64_t bits = get_le(ckpt::text_of(bytes), 0, unit);
     if (tensor->dtype == "float32")
       return Value::of(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
     if (tensor->dtype == "float64") return Value::of(std::bit_cast<double>(bits));
@@ -269,7 +268,7 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
   const std::string what = item_name(place, name);
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(place.file));
   const auto damaged = [&](const Status& status, std::uint64_t offset, std::uint64_t bytes) {
-    // The report has a place for the file and the item that the message begins with.
+    // The message begins with file and item, for which the report has fields.
     std::string detail = status.message;
     if (detail.starts_with(what)) detail.erase(0, what.size() + (detail.substr(what.size()).starts_with(": ") ? 2 : 1));
     report.damage.push_back({metadata_.files[place.file], "item", name, 0, offset, bytes, std::move(detail)});
@@ -321,9 +320,7 @@ Result<ckpt::VerifyReport> DcpReader::verify(
   for (const TensorEntry& tensor : metadata_.tensors)
     for (const Chunk& chunk : tensor.chunks) items.push_back({chunk.place, &tensor.name, &tensor, &chunk});
   for (const Item& item : items) total += item.place.length;
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return std::pair(a.place.file, a.place.offset) < std::pair(b.place.file, b.place.offset);
-  });
+  std::ranges::sort(items, {}, [](const Item& item) { return std::pair(item.place.file, item.place.offset); });
   ckpt::VerifyReport report;
   for (const Item& item : items) {
     TITAN_RETURN_IF_ERROR(verify_item(item.place, *item.name, item.tensor, item.chunk, report));

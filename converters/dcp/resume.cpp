@@ -75,7 +75,7 @@ class Checker {
       return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
     return static_cast<std::uint64_t>(value.integer);
   }
-  // Exports of ours have no dataloader: then as many as the configuration says.
+  // Our own exports have no dataloader. The configuration then says how many ranks there were.
   Result<std::uint64_t> world() const {
     const Result<Value> stored = source_.value("dataloader.world_size");
     if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) {
@@ -146,7 +146,7 @@ class Checker {
                               (expected ? "True" : "False") + "; such an optimizer cannot go on here")
         .with_hint(kTensorsAlone);
   }
-  // What a field does that nobody here knows, cannot be gone on with.
+  // Refuses fields that we do not know: they may change the update.
   Status check_fields() const {
     const auto check = [&](const std::string& name) -> Status {
       const DcpKey key = parse_key(name);

@@ -1,6 +1,6 @@
 #pragma once
-// Does torchtitan's configuration belong to this checkpoint? What both say twice must agree, or a wrong curve would
-// follow.
+// Checks that torchtitan's configuration belongs to a checkpoint. What both say must agree, or the run would follow a
+// wrong curve.
 #include <cstdint>
 #include <vector>
 

@@ -13,11 +13,11 @@
 
 namespace titan::convert::dcp {
 
-/// What the rows say of the keys that shape a run, whose defaults are torchtitan's (v0.2.2) as well as ours.
+/// What the rows say of the keys that shape a run. Their defaults are the same in torchtitan (v0.2.2) and here.
 /// \error kInvalid naming the key and its value
 ckpt::Result<recipe::Config> read_torchtitan(const ckpt::Settings& rows);
 
-/// The flavour, which is torchtitan's "debugmodel" where it is not said.
+/// The flavour; without one, torchtitan's default "debugmodel".
 std::string flavor_name(const recipe::Config& config);
 /// Replicate x shard degree where both are given as numbers, else 0.
 std::uint64_t data_ranks(const recipe::Config& config);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "converters/dcp/crc32.h"
-#include "converters/dcp/little_endian.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -124,10 +124,10 @@ Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t cou
     return bad(std::to_string(directory.size() - at) + " bytes follow the last entry of the central directory");
   std::vector<const ZipEntry*> sorted;
   for (const ZipEntry& entry : entries_) sorted.push_back(&entry);
-  std::sort(sorted.begin(), sorted.end(), [](const ZipEntry* a, const ZipEntry* b) { return a->name < b->name; });
+  std::ranges::sort(sorted, {}, &ZipEntry::name);
   for (std::size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i]->name == sorted[i - 1]->name) return bad("entry " + sorted[i]->name + " is there twice");
-  std::sort(sorted.begin(), sorted.end(), [](const ZipEntry* a, const ZipEntry* b) { return a->header < b->header; });
+  std::ranges::sort(sorted, {}, &ZipEntry::header);
   for (std::size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i]->header - sorted[i - 1]->header < kLocalHeader + sorted[i - 1]->bytes)
       return bad("entries " + sorted[i - 1]->name + " and " + sorted[i]->name + " overlap");
@@ -135,9 +135,8 @@ Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t cou
 }
 
 const ZipEntry* ZipArchive::find(std::string_view name) const {
-  for (const ZipEntry& entry : entries_)
-    if (entry.name == name) return &entry;
-  return nullptr;
+  const auto found = std::ranges::find(entries_, name, &ZipEntry::name);
+  return found == entries_.end() ? nullptr : &*found;
 }
 
 Result<std::uint64_t> ZipArchive::payload(const ZipEntry& entry) const {

@@ -30,8 +30,7 @@ class ZipArchive {
  public:
   /// Reads the tail: end records (zip64 or not) and central directory. `what` names the archive in messages.
   /// \error kCorrupt naming what is wrong: no end record, a directory outside the archive, compressed or encrypted
-  /// entries,
-  /// entries that overlap or are there twice, names with "..", several root folders
+  /// entries, entries that overlap or appear twice, names with "..", several root folders
   static Result<ZipArchive> open(ckpt::File& file, std::string what, std::uint64_t offset, std::uint64_t length);
 
   const std::vector<ZipEntry>& entries() const { return entries_; }

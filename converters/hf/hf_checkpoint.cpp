@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/base/text.h"
 #include "converters/companions.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kMaxFiles = 4096;
-
-std::string parent(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-}
 
 class HfCheckpoint final : public ForeignCheckpoint {
  public:
@@ -70,17 +66,15 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
     names_.push_back(name);
     files_.push_back(std::move(file));
   }
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
     if (!seen.insert(tensors_[i].name).second)
       return corrupt("tensor '" + tensors_[i].name + "' is in " + join_path(folder_, names_[places_[i].file]) +
                      " and in another file");
-  }
   return ckpt::ok_status();
 }
 
 // The index must say exactly what the files say.
 Status HfCheckpoint::check_index(const WeightMap& index) {
-  std::size_t found = 0;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::string& file = names_[places_[i].file];
     const auto entry = index.find(tensors_[i].name);
@@ -89,9 +83,8 @@ Status HfCheckpoint::check_index(const WeightMap& index) {
     if (entry->second != file)
       return corrupt("tensor '" + tensors_[i].name + "' is in " + file + ", but " + join_path(folder_, kHfIndex) +
                      " says " + entry->second);
-    ++found;
   }
-  if (found == index.size()) return ckpt::ok_status();
+  if (tensors_.size() == index.size()) return ckpt::ok_status();
   std::set<std::string_view> present;
   for (const ForeignTensor& tensor : tensors_) present.insert(tensor.name);
   for (const auto& [name, file] : index)
@@ -114,8 +107,7 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const 
       "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
       "value cannot be found";
   std::uint64_t total = 0;
-  for (const ForeignTensor& tensor : tensors_)
-    total += ckpt::element_count(tensor.shape) * ckpt::dtype_size(tensor.dtype);
+  for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
   std::vector<std::byte> buffer(kChunk);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
@@ -139,7 +131,7 @@ bool is_pickle(const std::string& name, bool beside_config) {
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
-  return decode_hf_index(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return decode_hf_index(path, ckpt::text_of(bytes));
 }
 
 }  // namespace
@@ -212,7 +204,7 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
   TITAN_ASSIGN_OR_RETURN(const bool single, is_file(fs, join_path(path, kHfWeights)));
   TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, index_path));
   if (path.ends_with(kSafetensorsSuffix) && alone) {
-    checkpoint->folder_ = parent(path);
+    checkpoint->folder_ = ckpt::parent_path(path);
     TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {ckpt::base_name(path)}));
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }

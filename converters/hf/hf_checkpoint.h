@@ -7,9 +7,10 @@ namespace titan::convert {
 inline constexpr const char* kHfWeights = "model.safetensors";
 inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
+inline constexpr const char* kHfTokenizer = "tokenizer.json";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);
-/// Says what a folder of Hugging Face's is that probe_hf does not take. \error kNotFound
+/// Says what is wrong with a Hugging Face folder that probe_hf refuses. \error kNotFound
 Status near_miss_hf(Fs& fs, const std::string& path);
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
 /// Files that hold a tokenizer, alone or with others.

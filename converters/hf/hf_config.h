@@ -22,9 +22,9 @@ struct HfDefaults {
 /// Whether `base` is the configuration of this very model.
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
-/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none); where it
-/// describes this model it is taken as it is, but for the dtype, and for a context shorter than what was trained. Where
-/// it describes another model with the same vocabulary, its special tokens and its context are kept.
+/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none). If it
+/// describes this model, only its dtype changes, and its context where that is shorter than what was trained. If it
+/// describes another model with the same vocabulary, its special tokens and its context are kept.
 JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults);
 
 }  // namespace titan::convert

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -27,8 +28,7 @@ Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::strin
   const std::string path = join_path(folder, kHfConfig);
   const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
   if (bytes.ok()) {
-    TITAN_ASSIGN_OR_RETURN(const JsonValue config,
-                           parse_json(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+    TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, ckpt::text_of(*bytes)));
     TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_hf_config(path, config));
     if (options.config)
       TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(model), *options.config, options.comparison).status());
@@ -69,8 +69,7 @@ class Planner {
 
   TensorReport report(std::size_t source, Fate fate) const {
     const ForeignTensor& tensor = tensors_[source];
-    return {
-        .from = tensor.name, .fate = fate, .from_dtype = tensor.dtype, .to_dtype = tensor.dtype, .shape = tensor.shape};
+    return uncast(tensor.name, fate, tensor.dtype, tensor.shape);
   }
 
   void sort_in(std::size_t i) {
@@ -164,14 +163,15 @@ class Planner {
   std::vector<std::string> left_over_, missing_;
 };
 
-// What belongs to some models and has no place in a checkpoint: it is named, so that whoever needs it copies it.
+// Files of some models that have no place in a checkpoint. A note names them, so that the user can copy them.
 const char* why_left_behind(const std::string& name) {
   if (name == "additional_chat_templates") return "it is a folder";
   return name.ends_with(".py") ? "it is code" : nullptr;
 }
 
-// A link is followed within the folder and to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside
-// <model>/blobs): what travels is shown to others later, so it must not be any file of this machine.
+// A link may lead within the folder, or to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside
+// <model>/blobs). No other link is followed: these files are shown to others later, so they must not be arbitrary files
+// of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
   const auto home = fs.real_path(folder);
   if (!home.ok()) return false;

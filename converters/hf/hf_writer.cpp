@@ -11,6 +11,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
+#include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
@@ -18,6 +19,7 @@
 #include "converters/rotary.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
+#include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
@@ -30,6 +32,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxTokenizerBytes = std::uint64_t{64} << 20;
 
 struct Item {
   std::string name;
@@ -71,7 +74,7 @@ class HfWriter final : public ForeignWriter {
   void cut_files();
   void make_config(JsonValue base);
   void note_refusal();
-  void note_missing_tokenizer();
+  Status settle_tokenizer(Fs& fs);
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
   }
@@ -87,6 +90,7 @@ class HfWriter final : public ForeignWriter {
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
+  bool byte_tokenizer_ = false;  // is written
   std::vector<TensorReport> report_;
   std::vector<std::string> notes_;
   Rounding rounding_;
@@ -117,14 +121,14 @@ Status HfWriter::plan(Fs& fs) {
     notes_.push_back(
         "no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is "
         "known, and bos and eos tokens are not set");
-  note_missing_tokenizer();
+  TITAN_RETURN_IF_ERROR(settle_tokenizer(fs));
   if (manifest_.component(ckpt::kOptimizer) != nullptr)
     notes_.push_back("the optimizer's state and the position of the run have no place in this format");
   return ckpt::ok_status();
 }
 
-// What the checkpoint does not say about its model the configuration may; it cannot say something else. The plan of a
-// foreign checkpoint has taken the configuration already, by its format's rules.
+// The configuration adds what the checkpoint does not say about its model, and must not contradict it. The plan of a
+// foreign checkpoint has already used the configuration, by its format's rules.
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
@@ -151,19 +155,12 @@ Status HfWriter::add(std::uint32_t parameter) {
   const std::string& name = record.meta.name;
   for (const ckpt::SlotTensor& slot : record.slots) {
     const std::string slot_name = name + "." + slot.name;
-    report_.push_back({.from = slot_name,
-                       .fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped,
-                       .from_dtype = slot.tensor.dtype,
-                       .to_dtype = slot.tensor.dtype,
-                       .shape = record.meta.shape});
+    const Fate fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
+    report_.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
   }
   if (!record.model) return ckpt::ok_status();
   if (skip_.takes(name)) {
-    report_.push_back({.from = name,
-                       .fate = Fate::kSkipped,
-                       .from_dtype = record.model->dtype,
-                       .to_dtype = record.model->dtype,
-                       .shape = record.meta.shape});
+    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
     return ckpt::ok_status();
   }
   const std::optional<MappedName> mapped = huggingface_names().theirs(name);
@@ -241,7 +238,7 @@ void HfWriter::make_config(JsonValue base) {
   note_refusal();
 }
 
-// transformers 5 asks this of Llama alone, also where head_dim is given and nothing depends on it.
+// transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
 void HfWriter::note_refusal() {
   const JsonValue* type = config_.find("model_type");
   if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0)
@@ -251,21 +248,33 @@ void HfWriter::note_refusal() {
                    "; transformers 4 loads it");
 }
 
-// Runs that began from random weights have none, and neither have checkpoints that came from elsewhere.
-void HfWriter::note_missing_tokenizer() {
+// A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have
+// checkpoints that came from elsewhere.
+Status HfWriter::settle_tokenizer(Fs& fs) {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });
-  if (there && ckpt::setting(manifest_.config, "training.dataset") == "\"text\"")
-    notes_.push_back(
-        "the run trained on bytes (training.dataset = \"text\"); "
-        "the tokenizer files are those of the model that it began from, and have other ids");
-  if (there) return;
+  const bool bytes = recipe::reads_bytes(manifest_.config);
+  byte_tokenizer_ = bytes && !there;
+  if (byte_tokenizer_) return ckpt::ok_status();
+  if (bytes) {
+    const auto known = std::ranges::find(options_.companions, std::string(kHfTokenizer), &Companion::name);
+    std::string text;
+    if (known != options_.companions.end()) {
+      TITAN_ASSIGN_OR_RETURN(text, read_companion(fs, *known, kMaxTokenizerBytes));
+    }
+    if (!is_byte_tokenizer(text))
+      notes_.push_back(
+          "the run trained on bytes (training.dataset = \"text\"); "
+          "the tokenizer files are those of the model that it began from, and have other ids");
+  }
+  if (there) return ckpt::ok_status();
   const bool generation = std::ranges::any_of(
       options_.companions, [](const Companion& file) { return file.name == "generation_config.json"; });
   notes_.push_back(std::string("no tokenizer files are in the checkpoint: copy ") +
                    (generation ? "tokenizer.json and tokenizer_config.json"
                                : "tokenizer.json, tokenizer_config.json and generation_config.json") +
                    " of the model that this one began from into the folder");
+  return ckpt::ok_status();
 }
 
 Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
@@ -274,6 +283,12 @@ Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progre
     TITAN_RETURN_IF_ERROR(write_file(fs, join_path(folder, file_name(i, files_.size())), files_[i], progress));
   if (files_.size() > 1) TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfIndex), index_text()));
   TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfConfig), config_.write()));
+  if (byte_tokenizer_) {
+    const JsonValue* longest = config_.find("max_position_embeddings");
+    const std::string config = byte_tokenizer_config(longest == nullptr ? std::nullopt : longest->as_u64());
+    TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfTokenizer), byte_tokenizer_json()));
+    TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, "tokenizer_config.json"), config));
+  }
   return copy_companions(fs, options_.companions, folder,
                          [](const std::string& name) { return name != kHfConfig && is_companion(name); });
 }

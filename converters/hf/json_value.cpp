@@ -1,24 +1,15 @@
 #include "converters/hf/json_value.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <unordered_set>
 
+#include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/format/json_writer.h"
 
 namespace titan::convert {
 namespace {
-
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Quoted and escaped.
 std::string json_text(std::string_view text) {
@@ -76,10 +67,10 @@ std::optional<bool> JsonValue::as_bool() const {
   return kind_ == Kind::kTrue;
 }
 std::optional<std::uint64_t> JsonValue::as_u64() const {
-  return kind_ == Kind::kNumber ? number<std::uint64_t>(text_) : std::nullopt;
+  return kind_ == Kind::kNumber ? ckpt::number_of<std::uint64_t>(text_) : std::nullopt;
 }
 std::optional<double> JsonValue::as_double() const {
-  return kind_ == Kind::kNumber ? number<double>(text_) : std::nullopt;
+  return kind_ == Kind::kNumber ? ckpt::number_of<double>(text_) : std::nullopt;
 }
 
 const JsonValue* JsonValue::find(std::string_view key) const {

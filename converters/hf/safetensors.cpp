@@ -4,9 +4,11 @@
 #include <optional>
 #include <unordered_set>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/model/leaf.h"
+#include "converters/little_endian.h"
 
 namespace titan::convert {
 
@@ -189,8 +191,7 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
     return corrupt(what + " has " + std::to_string(size) + " bytes, too few for a safetensors file");
   std::byte prefix[kSafetensorsPrefix];
   TITAN_RETURN_IF_ERROR(file.pread(0, prefix));
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kSafetensorsPrefix; ++i) length |= std::to_integer<std::uint64_t>(prefix[i]) << (8 * i);
+  const std::uint64_t length = get_le(ckpt::text_of(prefix), 0, kSafetensorsPrefix);
   if (length > kMaxSafetensorsHeader)
     return corrupt(what + ": the header has " + std::to_string(length) + " bytes, expected at most " +
                    std::to_string(kMaxSafetensorsHeader));
@@ -230,8 +231,7 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   text.pop_back();  // JsonWriter ends with a newline; the format pads with spaces
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string prefix;
-  for (std::size_t i = 0; i < kSafetensorsPrefix; ++i)
-    prefix += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xff);
+  put_le(prefix, text.size(), kSafetensorsPrefix);
   return prefix + text;
 }
 

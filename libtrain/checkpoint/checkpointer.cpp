@@ -5,13 +5,14 @@
 
 #include <chrono>
 #include <map>
-#include <random>
 
+#include "ckpt/base/random_id.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/commit.h"
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
+#include "libtrain/checkpoint/owned_leaves.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
@@ -19,15 +20,14 @@
 namespace titan::train {
 namespace {
 
-// Writes in flight of a rank that saves raw leaves.
+// Writes in flight of a rank that saves raw leaves: their writers mostly wait for the store.
 constexpr unsigned kWriters = 4;
 
 using ckpt::Result;
 using ckpt::Status;
+using Clock = std::chrono::steady_clock;
 
-std::span<const std::byte> bytes_of(const at::Tensor& flat, std::uint64_t begin, std::uint64_t count) {
-  return {reinterpret_cast<const std::byte*>(flat.const_data_ptr<float>() + begin), count * sizeof(float)};
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Leaves of the owned pieces, straight from the tensors' memory.
 class OwnedSource : public ckpt::TensorSource {
@@ -44,22 +44,13 @@ class OwnedSource : public ckpt::TensorSource {
                           " is not owned by this rank");
     const ShardedAdamW::State& state = *found->second;
     const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
-    const at::Tensor& flat = ref.slot.empty()            ? state.param
-                             : ref.slot == ckpt::kExpAvg ? state.exp_avg
-                                                         : state.exp_avg_sq;
-    return bytes_of(flat, grid.begin(leaf) - grid.begin(state.piece.leaves.first), grid.length(leaf));
+    return leaf_bytes(state, ref.slot, grid, leaf);
   }
 
  private:
   const ckpt::Snapshot& snapshot_;
   std::map<std::uint32_t, const ShardedAdamW::State*> pieces_;
 };
-
-std::string random_id() {
-  std::random_device device;
-  const std::uint64_t value = (std::uint64_t{device()} << 32) ^ device();
-  return ckpt::digest_of(std::string_view(reinterpret_cast<const char*>(&value), sizeof value)).hex().substr(0, 12);
-}
 
 void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows,
                  const std::function<bool(const std::string&)>& counts) {
@@ -110,6 +101,10 @@ Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& re
 
 }  // namespace
 
+unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing) {
+  return snapshot.codec == ckpt::Codec::kRaw ? std::max(computing, kWriters) : computing;
+}
+
 Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir)
     : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)) {}
 
@@ -123,13 +118,19 @@ Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, cons
 
 Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                       const std::function<void(const std::string&)>& on_begin) {
-  const auto start = std::chrono::steady_clock::now();
-  Communicator& io = *world_.io;
+  OwnedSource source(optimizer, snapshot);
+  // While ranks save they do not compute, so that the threads of computing are free.
+  const unsigned threads = writers_for(snapshot, static_cast<unsigned>(at::get_num_threads()));
+  return save_from(*world_.io, snapshot, source, threads, on_begin);
+}
 
+Result<SaveReport> Checkpointer::save_from(Communicator& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+                                           unsigned threads, const std::function<void(const std::string&)>& on_begin) {
+  const auto start = Clock::now();
   std::string tmp;
   Status status;
   if (world_.rank == 0) {
-    auto begun = ckpt::begin_save(fs_, dir_, snapshot, random_id());
+    auto begun = ckpt::begin_save(fs_, dir_, snapshot, ckpt::random_id());
     if (begun.ok()) {
       tmp = *begun;
       if (on_begin) on_begin(tmp);
@@ -149,11 +150,6 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
         " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
 
   // Every rank writes what it owns; nothing but receipts travels.
-  OwnedSource source(optimizer, snapshot);
-  // While ranks save they do not compute, so that the threads of computing are free. Writers of raw leaves mostly wait
-  // for the store: a few more keep it busy.
-  const auto computing = static_cast<unsigned>(at::get_num_threads());
-  const unsigned threads = snapshot.codec == ckpt::Codec::kRaw ? std::max(computing, kWriters) : computing;
   const auto receipt =
       status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
                   : Result<ckpt::RankReceipt>(status);
@@ -170,6 +166,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   });
 
   SaveReport report;
+  report.write_seconds = seconds_since(start);
   if (world_.rank == 0) {
     if (!status.ok()) {
       status = give_up(std::move(status), snapshot, tmp);
@@ -190,7 +187,8 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = seconds_since(start);
+  report.publish_seconds = report.seconds - report.write_seconds;
   return report;
 }
 

@@ -8,6 +8,8 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
+#include "ckpt/io/tensor_stream.h"
+#include "ckpt/io/writer.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/parallel/communicator.h"
@@ -19,10 +21,15 @@ struct SaveReport {
   ckpt::Digest id;
   std::uint64_t bytes = 0;
   double seconds = 0;
+  double write_seconds = 0;    ///< of `seconds`: until every rank had written what it owns
+  double publish_seconds = 0;  ///< of `seconds`: on rank 0, the manifest and the renames
   bool already_there = false;
   std::string damaged_aside;          ///< as Published's
   std::vector<std::string> warnings;  ///< as Published's
 };
+
+/// How many threads write a save: `computing` of them, or as many as keep a store busy.
+unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
 
 class Checkpointer {
  public:
@@ -33,6 +40,14 @@ class Checkpointer {
   /// one collectable leftover remains. `on_begin` runs on rank 0 once the temporary exists.
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// The same over another group, from any source of what this rank owns, with `threads` that write; from one thread at
+  /// a time.
+  ckpt::Result<SaveReport> save_from(Communicator& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+                                     unsigned threads, const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// Removes the temporary of a save that ended with CommError; what goes wrong is passed over.
+  void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
 
   /// Reads what this rank owns of the parameters and, with `moments`, of the moments, each leaf verified; the other
   /// ranks of its stage read the rest. Collective agreement is the caller's.

@@ -183,7 +183,7 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
     for (const Kind& known : kKinds)
       if (const std::string_view magic(known.magic); magic.size() >= kSure && beginning.starts_with(magic))
         return wrong_kind(path, known, kind);
-    // Ids of at least 8,224 without exception: no tokenizer's tokens.
+    // Every id is at least 8,224: no tokenizer gives such tokens.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() < kEnough || !is_plain_text(beginning)) return {};
     return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");

@@ -1,5 +1,5 @@
 #pragma once
-// What a dataset looks like before anything trains on it: what cannot be meant is refused, with a way to make it
+// Looks at a dataset before anything trains on it. Data that cannot be meant are refused, with a way to make them
 // readable.
 #include <string>
 #include <string_view>
@@ -22,8 +22,8 @@ ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 /// Refuses what cannot be text, by how it begins: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// Not ok for what can be read as this kind and is hardly meant: binary as text, text as tokens. A run that has trained
-/// on it goes on.
+/// Not ok for data that can be read as this kind but are hardly meant: binary as text, text as tokens. A run that has
+/// trained on such data may resume.
 ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
 
 /// What else is odd about a file: "looks like a log"; "" for nothing.

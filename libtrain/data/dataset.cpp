@@ -58,7 +58,7 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
-                                               std::uint64_t vocab_size) {
+                                               std::uint64_t vocab_size, const ckpt::DataPosition* known) {
   const recipe::Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
@@ -72,7 +72,10 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   const std::string key = "training.dataset_path";
   TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
   TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
-  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key));
+  const bool same_kind = known != nullptr && known->kind == training.dataset;
+  TITAN_ASSIGN_OR_RETURN(
+      OpenedFiles opened,
+      open_token_files(found.paths, kind, key, same_kind ? known->files : std::span<const ckpt::DataFile>()));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);

@@ -38,17 +38,19 @@ class Dataset {
   /// with validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working
   /// directory.
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
-  /// multiple
-  /// of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not built
-  /// yet.
+  /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
+  /// built yet.
+  /// `known`: of a checkpoint that goes on. What has the fingerprint of its files was read whole and found to be text
+  /// when its run began, and is not read again.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
-                                                     std::uint64_t vocab_size);
+                                                     std::uint64_t vocab_size,
+                                                     const ckpt::DataPosition* known = nullptr);
 
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
-  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch), and reads
-  /// files with the contents of its files in their order; origin() follows, names included.
+  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch). Files whose
+  /// contents are those of `stored` are read in the order of `stored`; origin() takes its names too.
   void continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
@@ -58,7 +60,7 @@ class Dataset {
   /// \error kInvalid: a token id >= vocab_size (file, position).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
 
-  /// Not ok where the data can be read, but are hardly meant: a new run is refused, a resume goes on with a warning.
+  /// Not ok where the data can be read but are hardly meant: a new run is refused, a resume continues with a warning.
   const ckpt::Status& doubt() const { return doubt_; }
   /// What of the data looks like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -26,8 +26,8 @@ struct Watched {
   Watched* next = nullptr;
 };
 
-/// Which entry is whose, for those who add and remove; datasets have thousands of files. Never destroyed, as the
-/// entries.
+/// Finds the entry of a mapping when one is added or removed; datasets have thousands of files. Never destroyed, like
+/// the entries.
 struct Places {
   std::mutex mutex;
   std::unordered_map<std::uintptr_t, Watched*> used;
@@ -52,7 +52,7 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     note_said_why();
     _exit(kFailed);
   }
-  // Not ours: the instruction is run again and meets the disposition of before.
+  // Not ours: the instruction runs again and meets the former handler.
   ::sigaction(SIGBUS, &g_before, nullptr);
 }
 

@@ -10,6 +10,7 @@
 
 #include "ckpt/base/denied.h"
 #include "ckpt/base/hash.h"
+#include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/data/data_looks.h"
@@ -190,12 +191,10 @@ Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::s
     TITAN_RETURN_IF_ERROR(add_path(dataset_path, key, &files));
     return files;
   }
-  for (std::size_t begin = 0; begin <= dataset_path.size();) {
-    const std::size_t end = std::min(dataset_path.find(',', begin), dataset_path.size());
-    const std::string item = trimmed(dataset_path.substr(begin, end - begin));
+  for (const std::string& part : ckpt::split(dataset_path, ',')) {
+    const std::string item = trimmed(part);
     if (item.empty()) return ckpt::invalid(key + ": '" + dataset_path + "' has an empty item in its list");
     TITAN_RETURN_IF_ERROR(add_path(item, key, &files));
-    begin = end + 1;
   }
   return files;
 }
@@ -213,7 +212,8 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
   return file;
 }
 
-Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key) {
+Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
+                                     std::span<const ckpt::DataFile> checked) {
   const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
   OpenedFiles opened;
   std::vector<Segment> segments;
@@ -222,13 +222,18 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
   for (const std::string& path : paths) {
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
-    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    const std::string_view text = ckpt::text_of(file.bytes());
     const std::string_view beginning = text.substr(0, kLookBytes);
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    TITAN_RETURN_IF_ERROR(kind == TokenKind::kUtf8Bytes ? check_text(file, text, &odd) : check_token_file(file, width));
     opened.files.push_back(fingerprint(path, file.bytes()));
+    const bool known = opened.doubt.ok() && std::ranges::find(checked, opened.files.back()) != checked.end();
+    if (kind != TokenKind::kUtf8Bytes) {
+      TITAN_RETURN_IF_ERROR(check_token_file(file, width));
+    } else if (!known) {
+      TITAN_RETURN_IF_ERROR(check_text(file, text, &odd));
+    }
     const std::uint64_t count = file.bytes().size() / width;
     if (count == 0) continue;
     segments.push_back({std::move(file), tokens, count});

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/utf8.h"
 #include "ckpt/model/shape_text.h"
 
 namespace titan::train {
@@ -53,6 +54,17 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
   TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   TokenRows rows(std::move(file));
   const std::span<const std::byte> bytes = rows.file_.bytes();
+  if (options.text) {
+    if (const std::size_t bad = ckpt::scan_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).valid;
+        bad < bytes.size())
+      return ckpt::invalid(path + " is not UTF-8: byte " + std::to_string(bad));
+    rows.bytes_ = 1;
+    Options shorter = options;
+    if (options.default_length && !bytes.empty())
+      shorter.default_length = std::min<std::uint64_t>(*options.default_length, bytes.size());
+    TITAN_RETURN_IF_ERROR(rows.cut(bytes.size(), shorter));
+    return rows;
+  }
   constexpr char kMagic[] = "\x93NUMPY";
   if (bytes.size() < 6 || std::memcmp(bytes.data(), kMagic, 6) != 0) {
     rows.bytes_ = options.raw_bytes;

@@ -17,10 +17,11 @@ class TokenRows {
     std::optional<std::uint64_t> row_length;      ///< tokens of a row
     std::optional<std::uint64_t> default_length;  ///< the same where `row_length` is unset and the file has no rows
     std::uint32_t raw_bytes = 2;                  ///< of a raw id: 2 or 4, unsigned
+    bool text = false;                            ///< UTF-8, each byte an id; shorter than the default length: one row
   };
   /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
   /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
-  /// row
+  /// row, text that is not UTF-8
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
   std::uint64_t rows() const { return rows_; }

@@ -28,7 +28,7 @@ struct PipelineForecast {
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
 std::uint32_t few_micro_batches(const recipe::RunPlan& plan) { return 2 * plan.stage_count(); }
 
-/// Simulates `count` micro-batches. A step too long for that is cut to one whose fill and drain are whole: each further
+/// Simulates `count` micro-batches. A long step is simulated with fewer, so that fill and drain are whole; each further
 /// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
   const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
@@ -105,7 +105,7 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   if (!checkpoint.enable || start_step >= last) return saves;
   saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
   if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
-  // Retention deletes after a save: while the last one of a full folder is written, one more than it keeps is there.
+  // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
   const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
   saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
   return saves;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <set>
-#include <vector>
 
 #include "ckpt/plan/ownership.h"
 #include "libtrain/reduce/stage_exchange.h"

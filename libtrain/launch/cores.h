@@ -1,5 +1,5 @@
 #pragma once
-// How many cores this process may use: what its affinity and its control group leave of the machine's.
+// How many cores this process may use, by its affinity and its control group.
 #include <cstdint>
 #include <functional>
 #include <optional>

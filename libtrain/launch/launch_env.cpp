@@ -1,7 +1,6 @@
 #include "libtrain/launch/launch_env.h"
 
-#include <charconv>
-#include <cstdlib>
+#include "ckpt/base/text.h"
 
 namespace titan::train {
 namespace {
@@ -19,14 +18,12 @@ std::optional<std::string> value_of(const GetEnv& get, const char* name) {
 }
 
 Result<int> integer(const char* name, const std::string& text, int lowest, int highest) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < lowest || value > highest) {
+  const std::optional<int> value = ckpt::number_of<int>(text);
+  if (!value || *value < lowest || *value > highest) {
     return ckpt::invalid("environment variable " + std::string(name) + "='" + text + "': expected an integer from " +
                          std::to_string(lowest) + " to " + std::to_string(highest));
   }
-  return value;
+  return *value;
 }
 
 /// Reads `name` into `out` when it is set.

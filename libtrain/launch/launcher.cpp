@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/random_id.h"
 #include "libtrain/launch/signals.h"
 
 namespace titan::train {
@@ -53,25 +53,13 @@ struct Rendezvous {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    // Listening already now lets ranks connect before rank 0 gets to it, instead of being refused.
+    // The socket listens already, so that ranks can connect before rank 0 is ready.
     if (fd < 0 || bind(fd, generic, length) != 0 || listen(fd, SOMAXCONN) != 0) return false;
     if (getsockname(fd, generic, &length) != 0) return false;
     port = ntohs(address.sin_port);
     return true;
   }
 };
-
-std::string random_id() {
-  unsigned char bytes[8] = {};
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::memcpy(bytes, std::to_string(getpid()).c_str(), 2);
-  std::string text;
-  for (unsigned char byte : bytes) {
-    char hex[3];
-    std::snprintf(hex, sizeof hex, "%02x", byte);
-    text += hex;
-  }
-  return text;
-}
 
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -88,7 +76,7 @@ std::optional<unsigned long long> memory_kills() {
   return std::nullopt;
 }
 
-/// Nobody knows who sends a SIGKILL, but the kernel counts its own.
+/// The sender of a SIGKILL is not known, but the kernel counts those that it sends for want of memory.
 std::string sigkill_hint(std::optional<unsigned long long> before) {
   const auto now = memory_kills();
   if (!before || !now) return "SIGKILL is often the kernel's out-of-memory killer: `dmesg | tail` would say so";
@@ -110,8 +98,8 @@ bool is_stopped(pid_t pid) {
 /// Of waitpid.
 bool is_well(int status) { return WIFEXITED(status) && ckpt::ended_well(WEXITSTATUS(status)); }
 
-/// What ranks have to say to the launcher (rank_process.h); closed in no rank, so that a rank writes whatever has
-/// become of the others.
+/// The pipe by which ranks report to the launcher (rank_process.h). No rank closes it, so that each can write whatever
+/// happened to the others.
 class ReportPipe {
  public:
   ~ReportPipe() {
@@ -197,7 +185,7 @@ class Job {
     environment["MASTER_ADDR"] = "127.0.0.1";
     environment["MASTER_PORT"] = std::to_string(rendezvous.port);
     environment["TITAN_LAUNCHER_PID"] = std::to_string(getpid());
-    environment["TITAN_RUN_ID"] = random_id();
+    environment["TITAN_RUN_ID"] = ckpt::random_id();
     environment["TITAN_THREADS_PER_RANK"] = threads;
     environment[kReportFd] = std::to_string(reports_.writing_end());
     const auto typed = [&environment](const char* name) {
@@ -259,7 +247,7 @@ class Job {
 
   void stop(int signal) {
     if (signal == SIGINT && ++interrupts_ > 1) {
-      // Rank 0 has a word to say before it goes; whoever does not go is killed, at a third Ctrl-C at once.
+      // Rank 0 may print a line before it ends. Ranks that do not end are killed; a third Ctrl-C kills at once.
       if (interrupts_ == 2) forward(SIGINT);
       deadline_ = interrupts_ == 2 ? Clock::now() + options_.abort_grace : Clock::now();
       return;
@@ -303,7 +291,7 @@ class Job {
       }
       if (stopped_) report(who(*stopped_) + " is stopped (SIGSTOP) and was silent for too long", log_hint(*stopped_));
     }
-    // Said soon: the exit codes of the others, a few seconds later, are only consequences. Ranks that are killed
+    // Report soon: the exit codes of the others, a few seconds later, are only consequences. Ranks that are killed
     // together are reaped one by one.
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
@@ -359,12 +347,12 @@ class Job {
     if (well) return same ? code : int{ckpt::kExitSaved};
     const RankReports reports = reports_.reports();
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
-      // One whose libraries were still being loaded; a rank that had come further has said that it stops.
+      // This rank was still loading its libraries. A rank that had come further has reported that it stops.
       if (!reports.said)
         report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
-    // A rank that has said why it ends is the cause; that others miss it then is not worth a second error.
+    // A rank that has reported why it ends is the cause. Ranks that then miss it are not worth a second error.
     if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;

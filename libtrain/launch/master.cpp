@@ -187,7 +187,7 @@ Status reach_master(const LaunchEnv& env, const ReachOptions& options) {
       if (error == 0) return ckpt::ok_status();
     }
     const bool loopback = std::ranges::all_of(resolved.addresses, &SocketAddress::loopback);
-    // Rank 0 listens already: what does not lead to it now will not do so later.
+    // Rank 0 listens already: an address that does not lead to it now will not do so later.
     const bool own = env.rank == 0 && !env.agent_store;
     if (!resolved.addresses.empty() && (own || Clock::now() - began >= options.timeout))
       return not_reached(env, error, loopback, options.timeout);

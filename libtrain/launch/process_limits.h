@@ -1,5 +1,5 @@
 #pragma once
-// What this process may use, looked at before ranks start: what is missing shows later as a time-out.
+// The limits of this process, checked before ranks start. A limit that is too low would show later as a time-out.
 #include <cstdint>
 
 #include "ckpt/base/status.h"

@@ -37,7 +37,7 @@ std::map<std::string, std::string> thread_variables(int threads, const GetEnv& g
 /// time): executes the program again, once, with the same arguments where they were not. Call it from main before any
 /// thread or socket exists; open files marked close-on-exec are lost.
 void ensure_thread_env(int threads);
-/// The threads with which ensure_thread_env executed the program again; 0 in a process that has not come to that yet.
+/// The threads with which ensure_thread_env executed the program again; 0 before that.
 int threads_of_restart();
 
 }  // namespace titan::train

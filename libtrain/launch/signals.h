@@ -1,6 +1,6 @@
 #pragma once
-// The wish to stop: what SIGTERM, SIGHUP, SIGUSR1 and SIGINT mean for a training rank, and what the one that speaks for
-// the run says to them.
+// Stop signals: what SIGTERM, SIGHUP, SIGUSR1 and SIGINT mean for a training rank, and what the rank that speaks for
+// the run prints.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@ namespace titan::train {
 
 /// The signals that ask for a stop. SIGHUP is not among them where it is ignored, as under nohup: it stays ignored.
 std::vector<int> stop_signals();
-/// Installs handlers that take a note: the first of stop_signals() asks for a save and an early end at the
-/// step boundary, a second SIGINT ends the process at once with 130, and a line, but for ranks of our launcher for
+/// Installs handlers that note a stop. The first of stop_signals() asks for a save and an early end at the step
+/// boundary. A second SIGINT ends the process at once with 130 and prints a line, except in ranks of our launcher, for
 /// which rank 0 speaks. Other repetitions change nothing. SIGPIPE is ignored.
 void install_stop_handlers();
-/// Keeps stop signals back while this process executes itself anew: a note that is taken before is lost with it.
+/// Blocks stop signals while this process executes itself again: a stop that was noted before would be lost.
 void hold_stop_signals();
 void release_stop_signals();
 /// True once a stop was asked for. Async-signal-safe and thread-safe, as is stop_signal().

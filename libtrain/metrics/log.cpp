@@ -2,6 +2,7 @@
 
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -9,6 +10,7 @@
 #include <mutex>
 
 #include "ckpt/base/printable.h"
+#include "ckpt/base/table_line.h"
 
 namespace titan::train {
 namespace {
@@ -17,9 +19,30 @@ using Logger = std::shared_ptr<spdlog::logger>;
 
 std::mutex g_mutex;
 Logger g_logger;
+std::function<void(LogLevel, const std::string&)> g_show;
 
+/// Hands messages on, without time and rank.
+class ShowSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit ShowSink(std::function<void(LogLevel, const std::string&)> show) : show_(std::move(show)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    const LogLevel level = line.level >= spdlog::level::err    ? LogLevel::kError
+                           : line.level >= spdlog::level::warn ? LogLevel::kWarn
+                                                               : LogLevel::kInfo;
+    show_(level, std::string(line.payload.data(), line.payload.size()));
+  }
+  void flush_() override {}
+
+ private:
+  std::function<void(LogLevel, const std::string&)> show_;
+};
+
+// Under g_mutex.
 Logger make_logger(int rank, const std::string& run_dir, std::string* file_error) {
-  auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  spdlog::sink_ptr console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  if (g_show) console = std::make_shared<ShowSink>(g_show);
   console->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
   auto logger = std::make_shared<spdlog::logger>("titan", console);
   if (!run_dir.empty()) {
@@ -56,10 +79,15 @@ void log(spdlog::level::level_enum level, const std::string& message) {
 
 }  // namespace
 
+void show_log(std::function<void(LogLevel, const std::string& message)> show) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  g_show = std::move(show);
+}
+
 std::string init_log(int rank, const std::string& run_dir) {
   std::string file_error;
-  Logger fresh = make_logger(rank, run_dir, &file_error);
   const std::lock_guard<std::mutex> lock(g_mutex);
+  Logger fresh = make_logger(rank, run_dir, &file_error);
   if (g_logger) g_logger->flush();
   g_logger = std::move(fresh);
   return file_error;
@@ -77,7 +105,8 @@ void flush_log() { logger()->flush(); }
 
 std::string log_text(const ckpt::Status& status) {
   std::string text = status.message;
-  for (const std::string& cause : status.causes) text += "; caused by: " + cause;
+  for (const std::string& cause : status.causes)
+    text += ckpt::is_table_line(cause) ? "; " + ckpt::cause_text(cause) : "; caused by: " + cause;
   return status.hint.empty() ? text : text + "; hint: " + status.hint;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/json_writer.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/metrics_scan.h"
@@ -51,10 +52,10 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
   MetricsScan scan(step);
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
   TITAN_RETURN_IF_ERROR(for_each_part(file, 0, size, [&](std::span<const std::byte> part) {
-    scan.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+    scan.feed(ckpt::text_of(part));
     return ckpt::ok_status();
   }));
-  // The tail is safe elsewhere before it is cut here; a crash in between keeps it twice, never not at all.
+  // The tail is stored elsewhere before it is cut here. A crash in between keeps it twice; it is never lost.
   if (scan.cut() < scan.whole_lines()) {
     const std::string kept = path + ".attempt-" + std::to_string(attempt);
     TITAN_RETURN_IF_ERROR(keep_tail(fs, file, scan.cut(), scan.whole_lines(), kept));
@@ -76,8 +77,14 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
-  line += ",\"tps\":" + json_number(metrics.tps) + ",\"time_s\":" + json_number(metrics.time_s);
-  line += ",\"data_s\":" + json_number(metrics.data_s);
+  line += ",\"tps\":" + json_number(metrics.tps) + ",\"tps_total\":" + json_number(metrics.tps_total) +
+          ",\"time_s\":" + json_number(metrics.time_s);
+  const StepTimes& times = metrics.times;
+  const std::pair<const char*, double> parts[] = {{"data_s", times.data},         {"forward_s", times.forward},
+                                                  {"backward_s", times.backward}, {"pipeline_s", times.pipeline},
+                                                  {"exchange_s", times.exchange}, {"optimizer_s", times.optimizer},
+                                                  {"gather_s", times.gather}};
+  for (const auto& [name, seconds] : parts) line += ",\"" + std::string(name) + "\":" + json_number(seconds);
   return append(std::move(line));
 }
 
@@ -91,6 +98,14 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
   std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
   for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
   return append(std::move(line));
+}
+
+Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                                    const std::vector<double>& norms) {
+  std::string line = line_start(step) + R"(,"event":"parameter_norms","norms":{)";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    line += (i == 0 ? "" : ",") + ckpt::json_string(names[i]) + ':' + json_number(norms[i]);
+  return append(line + '}');
 }
 
 Status MetricsFile::append(std::string line) {

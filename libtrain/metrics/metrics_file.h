@@ -1,5 +1,5 @@
 #pragma once
-// metrics.jsonl: what rank 0 tells the world, step by step, and the source of truth for it.
+// metrics.jsonl: what rank 0 reports, step by step. It is the source of truth for these figures.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,6 +27,9 @@ class MetricsFile {
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
   ckpt::Status step(const StepMetrics& metrics);
+  /// An event "parameter_norms" with an object `norms` of these names and values.
+  ckpt::Status parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                               const std::vector<double>& norms);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
   /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without

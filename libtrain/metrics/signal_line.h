@@ -6,6 +6,10 @@
 
 namespace titan::train {
 
+/// Lines to stderr are for a terminal of so many columns, on which a bar may stand: no time and rank, broken between
+/// words. 0: for a file. Any thread may call it.
+void signal_lines_for_terminal(std::size_t columns);
+
 class SignalLine {
  public:
   /// As a warning of rank 0 begins: time, level, rank.
@@ -17,8 +21,10 @@ class SignalLine {
   void write_out(int log);
 
  private:
-  char line_[4096];  ///< what does not fit is left out
-  std::size_t size_ = 0;
+  char line_[4096];                   ///< what does not fit is left out
+  std::size_t size_ = 0, start_ = 0;  ///< the message begins behind time and rank
+
+  void write_to_terminal(std::size_t columns);
 };
 
 }  // namespace titan::train

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "libtrain/metrics/step_clock.h"
+
 namespace titan::train {
 
 struct StepMetrics {
@@ -15,7 +17,8 @@ struct StepMetrics {
   std::uint64_t samples = 0;  ///< consumed so far: where the next step begins
   double tps = 0;             ///< tokens per second and rank
   double time_s = 0;          ///< of this step
-  double data_s = 0;          ///< of it, loading data
+  StepTimes times;            ///< of it, on rank 0
+  double tps_total = 0;       ///< tokens per second of all ranks together
 };
 
 /// torchtitan's console line with its widths, without newline:

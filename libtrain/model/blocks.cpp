@@ -1,6 +1,7 @@
 #include "libtrain/model/blocks.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include <ATen/ATen.h>
 
@@ -20,6 +21,30 @@ float scaled_frequency(float frequency, const recipe::RopeScaling& scaling) {
   if (wavelength < original / high) return frequency;
   const float smooth = (original / wavelength - low) / (high - low);
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
+}
+
+struct Heads {
+  at::Tensor q_BHTK, k_BGTK, v_BGTK;
+};
+Heads project(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
+              const ProductUse& use) {
+  const auto heads = [&](const LinearWeight& weight) {
+    return linear(x_BTD, weight, use).unflatten(2, {-1, head_dim});
+  };
+  return {apply_rope(heads(w.wq), rope).transpose(1, 2), apply_rope(heads(w.wk), rope).transpose(1, 2),
+          heads(w.wv).transpose(1, 2)};
+}
+
+at::Tensor causal(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
+  return at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0,
+                                          /*is_causal=*/true, /*scale=*/std::nullopt,
+                                          /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
+}
+
+// Of one token to all before it and itself: the query heads of a group are rows that share keys and values.
+at::Tensor of_all(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
+  const at::Tensor rows = q_BHTK.reshape({1, k_BGTK.size(1), -1, q_BHTK.size(3)});
+  return at::scaled_dot_product_attention(rows, k_BGTK, v_BGTK).reshape(q_BHTK.sizes());
 }
 
 }  // namespace
@@ -45,15 +70,18 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
 
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
                      const ProductUse& use) {
-  const auto heads = [&](const LinearWeight& weight) {
-    return linear(x_BTD, weight, use).unflatten(2, {-1, head_dim});
-  };
-  const at::Tensor q_BHTK = apply_rope(heads(w.wq), rope).transpose(1, 2);
-  const at::Tensor k_BGTK = apply_rope(heads(w.wk), rope).transpose(1, 2);
-  const at::Tensor v_BGTK = heads(w.wv).transpose(1, 2);
+  const Heads heads = project(x_BTD, w, head_dim, rope, use);
+  return linear(causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK).transpose(1, 2).flatten(2), w.wo, use);
+}
+
+at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
+                            const at::Tensor& rope, const ProductUse& use, KvCache& cache, std::size_t layer) {
+  const std::int64_t before = cache.length(), tokens = x_BTD.size(1);
+  if (before > 0 && tokens != 1) throw std::invalid_argument("a cache that is not empty takes one token at a time");
+  const Heads heads = project(x_BTD, w, head_dim, rope.narrow(0, before, tokens), use);
+  const KvCache::Seen seen = cache.append(layer, heads.k_BGTK, heads.v_BGTK);
   const at::Tensor out_BHTK =
-      at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
-                                       /*scale=*/std::nullopt, /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
+      before == 0 ? causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK) : of_all(heads.q_BHTK, seen.k_BGTK, seen.v_BGTK);
   return linear(out_BHTK.transpose(1, 2).flatten(2), w.wo, use);
 }
 

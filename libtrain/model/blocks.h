@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/model/functions/linear.h"
+#include "libtrain/model/kv_cache.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -25,6 +26,11 @@ struct AttentionWeights {
 /// Causal attention with grouped key/value heads. \source Ainslie et al., GQA
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
                      const ProductUse& use);
+
+/// The same for tokens that follow those of `cache`, as its layer `layer`: many where it is empty, else one at a time.
+/// `rope`: from the first token of a text on.
+at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
+                            const at::Tensor& rope, const ProductUse& use, KvCache& cache, std::size_t layer);
 
 struct FeedForwardWeights {
   LinearWeight w1, w2, w3;

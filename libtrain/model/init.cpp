@@ -8,8 +8,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "ckpt/base/hash.h"
 #include "ckpt/base/parallel.h"
+#include "libtrain/sample/counter_random.h"
 
 namespace titan::train {
 namespace {
@@ -35,26 +35,6 @@ double ratio(const std::array<double, 8>& num, const std::array<double, 8>& den,
     d = d * r + den[i];
   }
   return n / d;
-}
-
-// SplitMix64 by index: a counter-based generator. \source Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators
-std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
-  std::uint64_t z = key + (index + 1) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-std::uint64_t stream_key(std::uint64_t seed, std::string_view name) {
-  ckpt::IdentityEncoder encoder;
-  encoder.u64(seed);
-  encoder.str("init");
-  encoder.str(name);
-  const ckpt::Digest digest = encoder.finish();
-  std::uint64_t key = 0;
-  for (int i = 0; i < 8; ++i) key = key << 8 | digest.bytes[i];
-  return key;
 }
 
 bool ends_with(std::string_view name, std::string_view suffix) { return name.ends_with(suffix); }
@@ -120,7 +100,7 @@ void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::
   }
   constexpr double kBelowMinus3Std = 1.3498980316300945e-3;
   const double low = rule.kind == InitKind::kNormalWithin3Std ? kBelowMinus3Std : 0;
-  const std::uint64_t key = stream_key(seed, name);
+  const std::uint64_t key = stream_key(seed, "init", name);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double uniform = (static_cast<double>(random_bits(key, first + i) >> 11) + 0.5) * 0x1p-53;  // in (0, 1)
     out[i] = static_cast<float>(rule.std * normal_quantile(low + (1 - 2 * low) * uniform));

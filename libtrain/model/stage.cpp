@@ -119,11 +119,15 @@ LinearWeight Stage::linear_weight(std::size_t place, std::size_t bias) const {
   return {weight(place), place, dims_.qkv_bias ? weight(bias) : at::Tensor()};
 }
 
-at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use) const {
-  const AttentionWeights attention_weights{linear_weight(l.wq, l.q_bias), linear_weight(l.wk, l.k_bias),
-                                           linear_weight(l.wv, l.v_bias), linear_weight(l.wo)};
+AttentionWeights Stage::attention_weights(const Layer& l) const {
+  return {linear_weight(l.wq, l.q_bias), linear_weight(l.wk, l.k_bias), linear_weight(l.wv, l.v_bias),
+          linear_weight(l.wo)};
+}
+
+template <typename Attend>
+at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const {
   const Branch first = rms_norm_branch(x_BTD, weight(l.attention_norm), dims_.norm_eps);
-  const at::Tensor middle_BTD = first.x + attention(first.normed, attention_weights, dims_.head_dim, rope_, use);
+  const at::Tensor middle_BTD = first.x + attend(first.normed);
   const Branch second = rms_norm_branch(middle_BTD, weight(l.ffn_norm), dims_.norm_eps);
   return second.x + feed_forward(second.normed, {linear_weight(l.w1), linear_weight(l.w2), linear_weight(l.w3)}, use);
 }
@@ -133,7 +137,13 @@ at::Tensor Stage::run(std::size_t segment, const at::Tensor& input, GradientSink
   switch (s.kind) {
     case Segment::Kind::kEmbedding:
       return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
-    case Segment::Kind::kLayer: return run_layer(layers_[s.layer], input, {gemm_, sink});
+    case Segment::Kind::kLayer: {
+      const Layer& layer = layers_[s.layer];
+      const ProductUse use{gemm_, sink};
+      return run_layer(layer, input, use, [&](const at::Tensor& x) {
+        return attention(x, attention_weights(layer), dims_.head_dim, rope_, use);
+      });
+    }
     case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
   }
   throw std::logic_error("a segment of no kind");
@@ -159,6 +169,33 @@ at::Tensor Stage::forward(const at::Tensor& input) const {
   at::Tensor x = input;
   for (std::size_t i = 0; i < segments(); ++i) x = run(i, x, nullptr);
   return spec_.head ? linear(x, linear_weight(head_), {gemm_}) : x;
+}
+
+at::Tensor Stage::extend(const at::Tensor& tokens_T, KvCache& cache) const {
+  const ProductUse use{gemm_, nullptr, /*single_row=*/tokens_T.size(0) == 1};
+  at::Tensor x_BTD = run(0, tokens_T.unsqueeze(0), nullptr);
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    x_BTD = run_layer(layers_[i], x_BTD, use, [&](const at::Tensor& x) {
+      return cached_attention(x, attention_weights(layers_[i]), dims_.head_dim, rope_, use, cache, i);
+    });
+  cache.advance(tokens_T.size(0));
+  return logits_of_last(x_BTD);
+}
+
+at::Tensor Stage::next_logits(const at::Tensor& tokens_T) const {
+  at::Tensor x_BTD = tokens_T.unsqueeze(0);
+  for (std::size_t i = 0; i + 1 < segments(); ++i) x_BTD = run(i, x_BTD, nullptr);
+  return logits_of_last(x_BTD);
+}
+
+at::Tensor Stage::logits_of_last(const at::Tensor& hidden_BTD) const {
+  const at::Tensor last = rms_norm(hidden_BTD.narrow(1, hidden_BTD.size(1) - 1, 1), weight(norm_), dims_.norm_eps);
+  return linear(last, linear_weight(head_), {gemm_, nullptr, /*single_row=*/true}).flatten();
+}
+
+void Stage::drop_masters() {
+  for (StageParameter& p : parameters_)
+    if (p.compute.scalar_type() != at::kFloat) p.master.reset();
 }
 
 at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {

@@ -12,9 +12,12 @@
 
 #include "libtrain/model/functions/head_loss.h"
 #include "libtrain/model/functions/linear.h"
+#include "libtrain/model/kv_cache.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+struct AttentionWeights;
 
 /// Which part of the model a stage holds: layers [first_layer, end_layer).
 struct StageSpec {
@@ -70,6 +73,13 @@ class Stage {
 
   /// All segments, then the head where the stage has it: hidden [B,T,D], or logits [B,T,V] (compute dtype).
   at::Tensor forward(const at::Tensor& input) const;
+  /// Of a stage that is the whole model, without gradients: takes `tokens`, int64 [T], behind those of `cache` and
+  /// returns the logits [V] of what follows the last (compute dtype). Many tokens where the cache is empty, else one.
+  at::Tensor extend(const at::Tensor& tokens_T, KvCache& cache) const;
+  /// The same for a whole text, without a cache.
+  at::Tensor next_logits(const at::Tensor& tokens_T) const;
+  /// Frees the fp32 masters that bf16 compute copies stand for: the stage only computes from now on.
+  void drop_masters();
 
  private:
   struct Layer {  // places in parameters_
@@ -89,7 +99,11 @@ class Stage {
   void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
   LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
-  at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use) const;
+  /// `attend`: the attention of the layer, of its normed input.
+  template <typename Attend>
+  at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;
+  AttentionWeights attention_weights(const Layer& layer) const;
+  at::Tensor logits_of_last(const at::Tensor& hidden_BTD) const;
 
   std::uint32_t index_;
   Gemm gemm_;

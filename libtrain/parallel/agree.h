@@ -1,6 +1,6 @@
 #pragma once
-// All ranks learn whether one of them failed: a sum of one number while all is well, texts only when somebody has one
-// to tell.
+// All ranks learn whether one of them failed. While all is well this is a sum of one number; texts travel only after a
+// failure.
 #include <optional>
 
 #include "ckpt/base/result.h"

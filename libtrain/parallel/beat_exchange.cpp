@@ -1,6 +1,5 @@
 #include "libtrain/parallel/beat_exchange.h"
 
-#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>

@@ -1,6 +1,7 @@
 #pragma once
-// Heartbeats over a store at a cost that does not grow with the number of ranks: each rank reads the beats of the next
-// few in a ring, and one key with news of ranks that are quiet or leave, whose beats every rank reads then.
+// Heartbeats over a store, at a cost that does not grow with the number of ranks. Each rank reads the beats of the next
+// few ranks in a ring, and one key with the news: ranks that are quiet or leave. Every rank then reads the beats of
+// these.
 #include <cstdint>
 #include <map>
 #include <set>
@@ -17,11 +18,11 @@ class BeatExchange {
   static constexpr int kQuietBeats = 3;  ///< after which a neighbour is news
 
   BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int world);
-  /// Before any rank beats: what it reads must be there.
+  /// Call it before any rank beats: the key of the news must exist.
   static void prepare(c10d::Store& store, int rank);
 
   /// Stores this rank's beat; returns every rank's in rank order, empty where nobody says that the rank is quiet or
-  /// leaves. `leaving`: everybody is to read this rank's beats from now on. Throws when the store is lost.
+  /// leaves. `leaving`: every rank reads this rank's beats from now on. Throws when the store is lost.
   std::vector<std::string> operator()(const std::string& own, bool leaving);
 
  private:

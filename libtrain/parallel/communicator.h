@@ -78,6 +78,7 @@ struct World {
   std::unique_ptr<Communicator> dp;       ///< ranks of this stage, by dp_rank
   std::unique_ptr<Communicator> pp;       ///< ranks of this dp_rank, by stage
   std::unique_ptr<Communicator> io;       ///< every rank, over the connections of `all`; checkpoint I/O deadline
+  std::unique_ptr<Communicator> save;     ///< every rank, for a thread that saves in the background; null: none does
   std::function<void()> first_step_done;  ///< from then on the training deadline holds in `all`, `dp` and `pp`
   std::function<void()> shutdown;  ///< barrier, then groups and store in the right order; call before leaving main
 };

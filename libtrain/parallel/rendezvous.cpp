@@ -1,7 +1,6 @@
 #include "libtrain/parallel/rendezvous.h"
 
 #include <unistd.h>
-#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <future>
@@ -263,17 +262,26 @@ class Connector {
     if (world.size == 1) {
       world.all = std::make_unique<LocalCommunicator>();
       world.io = std::make_unique<LocalCommunicator>();
+      if (options_.background_saves) world.save = std::make_unique<LocalCommunicator>();
       return;
     }
-    auto all = gloo_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
+    auto all = training_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
     world.io = all->beside("io", options_.io_timeout);
     all->deadline()(first);
     world.all = std::move(all);
+    if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
   }
 
   std::unique_ptr<Communicator> group(const std::string& name, int rank, int size, milliseconds timeout) {
     if (size == 1) return std::make_unique<LocalCommunicator>();
-    return gloo_group(name, rank, size, timeout);
+    return training_group(name, rank, size, timeout);
+  }
+
+  /// Its deadline changes with the first step.
+  std::unique_ptr<GlooCommunicator> training_group(const std::string& name, int rank, int size, milliseconds timeout) {
+    auto communicator = gloo_group(name, rank, size, timeout);
+    deadlines_.push_back(communicator->deadline());
+    return communicator;
   }
 
   std::unique_ptr<GlooCommunicator> gloo_group(const std::string& name, int rank, int size, milliseconds timeout) {
@@ -288,7 +296,6 @@ class Connector {
     auto communicator =
         GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
     session_->closers.push_back(communicator->closer());
-    deadlines_.push_back(communicator->deadline());
     return communicator;
   }
 

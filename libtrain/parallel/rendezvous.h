@@ -18,6 +18,7 @@ struct ConnectOptions {
   std::chrono::milliseconds init_timeout{300'000};
   std::chrono::milliseconds train_timeout{100'000};
   std::chrono::milliseconds io_timeout{1'800'000};
+  bool background_saves = false;                ///< World::save is needed: connections of its own
   std::function<void(const std::string&)> say;  ///< hears once what a start waits for that takes long; may be empty
 };
 

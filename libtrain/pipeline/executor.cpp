@@ -69,7 +69,10 @@ void Executor::post_receive(const Place& place) {
 at::Tensor Executor::take_received(const Place& place) {
   const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
-  if (found->second.transfer) found->second.transfer->wait();
+  if (found->second.transfer) {
+    const StepClock::In waiting(clock_, &StepTimes::pipeline);
+    found->second.transfer->wait();
+  }
   at::Tensor tensor = std::move(found->second.tensor);
   incoming_.erase(found);
   return tensor;
@@ -83,11 +86,16 @@ void Executor::hand_over(const Place& place, at::Tensor tensor) {
   }
 }
 
+MicroBatch Executor::load(const BatchSource& batches, std::uint32_t index) {
+  const StepClock::In loading(clock_, &StepTimes::data);
+  return batches(index);
+}
+
 void Executor::forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                        StepOutput& out) {
   const Stage& stage = *held.stage;
   const bool needs_data = stage.spec().embedding || stage.spec().head;
-  const MicroBatch batch = needs_data ? batches(share_.at(local)) : MicroBatch{};
+  const MicroBatch batch = needs_data ? load(batches, share_.at(local)) : MicroBatch{};
   Flight flight{StagePass(stage, *held.gradients), {}};
   at::Tensor output =
       flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
@@ -116,6 +124,7 @@ void Executor::backward(const Held& held, std::uint32_t local, std::vector<Weigh
   at::Tensor seed = std::move(flight.seed);
   if (!stage.spec().head) {
     seed = take_received({stage.index(), local, true});
+    const StepClock::In waiting(clock_, &StepTimes::pipeline);
     if (!is_here(stage.index() + 1)) activations_.settle(transfer_tag(false, stage.index(), local, share_.count));
   }
   held.gradients->begin(sums_of(held, out), share_.at(local), later);
@@ -136,13 +145,25 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
     case ActionKind::kRecvBackward: return post_receive({stage, local, true});
-    case ActionKind::kForward: return forward(held(stage), local, batches, tokens, out);
-    case ActionKind::kBackward:
+    case ActionKind::kForward: {
+      const StepClock::In running(clock_, &StepTimes::forward);
+      return forward(held(stage), local, batches, tokens, out);
+    }
+    case ActionKind::kBackward: {
+      const StepClock::In running(clock_, &StepTimes::backward);
       backward(held(stage), local, nullptr, out);
-      if (collect_) collect_(out.sums);
-      return;
-    case ActionKind::kBackwardInput: return backward(held(stage), local, &products_[{stage, local}], out);
-    case ActionKind::kBackwardWeight: return multiply_weights(held(stage), local, out);
+      if (!collect_) return;
+      const StepClock::In exchanging(clock_, &StepTimes::exchange);
+      return collect_(out.sums);
+    }
+    case ActionKind::kBackwardInput: {
+      const StepClock::In running(clock_, &StepTimes::backward);
+      return backward(held(stage), local, &products_[{stage, local}], out);
+    }
+    case ActionKind::kBackwardWeight: {
+      const StepClock::In running(clock_, &StepTimes::backward);
+      return multiply_weights(held(stage), local, out);
+    }
     case ActionKind::kSendForward: {
       const auto node = to_send_.extract({stage + 1, local, false});
       return activations_.send(*world_.pp, node.mapped(), rank_of(stage + 1), transfer_tag(false, stage, local, count));
@@ -161,6 +182,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   out.losses.assign(count, 0.0);
   for (const Held& held : held_)
     for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, share_.block);
+  const StepClock::In between(clock_, &StepTimes::pipeline);
   for (const Action& action : actions_) run(action, batches, tokens, out);
   gradients_.keep_newest(0);
   return out;

@@ -11,14 +11,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/metrics/step_clock.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/pipeline/buffer_pool.h"
 #include "libtrain/pipeline/outbox.h"
 #include "libtrain/pipeline/schedule.h"
 #include "libtrain/pipeline/stage_pass.h"
-#include "libtrain/reduce/canonical.h"
 #include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 
@@ -37,6 +38,9 @@ class Executor {
 
   /// `collect` is called with StepOutput::sums after each whole backward of a micro-batch, in their order.
   void after_each_backward(std::function<void(std::vector<TreeSum>&)> collect) { collect_ = std::move(collect); }
+
+  /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
+  StepClock& clock() { return clock_; }
 
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
@@ -84,6 +88,7 @@ class Executor {
   at::Tensor take_received(const Place& place);
   void hand_over(const Place& place, at::Tensor tensor);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
+  MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
   /// `later`: where the products of weights go; null: multiplied at once.
@@ -104,6 +109,7 @@ class Executor {
   std::map<Place, at::Tensor> to_send_;
   Outbox activations_, gradients_;  ///< sends under way
   BufferPool buffers_;
+  StepClock clock_;
 };
 
 }  // namespace titan::train

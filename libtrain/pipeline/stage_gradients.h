@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libtrain/model/functions/gradient_sink.h"
-#include "libtrain/reduce/canonical.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 

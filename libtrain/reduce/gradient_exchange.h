@@ -10,9 +10,9 @@
 
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/parallel/communicator.h"
-#include "libtrain/reduce/canonical.h"
 #include "libtrain/reduce/sharded_sums.h"
 #include "libtrain/reduce/stage_exchange.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 

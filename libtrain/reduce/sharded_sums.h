@@ -7,8 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/parallel/communicator.h"
-#include "libtrain/reduce/canonical.h"
 #include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 

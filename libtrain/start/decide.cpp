@@ -81,7 +81,7 @@ class OwnSteps {
     }
     ckpt::judge_step(fs_, entry, request_.look);
     if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
-    // What need not be there does not make a step incomplete.
+    // A component that may be absent does not make a step incomplete.
     if (entry.validity.ok() && entry.manifest)
       entry.full = missing_components(*entry.manifest, request_.exclude).empty();
   }
@@ -136,7 +136,7 @@ StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
   return decision;
 }
 
-/// Of a checkpoint whose members were looked at.
+/// The origin that a checkpoint names; its members were checked before.
 Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest& manifest) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::TrainState state, ckpt::CheckpointReader::known(fs, path, manifest).train_state());
   return state.origin;
@@ -158,8 +158,8 @@ Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newe
   return own_step(newest, "newest valid step of the run that began from " + given);
 }
 
-/// What the command line starts from (`given`) does not open, wholly or in part: a run that began from something needs
-/// it no longer.
+/// The checkpoint that the command line starts from (`given`) cannot be opened. A run that already began from one no
+/// longer needs it.
 Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given,
                                     const Status& why) {
   TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path, *newest.entry->manifest));
@@ -228,7 +228,7 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
                                          .with_hint(
                                              "a checkpoint of another program is made one with `titan-ckpt convert`; "
                                              "--init-from takes its weights as they are");
-  // Another folder than a checkpoint is a slip, and so is a step of the run's own that is not there.
+  // A folder that is no checkpoint is a mistake, and so is a missing step of the run itself.
   const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
   if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;
   const ckpt::ResumeChoice newest = own.newest();
@@ -251,7 +251,7 @@ Status nothing_to_resume(const StartRequest& request) {
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
-  // Weights are loaded or compared with; who only asks which step it would be needs none.
+  // Weights are needed to load or to compare them, not to tell which step a start would take.
   if (request.look == ckpt::Look::kManifest)
     return newest.entry != nullptr ? own_step(newest, "") : StartDecision{StartMode::kTransfer};
   const auto source = open_source(fs, request);
@@ -291,7 +291,7 @@ Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request,
   return explicit_start(fs, path, own, request);
 }
 
-// What is valid is never replaced: a run that will reach such a step would end there, at every restart.
+// A valid step is never replaced. A run that will reach such a step would end there, at every restart.
 Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePlan& saves, StartDecision& decision) {
   for (const ckpt::StepEntry* step : newer) {
     const ckpt::StepEntry& entry = *step;
@@ -309,7 +309,7 @@ Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePla
   return ckpt::ok_status();
 }
 
-// torchtitan's own run folder, given to this program, is meant to be gone on with.
+// A user who names torchtitan's own run folder wants to continue that run.
 Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::RunScan& scan) {
   for (const std::string& name : scan.foreign) {
     if (!fs.stat(ckpt::join_path(ckpt::join_path(folder, name), ".metadata")).ok()) continue;

@@ -1,6 +1,6 @@
 #pragma once
-// Where a start begins: fresh, from which checkpoint of the run, or from another run. Reads folders; decides by the
-// rules of the contract; writes nothing.
+// Decides where a start begins: fresh, from a checkpoint of the run, or from another run. Reads folders and writes
+// nothing.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -42,8 +42,8 @@ struct StartRequest {
 };
 
 /// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false
-/// means
-/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
+/// means --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not
+/// save
 ckpt::Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume);
 
 enum class StartMode {
@@ -67,10 +67,10 @@ struct StartDecision {
 };
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).
-/// \error kInvalid (`never` where checkpoints exist; a word after --resume that is none of its words), kNotFound (path or step that is not there; `required` and no
-/// checkpoint),
-/// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step stands where the run will
-/// save one), kCorrupt (steps exist, none is valid), kMediaError (a step that would be judged cannot be read).
+/// \error kInvalid (`never` where checkpoints exist; an unknown word after --resume), kNotFound (path or step that is
+/// not there; `required` and no checkpoint), kIncompatible (older than the run's newest step; the run came from
+/// elsewhere; a valid step stands where the run will save one), kCorrupt (steps exist, none is valid), kMediaError (a
+/// step that would be judged cannot be read).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 

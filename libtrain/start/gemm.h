@@ -15,15 +15,15 @@ std::string processor_vendor();
 /// The faster library on processors of `vendor`: oneDNN on AMD's, where MKL stays at half of what they can do.
 recipe::CpuGemm gemm_of(const std::string& vendor);
 
-/// What the environment of a checkpoint says. Those from before there was a choice say nothing and were computed by
-/// MKL.
+/// The library that the environment of a checkpoint names. Checkpoints from before there was a choice name none and
+/// were computed by MKL.
 recipe::CpuGemm stored_gemm(const ckpt::Settings& environment);
 
 /// training.cpu_gemm, else `stored`, else that of `vendor`.
 recipe::CpuGemm resolve_gemm(const recipe::Config& config, std::optional<recipe::CpuGemm> stored,
                              const std::string& vendor);
 
-/// What the environment of a checkpoint says of `gemm`: nothing of MKL, as before there was a choice.
+/// How the environment of a checkpoint names `gemm`: MKL is not named, as before there was a choice.
 ckpt::Settings gemm_rows(recipe::CpuGemm gemm);
 
 }  // namespace titan::train

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "recipe/keys/toml_reader.h"
 
@@ -120,7 +120,7 @@ Result<InitMap> parse_init_map(std::string_view text, const std::string& path) {
 Result<InitMap> read_init_map(const std::string& path) {
   auto bytes = ckpt::read_file(ckpt::posix_fs(), path, 16u << 20);
   if (!bytes.ok()) return ckpt::invalid("--init-map " + path + ": " + bytes.status().message);
-  return parse_init_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
+  return parse_init_map(ckpt::text_of(*bytes), path);
 }
 
 Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,

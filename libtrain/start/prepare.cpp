@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
-#include "recipe/change/stored_number.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_shapes.h"
 
@@ -61,7 +61,8 @@ Status plan_start(const StartInputs& inputs, Start& start) {
 /// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
 Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
-  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size));
+  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
+                               start.stored ? &start.stored->data : nullptr);
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && !start.stored) return doubt;
@@ -170,7 +171,7 @@ Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step) 
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
   // What is no number is no default either: it is drift then, and said as such.
-  return recipe::stored_number<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
+  return ckpt::number_of<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
 }
 
 Result<recipe::LoadedConfig> model_of_weights(const recipe::LoadedConfig& loaded, const ckpt::WeightSource& source) {

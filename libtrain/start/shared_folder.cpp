@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/io/lock_owner.h"
 #include "ckpt/io/run_lock.h"
 #include "libtrain/parallel/agree.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kMostNamed = 12, kMostCauses = 4;
 Result<ckpt::LockOwner> note_in(ckpt::Fs& fs, const std::string& folder) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          ckpt::read_file(fs, ckpt::join_path(folder, ckpt::kRunLockFile), kNoteLimit));
-  return ckpt::decode_lock_owner({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return ckpt::decode_lock_owner(std::string(ckpt::text_of(bytes)));
 }
 
 std::string found_text(ckpt::Fs& fs, const std::string& folder, const Result<ckpt::LockOwner>& note) {

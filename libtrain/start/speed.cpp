@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/json_reader.h"
 #include "recipe/plan/run_config.h"
 
@@ -44,7 +45,7 @@ ckpt::Status read_metrics(ckpt::Fs& fs, const std::string& path, SpeedReader& re
   for (std::uint64_t begin = 0; begin < size; begin += buffer.size()) {
     const std::span<std::byte> part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - begin));
     TITAN_RETURN_IF_ERROR(file->pread(begin, part));
-    reader.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+    reader.feed(ckpt::text_of(part));
   }
   return ckpt::ok_status();
 }
@@ -58,7 +59,12 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
   if (!loaded.ok()) return "left a config.toml that cannot be read";
   const auto earlier = recipe::make_run_plan(loaded->config, plan.mesh.world());
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
-  if (!(earlier->batch == plan.batch) || earlier->schedule != recipe::facts_of(plan.schedule).name) return "had another batch or schedule";
+  if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
+  if (earlier->recompute_each != plan.recompute_each) return "recomputed other layers";
+  // The file of a run that started says which library it took.
+  const std::string& gemm = loaded->config.training.cpu_gemm;
+  if (gemm != "auto" && gemm != recipe::gemm_name(plan.gemm)) return "had its products by " + gemm;
+  if (earlier->loss_chunk != plan.loss_chunk) return "had another training.loss_chunk";
   const std::int64_t before = loaded->config.job.threads_per_rank;
   if (before > 0 && threads > 0 && before != threads)
     return "had " + std::to_string(before) + (before == 1 ? " thread a rank" : " threads a rank");

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/start/read_errors.h"
-#include "recipe/change/stored_number.h"
 
 namespace titan::train {
 
 std::optional<int> stored_threads(const ckpt::Settings& environment) {
   constexpr int kMost = 4096;  // as job.threads_per_rank
-  const auto count = recipe::stored_number<int>(ckpt::setting(environment, "threads_per_rank"));
+  const auto count = ckpt::number_of<int>(ckpt::setting(environment, "threads_per_rank"));
   return count && *count >= 1 && *count <= kMost ? count : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/start/init_map.h"
+#include "libtrain/train/spin_guard.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -30,6 +31,7 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   report.predictions = report.rows * (rows.length() - 1);
   const at::Tensor tokens_BT = at::empty({1, length}, at::kLong);
   double sum = 0;
+  SpinGuard spin;
   for (std::uint64_t row = 0; row < report.rows; ++row) {
     TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size),
                                     {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
@@ -38,6 +40,7 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
       sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
     if (sink)
       TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
+    spin.look();
   }
   report.loss = sum / static_cast<double>(report.predictions);
   return report;

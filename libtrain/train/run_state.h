@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "ckpt/io/media_watch.h"
 #include "ckpt/io/reader.h"
@@ -43,6 +44,11 @@ struct RunState {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
+  /// Keeps an error that rank 0 alone has met, until the ranks meet and all hear of it.
+  void remember(ckpt::Status status) {
+    if (noted.ok()) noted = std::move(status);
+  }
+
   /// With the model of the checkpoint that is loaded, once a start is settled.
   const recipe::Config& config() const { return start.loaded.config; }
   const recipe::RunPlan& plan() const { return start.plan; }
@@ -76,6 +82,7 @@ struct RunState {
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
   double earlier_wall_time = 0;  ///< of attempts before this one, seconds
+  ckpt::Status noted;            ///< see remember()
 };
 
 }  // namespace titan::train

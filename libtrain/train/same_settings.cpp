@@ -1,7 +1,5 @@
 #include "libtrain/train/same_settings.h"
 
-#include <algorithm>
-
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/parallel/agree.h"

@@ -52,6 +52,7 @@ void connect_ranks(RunState& run) {
   connect_options.init_timeout = ms(run.config().comm.init_timeout_seconds);
   connect_options.train_timeout = ms(run.config().comm.train_timeout_seconds);
   connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
+  connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.say = log_warn;
   run.world = connect(connect_options);
   note_progress(StopPhase::kStarting, 0, 0);
@@ -283,7 +284,8 @@ void announce(RunState& run) {
     if (const std::string line = too_many_threads(env.local_world, run.options.threads, core_share(env.local_world));
         !line.empty())
       log_warn(line);
-  for (const std::string& line : recipe::change_lines(run.start.continuation.changes)) log_warn("changed: " + line);
+  for (const recipe::Change& change : run.start.continuation.changes)
+    log_warn("changed: " + recipe::change_line(change));
   if (const ckpt::LrPreview* chosen = run.start.continuation.chosen())
     log_warn("LR policy " + recipe::preview_line(*chosen));  // its warnings follow below
   for (const std::string& warning : run.start.continuation.warnings) log_warn(warning);

@@ -7,20 +7,21 @@
 namespace titan::train {
 namespace {
 
-constexpr std::int64_t kFlags = 2;
+constexpr std::int64_t kFlags = 3;
 
 }  // namespace
 
 StepRow::StepRow(const recipe::RunPlan& plan)
     : count_(plan.batch.count), norms_(plan), row_(at::zeros({count_ + kFlags + norms_.size()}, at::kDouble)) {}
 
-void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble,
+void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
                    const std::vector<OwnedGradient>& grads) {
   row_.zero_();
   double* const row = row_.mutable_data_ptr<double>();
   std::ranges::copy(losses, row);
   row[count_] = stop ? 1 : 0;
   row[count_ + 1] = trouble ? 1 : 0;
+  row[count_ + 2] = saved ? 1 : 0;
   norms_.fill(grads, row + count_ + kFlags);
 }
 
@@ -34,6 +35,7 @@ double StepRow::loss_sum() const {
 
 bool StepRow::stop() const { return row_.const_data_ptr<double>()[count_] > 0; }
 bool StepRow::trouble() const { return row_.const_data_ptr<double>()[count_ + 1] > 0; }
+int StepRow::saved() const { return static_cast<int>(row_.const_data_ptr<double>()[count_ + 2]); }
 const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags; }
 
 }  // namespace titan::train

@@ -17,14 +17,17 @@ class StepRow {
   explicit StepRow(const recipe::RunPlan& plan);
 
   /// What this rank knows. `losses`: one element per micro-batch, each set by one rank. `stop`: this rank was asked to
-  /// stop. `trouble`: rank 0 has to tell of an error.
-  void fill(const std::vector<double>& losses, bool stop, bool trouble, const std::vector<OwnedGradient>& grads);
+  /// stop. `trouble`: rank 0 has to tell of an error. `saved`: the save in the background is over on this rank.
+  void fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
+            const std::vector<OwnedGradient>& grads);
   /// The sum over all ranks.
   void add_up(Communicator& all);
 
   double loss_sum() const;
   bool stop() const;
   bool trouble() const;
+  /// On how many ranks the save is over.
+  int saved() const;
   double grad_norm() const { return norms_.norm(leaves()); }
   /// The norm of each parameter's gradient, in the order of the plan.
   std::vector<double> parameter_norms() const { return norms_.parameter_norms(leaves()); }
@@ -36,7 +39,7 @@ class StepRow {
 
   std::int64_t count_;
   GradNorms norms_;
-  at::Tensor row_;  // losses, stop, trouble, leaves
+  at::Tensor row_;  // losses, stop, trouble, saved, leaves
 };
 
 }  // namespace titan::train

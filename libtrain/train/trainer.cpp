@@ -16,14 +16,15 @@
 #include "libtrain/metrics/metrics_file.h"
 #include "libtrain/metrics/step_line.h"
 #include "libtrain/model/runtime.h"
+#include "libtrain/model/tensor_memory.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
+#include "libtrain/train/saves.h"
 #include "libtrain/train/spin_guard.h"
 #include "libtrain/train/startup.h"
 #include "libtrain/train/step_row.h"
 #include "libtrain/train/validation.h"
-#include "recipe/keys/writer.h"
 
 namespace titan::train {
 namespace {
@@ -55,26 +56,16 @@ class Trainer {
   int loop();
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
   /// For the answer to a stop signal.
-  void note(StopPhase phase) const { note_progress(phase, run_.state.step, saved_); }
-  /// Keeps an error that rank 0 alone has met, until the ranks meet and all hear of it.
-  void remember(Status status) {
-    if (noted_.ok()) noted_ = std::move(status);
-  }
+  void note(StopPhase phase) const { note_progress(phase, run_.state.step, saves_.newest()); }
   /// What rank 0 has to tell.
   Status trouble() const {
     TITAN_RETURN_IF_ERROR(run_.files->lost());
-    return noted_;
+    return run_.noted;
   }
-  /// `last_chance`: there is no later save.
-  void save(std::uint64_t step, bool last_chance);
-  Status try_save(std::uint64_t step);
-  std::string safe_text() const;
   void validate(std::uint64_t step);
-  ckpt::Snapshot snapshot(std::uint64_t step) const;
 
   RunState run_;
-  std::uint64_t saved_ = 0;  ///< the newest step that this run has, or began from
-  Status noted_;
+  Saves saves_{run_};  // ends before what it reads
   SpinGuard spin_guard_;
 };
 
@@ -91,97 +82,14 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
 }
 
-ckpt::Snapshot Trainer::snapshot(std::uint64_t step) const {
-  ckpt::Snapshot snap;
-  snap.parameters = run_.plan().parameters;
-  snap.mesh = run_.plan().mesh;
-  snap.stage_cuts = run_.plan().stage_cuts;
-  snap.leaf_elements = run_.plan().leaf_elements;
-  snap.ownership = run_.owners;
-  snap.codec = run_.plan().codec;
-  snap.prove = run_.config().checkpoint.verify_compression;
-  snap.optimizer_step = run_.optimizer_step;
-  snap.lr = run_.start.lr;
-  snap.data = run_.data;
-  snap.train = run_.state;
-  snap.train.step = step;
-  snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
-  snap.train.attempts.back().last_step = step;
-  snap.config = recipe::resolved_settings(run_.resolved);
-  snap.writer = run_.options.version;
-  snap.created = utc_now();
-  snap.model_files = run_.model_files;
-  return snap;
-}
-
-void Trainer::save(std::uint64_t step, bool last_chance) {
-  Status status = try_save(step);
-  // All ranks have the same status here, and go the same way.
-  if (!status.ok() && run_.config().checkpoint.on_save_error == "continue" && status.store_refused()) {
-    if (run_.root()) {
-      log_error(log_text(status));
-      log_warn(last_chance ? "trying step " + std::to_string(step) + " once more: there is no later save"
-                           : "training goes on without step " + std::to_string(step) +
-                                 " (checkpoint.on_save_error = \"continue\")");
-      const Status noted = run_.files->metrics->event(step, "save_failed", {{"error", log_text(status)}});
-      if (!noted.ok()) log_warn("metrics: " + noted.message);
-    }
-    if (!last_chance) return;
-    status = try_save(step);
-  }
-  if (!status.ok()) status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
-  check(status);
-}
-
-/// What a save that fails does not touch.
-std::string Trainer::safe_text() const {
-  return saved_ == 0 ? "nothing is saved yet" : "your work is safe up to step " + std::to_string(saved_);
-}
-
-/// A refusal of the store is returned, on all ranks together. What else goes wrong ends the run from here.
-Status Trainer::try_save(std::uint64_t step) {
-  run_.on_root([&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
-    TITAN_RETURN_IF_ERROR(noted_);
-    log_info("save begin step=" + std::to_string(step));
-    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
-    // Lines first, checkpoint second: a published step never lacks its lines.
-    return run_.files->metrics->sync();
-  });
-  const auto report = run_.checkpointer->save(snapshot(step), *run_.optimizer, [&](const std::string& tmp) {
-    log_info("save writing step=" + std::to_string(step) + " into " + tmp);
-  });
-  if (!report.ok()) return report.status().wrapped("step " + std::to_string(step) + " could not be saved");
-  run_.on_root([&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(
-        step, "save_commit",
-        {{"path", report->path}, {"id", report->id.hex()}, {"bytes", report->bytes}, {"seconds", report->seconds}}));
-    return run_.files->metrics->sync();
-  });
-  saved_ = step;
-  if (!run_.root()) return ckpt::ok_status();
-  log_info("step " + std::to_string(step) + " saved: " + report->path + " id=" + report->id.hex() +
-           " bytes=" + std::to_string(report->bytes) + " seconds=" + json_number(report->seconds) +
-           (report->already_there ? " (an equal step was there already)" : ""));
-  if (!report->damaged_aside.empty()) {
-    const bool pinned = ckpt::is_pinned(ckpt::posix_fs(), report->damaged_aside);
-    log_warn("the damaged step " + std::to_string(step) + " lies in " + report->damaged_aside + " now; " +
-             (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
-  }
-  for (const std::string& warning : report->warnings) log_warn(warning);
-  run_.retention->saved(step);
-  return ckpt::ok_status();
-}
-
 void Trainer::validate(std::uint64_t step) {
   if (!run_.config().validation.enable) return;
   const auto start = Clock::now();
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
-  run_.options.out(validation_line(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size,
-                                   run_.options.color));
-  remember(run_.files->metrics->event(
+  run_.options.watcher->validated(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size);
+  run_.remember(run_.files->metrics->event(
       step, "validation",
       {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
 }
@@ -191,26 +99,29 @@ int Trainer::loop() {
   const auto stop_at = static_cast<std::uint64_t>(run_.config().debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
   const double flops = flops_per_token(run_.plan());
+  const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
+  std::vector<std::string> names;
+  for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
   StepRow row(run_.plan());
 
   note(StopPhase::kTraining);
+  if (run_.root()) run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
   spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
-    double data_seconds = 0;
+    StepClock& clock = run_.executor->clock();
+    clock.start();
     const double lr = ckpt::lr_at(run_.start.lr.phases, step);
 
-    Executor::StepOutput out = run_.executor->run_step(
-        [&](std::uint32_t index) {
-          const auto data_begin = Clock::now();
-          MicroBatch micro = batch(index, run_.data.samples);
-          data_seconds += seconds_since(data_begin);
-          return micro;
-        },
-        tokens_per_step);
-    std::vector<OwnedGradient> grads = run_.exchange->reduce(out.sums);
-    row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), grads);
-    row.add_up(*run_.world.all);
+    Executor::StepOutput out =
+        run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, tokens_per_step);
+    std::vector<OwnedGradient> grads =
+        clock.time(&StepTimes::exchange, [&] { return run_.exchange->reduce(out.sums); });
+    clock.time(&StepTimes::optimizer, [&] {
+      row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads);
+    });
+    clock.time(&StepTimes::exchange, [&] { row.add_up(*run_.world.all); });
+    if (row.saved() == run_.world.size) saves_.over_everywhere();
     if (row.trouble()) run_.on_root([&] { return trouble(); });
     const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
     const bool stop = row.stop();
@@ -232,13 +143,15 @@ int Trainer::loop() {
           std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan().batch.global) - 1) + ")"));
     }
 
-    run_.optimizer->step(grads, lr, clip_coefficient(norm, run_.config().training.max_norm), run_.optimizer_step + 1);
+    saves_.let_change();
+    const double clip = clip_coefficient(norm, run_.config().training.max_norm);
+    clock.time(&StepTimes::optimizer, [&] { run_.optimizer->step(grads, lr, clip, run_.optimizer_step + 1); });
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     grads.clear();  // and with them the memory of the sums
-    run_.exchange->share(run_.optimizer->params());
+    clock.time(&StepTimes::gather, [&] { run_.exchange->share(run_.optimizer->params()); });
     if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
@@ -250,15 +163,18 @@ int Trainer::loop() {
 
     if (run_.root()) {
       StepMetrics metrics{
-          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), data_seconds};
-      metrics.tps = static_cast<double>(tokens_per_step) / metrics.time_s / run_.world.size;
-      remember(run_.files->metrics->step(metrics));
-      if (step == run_.start.decision.step + 1 ||
-          step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps)
-        run_.options.out(step_line(metrics, std::nullopt, flops * metrics.tps / 1e12, run_.options.color));
+          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), clock.read()};
+      metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
+      metrics.tps = metrics.tps_total / run_.world.size;
+      run_.remember(run_.files->metrics->step(metrics));
+      if (norms_every > 0 && step % norms_every == 0)
+        run_.remember(run_.files->metrics->parameter_norms(step, names, row.parameter_norms()));
+      const bool due = step == run_.start.decision.step + 1 ||
+                       step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
+      run_.options.watcher->step(metrics, flops * metrics.tps / 1e12, due);
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
-        remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
+        run_.remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
       }
     }
 
@@ -272,7 +188,10 @@ int Trainer::loop() {
                 : stop_signal() != 0 ? stop_name(stop_signal())
                                      : "asked for on another rank") +
                ")");
-    if (run_.config().checkpoint.enable && (due || last || halt)) save(step, last || halt);
+    if (run_.config().checkpoint.enable && (last || halt))
+      saves_.now(step, true);
+    else if (run_.config().checkpoint.enable && due)
+      saves_.due(step);
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config().validation.enable &&
         (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0))
@@ -292,12 +211,18 @@ int Trainer::run() {
     if (run_.root()) log_info(complete_line(run_.config(), run_.start.decision));
     return 0;
   }
-  saved_ = run_.start.decision.step;
+  saves_.begin();
   run_.state.step = run_.start.decision.step;
   run_.attempt_start = Clock::now();
-  const int code = loop();
+  int code = 0;
+  try {
+    code = loop();
+  } catch (const StatusError&) {
+    saves_.settle();
+    throw;
+  }
   run_.on_root([&]() -> Status {
-    TITAN_RETURN_IF_ERROR(noted_);
+    TITAN_RETURN_IF_ERROR(run_.noted);
     return run_.files->close();
   });
   return code;
@@ -317,6 +242,7 @@ void tell_of_locks() {
 
 TrainOutcome train(const TrainOptions& options) {
   setup_determinism(options.threads);
+  use_tensor_memory();
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
   tell_of_locks();
   if (options.env.rank == 0)

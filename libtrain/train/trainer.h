@@ -1,12 +1,12 @@
 #pragma once
 // One rank of a training run, from start to end.
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/result.h"
 #include "ckpt/io/weight_source.h"
 #include "libtrain/launch/launch_env.h"
+#include "libtrain/train/run_watcher.h"
 #include "recipe/keys/loader.h"
 
 namespace titan::train {
@@ -17,11 +17,10 @@ struct TrainOptions {
   std::vector<std::string> allow;   ///< words of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: checkpoints of this toolkit only
   LaunchEnv env;
-  int threads = 1;                              ///< per rank, already in force in the environment
-  std::string version;                          ///< program, version, git hash
-  std::function<void(const std::string&)> out;  ///< rank 0's step lines (stdout)
-  bool color = false;
-  std::string go_on;  ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
+  int threads = 1;                ///< per rank, already in force in the environment
+  std::string version;            ///< program, version, git hash
+  RunWatcher* watcher = nullptr;  ///< is told of steps by rank 0; outlives the run
+  std::string go_on;              ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
 };
 
 struct TrainOutcome {

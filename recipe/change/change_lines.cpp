@@ -3,23 +3,94 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ckpt/base/text.h"
+#include "ckpt/base/wrap.h"
 #include "ckpt/plan/lr_schedule.h"
 
 namespace titan::recipe {
 namespace {
 
-/// "  (training.steps when unset)"; empty where the key's name says it all.
-std::string row_note(const std::string& name) {
-  const Key* key = find_key(name);
-  if (key == nullptr || (key->row_note.empty() && key->unset_follows.empty())) return "";
-  return "  (" + (key->row_note.empty() ? key->unset_follows + " when unset" : key->row_note) + ")";
+constexpr std::size_t kWidth = 76;  // of a table, which its reader indents by four
+using Row = std::vector<std::string>;
+
+std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
+  const std::string blanks(width - std::min(width, text.size()), ' ');
+  return to_the_right ? blanks + text : text + blanks;
 }
 
-std::string rate(const ckpt::LrSchedule& schedule, std::uint64_t n) {
-  char text[64];
-  std::snprintf(text, sizeof text, "lr(%llu) = %.6g", static_cast<unsigned long long>(n),
-                ckpt::lr_at(schedule.phases, n));
+/// Two blanks between columns; the last column is broken into lines and hangs. `numbers`: to the right.
+std::vector<std::string> table(const std::vector<Row>& rows, bool numbers) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size() - 1));
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::vector<std::string> lines;
+  for (const Row& row : rows) {
+    std::string start;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) start += padded(row[i], widths[i], numbers && i > 0) + "  ";
+    const std::size_t room = std::max<std::size_t>(24, kWidth - std::min(kWidth, start.size()));
+    for (const std::string& part : ckpt::wrap_words(row.back(), room)) {
+      std::string line = start + part;
+      line.erase(line.find_last_not_of(' ') + 1);
+      lines.push_back(std::move(line));
+      start.assign(start.size(), ' ');
+    }
+  }
+  return lines;
+}
+
+/// "training.steps when unset"; empty where the key's name says it all.
+std::string row_note(const Change& change) {
+  const Key* key = find_key(change.drift.key);
+  if (key == nullptr || change.key != change.drift.key) return "";
+  if (!key->row_note.empty()) return " (" + key->row_note + ")";
+  return key->unset_follows.empty() ? "" : " (" + key->unset_follows + " when unset)";
+}
+
+std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+std::string jump(const ckpt::LrPreview& preview) {
+  const double before = preview.next_before, after = preview.next_after;
+  if (before > 0 && after != before) return rounded(after / before) + " times what it was";
+  return before > 0 || !(after > 0) ? "as without the change" : "was 0";
+}
+
+std::string refusal(const ckpt::LrPreview& preview) {
+  std::string causes;
+  for (const std::string& cause : preview.refused.causes) causes += (causes.empty() ? "" : ", ") + cause;
+  return "not possible: " + preview.refused.message + (causes.empty() ? "" : " (" + causes + ")");
+}
+
+struct Points {
+  std::uint64_t next, middle, end;
+};
+
+Points points_of(const ckpt::LrPreview& preview) {
+  const std::uint64_t next = preview.step + 1, end = std::max(preview.after.accepted.total_steps, next);
+  return {next, preview.step + (end - preview.step + 1) / 2, end};
+}
+
+std::string rate(const ckpt::LrPreview& preview, std::uint64_t step) {
+  return rounded(ckpt::lr_at(preview.after.phases, step));
+}
+
+/// A value a line: long ones side by side would leave no room.
+std::vector<std::string> stacked_changes(const std::vector<Change>& changes) {
+  std::vector<std::string> lines;
+  for (const Change& change : changes) {
+    lines.push_back(change.key + row_note(change));
+    for (std::string& line : table({{"  checkpoint", change.drift.stored},
+                                    {"  here", change.drift.config},
+                                    {change.allowed ? "  allowed" : "  then", change.what}},
+                                   false))
+      lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -29,51 +100,57 @@ std::string allow_flags(const Change& change) {
   return "--allow " + change.allow + (change.needs_policy ? " --lr_scheduler.on_change=POLICY" : "");
 }
 
-std::vector<std::string> change_lines(const std::vector<Change>& changes) {
-  std::size_t key_width = 0, stored_width = 0, config_width = 0;
+std::string change_line(const Change& change) {
+  return change.key + ": " + change.drift.stored + " -> " + change.drift.config + row_note(change) + ": " + change.what;
+}
+
+std::vector<std::string> change_table(const std::vector<Change>& changes) {
+  constexpr std::size_t kLong = 20;  // a fingerprint of data files, say
+  const bool stacked = std::ranges::any_of(changes, [](const Change& change) {
+    return change.drift.stored.size() > kLong || change.drift.config.size() > kLong;
+  });
+  if (stacked) return stacked_changes(changes);
+  std::vector<Row> rows{{"setting", "checkpoint", "here", "what happens"}};
   for (const Change& change : changes) {
-    key_width = std::max(key_width, change.drift.key.size());
-    stored_width = std::max(stored_width, change.drift.stored.size());
-    config_width = std::max(config_width, change.drift.config.size());
+    const std::string verdict = change.allowed ? "allowed: " : "";
+    rows.push_back({change.key, change.drift.stored, change.drift.config, verdict + change.what + row_note(change)});
   }
-  const auto padded = [](const std::string& text, std::size_t width) {
-    return text + std::string(width - text.size(), ' ');
-  };
-  std::vector<std::string> lines;
-  for (const Change& change : changes) {
-    const std::string flags = allow_flags(change);
-    lines.push_back(padded(change.drift.key, key_width) + "  checkpoint " + padded(change.drift.stored, stored_width) +
-                    "  config " + padded(change.drift.config, config_width) + row_note(change.drift.key) +
-                    "  [curve] " + change.what + (flags.empty() ? "" : "; to allow: " + flags));
-  }
-  return lines;
+  return table(rows, false);
 }
 
 std::string preview_line(const ckpt::LrPreview& preview) {
-  std::string line = ckpt::policy_name(preview.policy);
-  line += std::string(9 - line.size(), ' ');
-  if (!preview.refused.ok()) {
-    std::string causes;
-    for (const std::string& cause : preview.refused.causes) causes += (causes.empty() ? "" : ", ") + cause;
-    return line + "not possible: " + preview.refused.message + (causes.empty() ? "" : " (" + causes + ")");
-  }
-  const std::uint64_t next = preview.step + 1, end = std::max(preview.after.accepted.total_steps, next),
-                      middle = preview.step + (end - preview.step + 1) / 2;
-  const double before = preview.next_before, after = preview.next_after;
-  char jump[64] = "as without the change";
-  if (before > 0 && after != before) std::snprintf(jump, sizeof jump, "%.4g times what it was", after / before);
-  if (!(before > 0) && after > 0) std::snprintf(jump, sizeof jump, "was 0");
-  return line + rate(preview.after, next) + " (" + jump + "), " + rate(preview.after, middle) + ", " +
-         rate(preview.after, end);
+  const std::string line = padded(ckpt::policy_name(preview.policy), 7, false) + "  ";
+  if (!preview.refused.ok()) return line + refusal(preview);
+  const auto at = [&](std::uint64_t step) { return "lr(" + std::to_string(step) + ") = " + rate(preview, step); };
+  const auto [next, middle, end] = points_of(preview);
+  return line + at(next) + " (" + jump(preview) + "), " + at(middle) + ", " + at(end);
 }
 
-std::vector<std::string> preview_lines(const std::vector<ckpt::LrPreview>& previews) {
-  std::vector<std::string> lines;
-  for (const ckpt::LrPreview& preview : previews) {
-    lines.push_back(preview_line(preview));
-    for (const std::string& warning : preview.warnings) lines.back() += "; warning: " + warning;
+std::vector<std::string> preview_table(const std::vector<ckpt::LrPreview>& previews) {
+  const auto usable = std::ranges::find_if(previews, [](const ckpt::LrPreview& p) { return p.refused.ok(); });
+  std::vector<Row> rows;
+  if (usable != previews.end()) {
+    const auto [next, middle, end] = points_of(*usable);
+    const auto step = [](std::uint64_t n) { return "lr(" + std::to_string(n) + ")"; };
+    rows.push_back({"policy", step(next), step(middle), step(end), ""});
   }
-  return lines;
+  for (const ckpt::LrPreview& preview : previews) {
+    Row row{ckpt::policy_name(preview.policy)};
+    if (!preview.refused.ok()) {
+      row.insert(row.end(), {"-", "-", "-", refusal(preview)});
+    } else {
+      const auto [next, middle, end] = points_of(preview);
+      for (const std::uint64_t step : {next, middle, end}) row.push_back(rate(preview, step));
+      std::string remark = jump(preview);
+      for (const std::string& warning : preview.warnings) {
+        const std::string own = std::string(ckpt::policy_name(preview.policy)) + ": ";
+        remark += "; " + (warning.starts_with(own) ? warning.substr(own.size()) : warning);
+      }
+      row.push_back(std::move(remark));
+    }
+    rows.push_back(std::move(row));
+  }
+  return table(rows, true);
 }
 
 }  // namespace titan::recipe

@@ -4,24 +4,19 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ckpt/base/table_line.h"
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "recipe/change/change_lines.h"
-#include "recipe/change/stored_number.h"
 
 namespace titan::recipe {
 namespace {
 
-// A component that was started anew is written down beside the settings, so that a command line that is given again and
-// again starts it anew once.
+// Components that were started anew are stored beside the settings. A command line that is given again then starts them
+// anew only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 bool contains(const std::vector<std::string>& words, const char* word) {
   return std::ranges::find(words, word) != words.end();
@@ -32,8 +27,8 @@ std::string from_step(const StoredRun& stored) { return "from step " + std::to_s
 /// How much the bias-corrected moment grows at t when its beta changes: (1 - old^t) / (1 - new^t).
 std::string beta_factor(const Change& change, const StoredRun& stored, const char* moment) {
   const double t = static_cast<double>(stored.optimizer_step);
-  const auto old_beta = stored_number<double>(change.drift.stored),
-             new_beta = stored_number<double>(change.drift.config);
+  const auto old_beta = ckpt::number_of<double>(change.drift.stored),
+             new_beta = ckpt::number_of<double>(change.drift.config);
   if (!old_beta || !new_beta) return "";
   const double before = 1 - std::pow(*old_beta, t), after = 1 - std::pow(*new_beta, t);
   if (!(t > 0) || !(after > 0)) return "";
@@ -85,7 +80,7 @@ ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPositio
 
 Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan,
                 bool lr_policy_named, bool tokenizer_follows, bool fresh_data, const std::string& other_files) {
-  Change change{drift, change_effect(drift.key)};
+  Change change{drift, typed_name(drift.key, config), change_effect(drift.key)};
   if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
   change.allow = allow_name(drift.key, config);
   switch (change.effect) {
@@ -115,13 +110,59 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
   return change;
 }
 
-Status not_allowed(const Continuation& run, const StoredRun& stored, const std::vector<std::string>& previews) {
+/// The policy to begin with: after the end of a curve only a new warm-up learns much, and within it the rest of it can
+/// be stretched.
+const char* suggested_policy(const Continuation& run, const StoredRun& stored) {
+  using enum ckpt::LrPolicy;
+  const bool over = ckpt::curve_end(stored.lr.phases) <= stored.state.step;
+  for (const ckpt::LrPolicy policy : {over ? kRewarm : kRescale, kRewarm, kConfig})
+    if (!run.previews.empty() && run.previews[static_cast<std::size_t>(policy)].refused.ok())
+      return ckpt::policy_name(policy);
+  return "POLICY";
+}
+
+/// "training.steps is 3000, this run was planned for 200: how should the learning rate go on?"
+std::string question(const Continuation& run, const StoredRun& stored) {
+  const Change& first = run.changes[0];
+  const bool planned = first.key == "training.steps" || first.key == "lr_scheduler.total_steps";
+  const std::string what =
+      run.changes.size() == 1
+          ? first.key + " is " + first.drift.config +
+                (planned ? ", this run was planned for " : ", this run was started with ") + first.drift.stored
+          : std::to_string(run.changes.size()) + " settings of the learning rate differ from '" + stored.path + "'";
+  return what + ": how should the learning rate go on?";
+}
+
+/// Both values of every setting, and what each policy makes of them.
+std::vector<std::string> tables(const Continuation& run, bool with_changes) {
+  std::vector<std::string> lines;
+  if (with_changes) lines = change_table(run.changes);
+  const std::vector<std::string> policies = preview_table(run.previews);
+  lines.insert(lines.end(), policies.begin(), policies.end());
+  return lines;
+}
+
+// What is to be typed besides stands in a line to paste: "..." is the command as it was typed.
+constexpr const char* kPaste = "\n    ... ";
+
+Status not_allowed(const Continuation& run, const StoredRun& stored) {
   const bool one = run.changes.size() == 1;
-  Status status = ckpt::incompatible("the configuration differs from checkpoint '" + stored.path + "' in " +
-                                     std::to_string(run.changes.size()) +
-                                     (one ? " setting that shapes" : " settings that shape") + " the loss curve");
-  status.causes = change_lines(run.changes);
+  const auto all_of = [&](ChangeEffect effect) {
+    return std::ranges::all_of(run.changes, [&](const Change& c) { return c.effect == effect; });
+  };
+  const bool of_rate = all_of(ChangeEffect::kSchedule);
+  Status status =
+      ckpt::incompatible(of_rate ? question(run, stored)
+                                 : "the configuration differs from checkpoint '" + stored.path + "' in " +
+                                       std::to_string(run.changes.size()) +
+                                       (one ? " setting that shapes" : " settings that shape") + " the loss curve");
   const bool never = std::ranges::any_of(run.changes, [](const Change& c) { return c.effect == ChangeEffect::kNever; });
+  if (never) {
+    status.causes = ckpt::table_causes(change_table(run.changes));
+    return status.with_hint("put the checkpoint's value back, or start a new run from its weights: --init-from " +
+                            stored.path + " with another job.dump_folder");
+  }
+  status.causes = ckpt::table_causes(tables(run, !of_rate || !one));
   std::vector<std::string> names;
   bool policy = false;
   for (const Change& change : run.changes) {
@@ -129,24 +170,18 @@ Status not_allowed(const Continuation& run, const StoredRun& stored, const std::
     if (!contains(names, change.allow.c_str())) names.push_back(change.allow);
     policy |= change.needs_policy;
   }
-  const std::string allow = "--allow " + joined(names, ",") + (policy ? " --lr_scheduler.on_change=POLICY" : "");
-  if (!never && !previews.empty()) status.causes.insert(status.causes.end(), previews.begin(), previews.end());
-  return status.with_hint(never ? "put the checkpoint's value back, or start a new run from its weights: --init-from " +
-                                      stored.path + " with another job.dump_folder"
-                                : "put the checkpoint's value" + std::string(one ? "" : "s") +
-                                      " back, or go on with the change: " + allow +
-                                      (policy ? " (`titan-train plan` draws each policy)" : ""));
+  const std::string back = "put the checkpoint's value" + std::string(one ? "" : "s") + " back, or ";
+  return status.with_hint(
+      back + (policy ? "choose a policy (`titan-train plan` draws each), for example:" : "go on with the change:") +
+      kPaste + "--allow " + ckpt::joined(names, ",") +
+      (policy ? " --lr_scheduler.on_change=" + std::string(suggested_policy(run, stored)) : ""));
 }
 
-Status no_policy(const Continuation& run, const std::vector<std::string>& previews) {
+Status no_policy(const Continuation& run, const StoredRun& stored) {
   Status status = ckpt::invalid("a change of the LR schedule is allowed, but lr_scheduler.on_change does not say how");
-  for (const Change& change : run.changes)
-    if (change.effect == ChangeEffect::kSchedule)
-      status.causes.push_back(change.drift.key + "  checkpoint " + change.drift.stored + "  config " +
-                              change.drift.config);
-  status.causes.insert(status.causes.end(), previews.begin(), previews.end());
-  return status.with_hint(
-      "add --lr_scheduler.on_change=keep|rescale|extend|rewarm|config (`titan-train plan` draws each)");
+  status.causes = ckpt::table_causes(tables(run, true));
+  return status.with_hint("add a policy (`titan-train plan` draws each), for example:" + std::string(kPaste) +
+                          "--lr_scheduler.on_change=" + suggested_policy(run, stored));
 }
 
 /// The components of `exclude` that were not started anew already ("a,b" of an earlier start).
@@ -157,8 +192,7 @@ std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclud
   return rest;
 }
 
-void apply_schedule(Continuation& run, const Permission& permission, bool excluded) {
-  const std::vector<std::string> lines = preview_lines(run.previews);
+void apply_schedule(Continuation& run, const StoredRun& stored, const Permission& permission, bool excluded) {
   if (excluded && permission.on_change && *permission.on_change != ckpt::LrPolicy::kConfig) {
     run.verdict =
         ckpt::invalid(
@@ -170,12 +204,13 @@ void apply_schedule(Continuation& run, const Permission& permission, bool exclud
   const ckpt::LrPolicy policy =
       excluded ? ckpt::LrPolicy::kConfig : permission.on_change.value_or(ckpt::LrPolicy::kKeep);
   if (!excluded && !permission.on_change) {
-    run.verdict = no_policy(run, lines);
+    run.verdict = no_policy(run, stored);
     return;
   }
   const ckpt::LrPreview& chosen = run.previews[static_cast<std::size_t>(policy)];
   if (!chosen.refused.ok()) {
     run.verdict = chosen.refused;
+    const std::vector<std::string> lines = ckpt::table_causes(preview_table(run.previews));
     run.verdict.causes.insert(run.verdict.causes.end(), lines.begin(), lines.end());
     return;
   }
@@ -190,7 +225,7 @@ ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const c
                               std::uint64_t seed, const Permission& permission) {
   ckpt::Settings settings = accepted_settings(config, plan, seed, dataset);
   if (!permission.exclude.empty())
-    settings = ckpt::with_rows(std::move(settings), {{kExcludeRow, joined(permission.exclude, ",")}});
+    settings = ckpt::with_rows(std::move(settings), {{kExcludeRow, ckpt::joined(permission.exclude, ",")}});
   return settings;
 }
 
@@ -206,7 +241,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  // What another run left out is that run's: this one has left out nothing yet.
+  // Components that another run left out do not count: this run has left out nothing yet.
   std::vector<std::string> exclude =
       not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
   if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
@@ -240,13 +275,10 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
                                   static_cast<std::uint64_t>(config.training.steps));
   };
   if (!all_allowed) {
-    std::vector<std::string> lines;
     if (std::ranges::any_of(run.changes,
-                            [](const Change& c) { return c.effect == ChangeEffect::kSchedule && !c.allowed; })) {
+                            [](const Change& c) { return c.effect == ChangeEffect::kSchedule && !c.allowed; }))
       run.previews = previews();
-      lines = preview_lines(run.previews);
-    }
-    run.verdict = not_allowed(run, stored, lines);
+    run.verdict = not_allowed(run, stored);
     return run;
   }
   if (stored.lr.phases.empty()) {
@@ -254,7 +286,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.policy = ckpt::LrPolicy::kConfig;
   } else if (schedule) {
     run.previews = previews();
-    apply_schedule(run, permission, anew_lr);
+    apply_schedule(run, stored, permission, anew_lr);
   }
   if (!run.verdict.ok()) return run;
 
@@ -264,7 +296,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
-  // Said at every start, not only at the one that chose the curve.
+  // Every start warns of this, not only the one that chose the curve.
   const std::string rests =
       ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
   if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);

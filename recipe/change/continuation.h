@@ -30,6 +30,7 @@ struct StoredRun {
 /// One setting that differs.
 struct Change {
   Drift drift;
+  std::string key = {};  ///< the one that a person would edit: training.steps where it makes lr_scheduler.total_steps
   ChangeEffect effect = ChangeEffect::kNever;
   bool allowed = false;
   std::string what;           ///< what happens when it is allowed, or why it cannot be

@@ -54,8 +54,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   return values;
 }
 
-/// Whether a checkpoint without a row `key` stands for `value`: it is from before the key existed and ran with its
-/// default, or from a trainer that has no such setting.
+/// Whether a checkpoint without a row `key` counts as having `value`: it is older than the key and ran with its
+/// default, or its trainer has no such setting.
 bool stands_for(const std::string& key, const std::string& value) {
   const Key* found = find_key(key);
   if (found == nullptr || found->slot == nullptr) return value == kNotSet;

@@ -1,6 +1,6 @@
 #pragma once
-// Configuration drift: which settings that shape the curve differ between a checkpoint and the config, on derived
-// values.
+// Configuration drift: the settings that shape the curve and differ between a checkpoint and the configuration,
+// compared by derived values.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/from_rows.h"
@@ -36,8 +37,8 @@ std::string shown(const std::string& key, const std::optional<Value>& value) {
   return value ? to_toml(*value) : key == kScaling ? "\"none\"" : "false";
 }
 
-/// What RoPE's scaling was for a model that says all else, whatever its flavour is called: checkpoints keep it. Earlier
-/// versions' flavours scaled nothing.
+/// Keeps the checkpoint's RoPE scaling where the checkpoint says everything else about its model. The flavour's name
+/// does not decide: in earlier versions flavours scaled nothing.
 Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
   if (given(alone, kScaling) || !says_all(rows)) return alone;
   const std::string row = ckpt::setting(rows, kScaling);
@@ -49,12 +50,6 @@ Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Sett
   if (without.ok() && with.ok() && *without == *with) return alone;
   loaded.origins[kScaling] = {Origin::Kind::kCheckpoint, path};
   return loaded;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 }  // namespace
@@ -69,7 +64,7 @@ Result<LoadedConfig> with_model_of(const LoadedConfig& alone, const ckpt::Settin
     if (!status.ok()) return ckpt::incompatible(path + ": the stored configuration cannot be read: " + status.message);
     loaded.origins[key] = {Origin::Kind::kCheckpoint, path};
   }
-  // A configuration that means this model by itself has taken nothing.
+  // The configuration alone gives this model: nothing was taken from the checkpoint.
   const auto without = model_dims(alone.config), with = model_dims(loaded.config);
   if (without.ok() && with.ok() && *without == *with) return alone;
   return loaded;
@@ -97,7 +92,7 @@ std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ck
   if (loaded.config.model.flavor || says_all(rows)) return missing;
   for (const char* key : kModelDimensions)
     if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
-  // Who says neither eps nor theta does not say either that RoPE is as it is.
+  // A checkpoint without eps and theta tells us nothing about RoPE scaling.
   if (!given(loaded, kScaling) && !ckpt::has_setting(rows, kScaling))
     missing.emplace_back(std::string(kScaling) + " (\"none\" without scaling)");
   // Both follow from the number of heads and the shapes.
@@ -109,8 +104,8 @@ std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ck
 Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path) {
   const std::vector<std::string> missing = unknown_model_keys(loaded, rows);
   if (missing.empty()) return ckpt::ok_status();
-  return ckpt::incompatible(
-             path + " does not say what model it holds, and the configuration does not either: " + joined(missing))
+  return ckpt::incompatible(path + " does not say what model it holds, and the configuration does not either: " +
+                            ckpt::joined(missing))
       .with_hint(
           "set these keys under [model], or a model.flavor that is this model; "
           "a flavour scales RoPE as torchtitan does, unless model.rope_scaling = \"none\"");
@@ -132,7 +127,7 @@ std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings
 
 std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows,
                             const ckpt::TrainState& state) {
-  // What a run has that began at step 1 and from no weights, its configuration gave.
+  // A run that began at step 1 and without weights has its whole model from its configuration.
   const bool began_here = state.origin.empty() && !state.attempts.empty() && state.attempts.front().first_step == 1;
   if (!began_here || model_source(loaded).empty()) return "";
   const auto dims = model_dims(alone.config);
@@ -149,7 +144,7 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
         keys.push_back(row.key + " = " + row.stored + " (else " + row.config + ")");
     }
   }
-  const std::string which = dims.ok() ? joined(keys) : model_source_line(loaded);
+  const std::string which = dims.ok() ? ckpt::joined(keys) : model_source_line(loaded);
   return which.empty() ? "" : "no longer in the configuration, and still the run's: " + which;
 }
 
@@ -166,7 +161,7 @@ std::string model_source_line(const LoadedConfig& loaded) {
     if (origin == loaded.origins.end() || origin->second.kind != Origin::Kind::kCheckpoint) continue;
     keys.push_back(key.substr(6));
   }
-  return keys.empty() ? "" : joined(keys) + " from checkpoint " + model_source(loaded);
+  return keys.empty() ? "" : ckpt::joined(keys) + " from checkpoint " + model_source(loaded);
 }
 
 }  // namespace titan::recipe

@@ -1,6 +1,6 @@
 #pragma once
-// The model of a start that loads a checkpoint: what the configuration leaves open is the checkpoint's; what it says
-// must agree. Pure.
+// The model of a start that loads a checkpoint. The checkpoint gives what the configuration leaves open; what the
+// configuration says must agree. Pure.
 #include <string>
 #include <vector>
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "recipe/keys/key_table.h"
-#include "recipe/keys/suggest.h"
 
 namespace titan::recipe {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // Stands for all keys of the LR schedule in that section.
 constexpr const char* kScheduleKeys = "lr_scheduler.*";
 
-/// Whether the row of `key` is derived from another key, since nobody sets it.
+/// Whether `key` is unset, so that its row is derived from another key.
 bool follows(const Key& key, const Config& config) { return !key.unset_follows.empty() && !get_value(key, config); }
 
 /// Rows of accepted settings that permission for `name` opens.
@@ -47,8 +47,7 @@ std::vector<std::string> allowed_names() {
 }
 
 Status refuse(const std::string& name) {
-  std::string listed;
-  for (const std::string& allowed : allowed_names()) listed += (listed.empty() ? "" : ", ") + allowed;
+  const std::string listed = ckpt::joined(allowed_names());
   const Key* key = find_key(name);
   if (key == nullptr) {
     const std::string near = suggest_key(name);
@@ -74,8 +73,8 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   Permission permission;
   std::vector<std::string> names = allowed_names();
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
-  // Always, so that a job script may keep the words when --init-from is dropped: a run that goes on looks at none of
-  // them.
+  // These names are always accepted, so that a job script may keep them when --init-from is dropped. A resumed run
+  // ignores them.
   for (std::string& name : names_of_keys([](const Key& key) { return key.transfer == TransferRule::kPermission; }))
     names.push_back(std::move(name));
   std::ranges::sort(names);
@@ -83,10 +82,7 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
     for (const std::string& row : opened_rows(key, config)) permission.allow.insert(row);
   };
   for (const std::string& words : allow) {
-    for (std::size_t at = 0; at <= words.size();) {
-      const std::size_t comma = std::min(words.find(',', at), words.size());
-      std::string name = words.substr(at, comma - at);
-      at = comma + 1;
+    for (std::string name : ckpt::split(words, ',')) {
       name.erase(0, name.find_first_not_of(' '));
       name.erase(name.find_last_not_of(' ') + 1);
       std::ranges::replace(name, '-', '_');
@@ -115,11 +111,15 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   return permission;
 }
 
+std::string typed_name(const std::string& key, const Config& config) {
+  const Key* found = find_key(key);
+  return found != nullptr && found->slot && follows(*found, config) ? found->unset_follows : key;
+}
+
 std::string allow_name(const std::string& key, const Config& config) {
   const Key* found = find_key(key);
-  if (found == nullptr) return key;
-  if (found->slot && follows(*found, config)) return found->unset_follows;
-  return found->allow_as.empty() ? key : found->allow_as;
+  const std::string typed = typed_name(key, config);
+  return typed != key || found == nullptr || found->allow_as.empty() ? typed : found->allow_as;
 }
 
 }  // namespace titan::recipe

@@ -27,6 +27,8 @@ struct Permission {
 /// \error kInvalid: an unknown key, one that can never change within a run, one that may change freely
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
+/// The key that a person would edit so that the row `key` changes: while it is unset, the one that it follows.
+std::string typed_name(const std::string& key, const Config& config);
 /// The key that a person allows so that the row `key` may differ.
 std::string allow_name(const std::string& key, const Config& config);
 

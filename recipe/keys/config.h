@@ -84,7 +84,9 @@ struct Config {
     bool last_save_model_only = false;
     std::string compression = "none";
     bool verify_compression = true;
-    std::string on_save_error = "stop";  ///< stop, continue
+    std::string async_mode = "disabled";   ///< disabled, async, async_with_pinned_mem
+    std::int64_t staging_bytes = 1 << 30;  ///< per rank
+    std::string on_save_error = "stop";    ///< stop, continue
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;
@@ -104,7 +106,7 @@ struct Config {
   } validation;
 
   struct Metrics {
-    std::int64_t log_freq = 10;
+    std::int64_t log_freq = 10, parameter_norms = 0;
     bool disable_color_printing = false;
   } metrics;
 

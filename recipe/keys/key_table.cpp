@@ -5,6 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "ckpt/base/text.h"
+#include "recipe/keys/habits.h"
 #include "recipe/keys/key_list.h"
 #include "recipe/keys/suggest.h"
 
@@ -87,11 +89,8 @@ using Words = std::vector<std::string>;
 std::optional<Words> convert_words(const Value& value) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
-    for (std::size_t at = 0; at < text->size();) {
-      const std::size_t comma = std::min(text->find(',', at), text->size());
-      if (comma > at) words.push_back(text->substr(at, comma - at));
-      at = comma + 1;
-    }
+    words = ckpt::split(*text, ',');
+    std::erase(words, "");
     return words;
   }
   const auto* list = value.as<std::vector<Value>>();
@@ -202,9 +201,8 @@ std::string canonical_name(std::string_view name) {
 }
 
 std::string suggest_key(std::string_view name) {
-  const std::string_view last = name.substr(name.find_last_of('.') + 1);  // npos + 1 is 0: all of it
-  for (const Key& key : key_table())
-    if (std::ranges::find(key.meant, last) != key.meant.end() && !name.starts_with("validation.")) return key.name;
+  // "validation.batch_size" is nearer to its own section.
+  if (const Habit* habit = find_habit(name); habit != nullptr && !name.starts_with("validation.")) return habit->key;
   std::vector<std::string> names;
   for (const Key& key : key_table())
     if (!key.name.ends_with(".*")) names.push_back(key.name);

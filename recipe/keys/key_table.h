@@ -53,11 +53,10 @@ enum class ChangeEffect {
   kNever,        ///< cannot change within a run
 };
 
-/// How a key of the model that differs from the checkpoint's is met where a new run takes weights.
+/// What happens where a new run takes weights and a key of its model differs from the checkpoint's.
 enum class TransferRule {
-  kShapes,      ///< the tensors show it: by the rules of a map
-  kPermission,  ///< the tensors do not show it, and another value is a thing people do (longer contexts): with
-                ///< permission
+  kShapes,      ///< the tensors show it: the rules of --init-map decide
+  kPermission,  ///< the tensors do not show it, and people change it on purpose (longer contexts): --allow permits it
   kNever,       ///< the tensors do not show it, and another value is another model
 };
 
@@ -72,9 +71,9 @@ struct KeyFacts {
   bool any_harmless = false;    ///< without slot: every value is accepted, since what it tunes is off
   std::string hint;             ///< added where a value is not supported
   bool none_is_value = false;   ///< of an optional: "none" is kept, and differs from unset
-  /// Of another program's file: whether a value that is not supported may be passed over with a warning, because in
-  /// this configuration it shapes neither the curve nor what can be resumed; it notes there what others must know of
-  /// it. Null: such a value is refused.
+  /// Whether a value in another program's file that is not supported may be passed over with a warning. It may where,
+  /// in this configuration, it changes neither the curve nor what can be resumed. The function can note a fact in the
+  /// Config, as training.corpus. Null: such a value is refused.
   bool (*pass_over)(Config&, const Value&) = nullptr;
   std::string instead;  ///< what is done instead of a value that is passed over, for the warning
 
@@ -90,7 +89,6 @@ struct KeyFacts {
 
   bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run
   std::vector<std::string> aliases;  ///< names that torchtitan gave or gives to it
-  std::vector<std::string> meant;    ///< what other programs call it (the last part of the name): "did you mean"
 };
 
 /// One key. Rows are written as {.facts}, name, class, slot, doc.
@@ -114,7 +112,8 @@ const std::vector<Alias>& key_aliases();
 const Key* find_key(std::string_view name);
 /// Returns the canonical name: aliases resolved, other names unchanged.
 std::string canonical_name(std::string_view name);
-/// Returns the key that other programs call so, else the known name nearest to a mistyped one, else "".
+/// Returns the key or flag that other programs call so (habits.h), else the known name nearest to a mistyped one, else
+/// "".
 std::string suggest_key(std::string_view name);
 
 /// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads
@@ -135,7 +134,7 @@ std::optional<Value> get_value(const Key& key, const Config& config);
 /// a "section.*" was called.
 /// \error kInvalid: wrong type, out of range, no such choice; kUnsupported: not built yet. Messages start with the key.
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
-/// The same, for a caller that has named the key: of kInvalid only what is wrong, "expected ..., found ...".
+/// The same without the key's name in kInvalid messages: "expected ..., found ...".
 Status put_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
 /// Checks every value of a Config against the table. \error as set_value.
 Status check_values(const Config& config);

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "ckpt/base/denied.h"
+#include "recipe/keys/habits.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
 
@@ -55,7 +56,7 @@ class Loader {
       return fail(
           ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
     last_origin_[name] = value_at;
-    // Another program's file may ask for what is not here, as long as the command line asks for something else.
+    // A flag replaces the value of the file, so the file's value is no longer an error.
     if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag)
       drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
@@ -72,7 +73,7 @@ class Loader {
     if (key->slot) loaded_.origins[name] = value_at;
   }
 
-  /// What a file asks for in vain and that would neither shape the curve nor what can be resumed becomes one warning.
+  /// Values of a file that are not supported, and change neither the curve nor what can be resumed, become one warning.
   void pass_over(const std::string& path) {
     std::string plain, replaced;
     for (const auto& [name, wrong] : wrong_values_) {
@@ -88,8 +89,8 @@ class Loader {
     loaded_.warnings.push_back(path + ": " + plain + (plain.empty() || replaced.empty() ? "" : "; ") + replaced);
   }
 
-  /// Takes out what is refused only because it is torchtitan's and not supported here: the rest of the configuration
-  /// stands without it.
+  /// Takes out the errors about keys of torchtitan that are not supported here. The rest of the configuration stays
+  /// valid.
   Status take_refused() {
     Loader refused;
     for (const auto& [name, wrong] : wrong_values_)
@@ -150,7 +151,10 @@ class Loader {
     if (near.empty())
       return fail(
           ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
-    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'?)"));
+    const Habit* habit = find_habit(name);
+    const std::string note =
+        habit != nullptr && near == habit->key && *habit->note ? ", " + std::string(habit->note) : "";
+    fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'" + note + "?)"));
   }
 
   LoadedConfig loaded_;

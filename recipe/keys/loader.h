@@ -35,8 +35,8 @@ struct LoadedConfig {
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
 /// only values that are not built yet. Several problems become causes of one Status.
 /// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one
-/// warning (Key::pass_over). `refused`, where given, takes what is refused of torchtitan's keys alone: the
-/// configuration is what it would be without them.
+/// warning (Key::pass_over). With `refused`, keys of torchtitan that are not supported do not fail the call: their
+/// errors go there, and the configuration is loaded without them.
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 

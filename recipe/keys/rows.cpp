@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
@@ -37,8 +38,7 @@ Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path) {
     status.code = ckpt::Code::kInvalid;
     return status;
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  TITAN_ASSIGN_OR_RETURN(const std::vector<TomlEntry> entries, parse_toml(text, path));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<TomlEntry> entries, parse_toml(ckpt::text_of(*bytes), path));
   ckpt::Settings rows;
   for (const TomlEntry& entry : entries) {
     const auto* other = entry.value.as<Value::Other>();

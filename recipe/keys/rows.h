@@ -1,6 +1,6 @@
 #pragma once
 // Configurations as rows of (dotted key, TOML text): files of other programs, and the settings that a checkpoint
-// carries. What they say beside the keys that are asked for is no mistake.
+// carries. Rows of other keys than those that are asked for are allowed.
 #include <string>
 #include <vector>
 
@@ -23,8 +23,8 @@ Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 std::string said_as(const ckpt::Settings& rows, const std::string& key);
 
 /// The configuration of `rows`, of which only `keys` (and their aliases) are looked at; the others have their defaults.
-/// Types and ranges are the key table's. Words are so for the LR schedule alone, from which curves are computed: other
-/// programs know other optimizers and flavours.
+/// The key table checks types and ranges. It checks words for the LR schedule only, from which curves are computed:
+/// other programs know other optimizers and flavours.
 /// \error kInvalid: a value of another type, out of range, or no such choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 

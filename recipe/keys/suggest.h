@@ -6,9 +6,6 @@
 
 namespace titan::recipe {
 
-/// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
 /// Returns the name of `names` nearest to `typed`: at most 2 edits away, or (dotted names) the same last part in
 /// another section, or one that `typed` begins. Empty when nothing is near; ties go to the earlier name.
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& names);

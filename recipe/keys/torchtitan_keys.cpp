@@ -1,4 +1,4 @@
-// torchtitan's keys that ask for nothing we lack as long as they have a harmless value, and its other names of keys.
+// torchtitan's keys that are accepted with harmless values only, and its other names of keys.
 // \source torchtitan v0.2.2 config/job_config.py; names of v0.1.0 and of August 2026
 #include <algorithm>
 
@@ -113,8 +113,6 @@ std::vector<Key> torchtitan_keys() {
       key("checkpoint.last_save_in_hf", kSaving, "last save as a Hugging Face folder", {.pass_over = always}),
       key("checkpoint.export_dtype", kSaving, "dtype of a weights-only save",
           {.harmless = {word("float32")}, .pass_over = always}),
-      key("checkpoint.async_mode", kSaving, "asynchronous saving",
-          {.harmless = {word("disabled")}, .pass_over = always}),
       key("checkpoint.create_seed_checkpoint", kSaving, "save step 0 and stop",
           {.hint = "not needed: a seed gives the same model on every layout"}),
       key("checkpoint.load_only", kSaving, "never save"),

@@ -9,7 +9,7 @@
 namespace titan::recipe {
 namespace {
 
-/// What a configuration without a flavour leaves open is this one's, but RoPE is not scaled.
+/// Gives what a configuration without a flavour leaves open. RoPE is not scaled then.
 constexpr const char* kDefaultFlavor = "debugmodel";
 
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;

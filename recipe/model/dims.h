@@ -44,7 +44,7 @@ Status check_dims(const ModelDims& dims);
 
 /// The model's dimensions: explicit keys, else the flavour's (without one: debugmodel's), else rules (n_kv_heads =
 /// n_heads when only that is given, head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the
-/// flavour's unless it is given: the byte tokenizer's 256 ids fit into each, set model.vocab_size = 256 not to waste
+/// flavour's unless it is given. The byte tokenizer's 256 ids fit into each; model.vocab_size = 256 saves the unused
 /// rows. A flavour that is given scales RoPE as torchtitan does, unless rope_scaling says otherwise or every dimension
 /// is given, too.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.

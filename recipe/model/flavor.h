@@ -20,8 +20,8 @@ struct Flavor {
 /// The flavour `name`, or nullptr.
 const Flavor* find_flavor(std::string_view name);
 
-/// The dimensions of a flavour. A width or a number of heads of one's own replaces the flavour's, and what follows from
-/// it is derived anew: head_dim = dim / n_heads (cut), n_kv_heads = n_heads, FFN width. RoPE is not scaled.
+/// The dimensions of a flavour. A `dim` or `n_heads` that is given replaces the flavour's, and what follows from it is
+/// derived again: head_dim = dim / n_heads (cut), n_kv_heads = n_heads, FFN width. RoPE is not scaled.
 ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim = {},
                       std::optional<std::int64_t> n_heads = {});
 

@@ -1,9 +1,10 @@
 #include "recipe/model/from_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
+#include <type_traits>
 
+#include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 
@@ -11,12 +12,11 @@ namespace titan::recipe {
 namespace {
 
 template <typename T>
-bool parse_whole(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+bool parse(std::string_view text, T& value) {
+  const std::optional<T> number = ckpt::number_of<T>(text);
+  value = number.value_or(value);
+  return number && (std::is_floating_point_v<T> || value >= 0);
 }
-bool parse(std::string_view text, std::int64_t& value) { return parse_whole(text, value) && value >= 0; }
-bool parse(std::string_view text, double& value) { return parse_whole(text, value); }
 bool parse(std::string_view text, bool& value) {
   value = text == "true";
   return value || text == "false";
@@ -58,7 +58,7 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
     if (text == ckpt::kNotSet && required) missing += (missing.empty() ? "" : ", ") + key;
   };
   for (const auto& [key, member] : kModelSizes) take(key, dims.*member, member != &ModelDims::head_dim);
-  // As titan-train reads its configuration. Without dim or heads it is those that are asked for.
+  // As titan-train derives it. Where dim or n_heads is missing, the error asks for these instead.
   if (dims.dim > 0 && dims.n_heads > 0 && ckpt::setting(rows, "model.head_dim") == ckpt::kNotSet) {
     if (dims.dim % dims.n_heads == 0)
       dims.head_dim = dims.dim / dims.n_heads;
@@ -79,11 +79,12 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
 }
 
 Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path) {
-  std::string missing;
+  std::vector<std::string> missing;
   for (const char* key : kModelDimensions)
-    if (!ckpt::has_setting(rows, key)) missing += (missing.empty() ? "" : ", ") + std::string(key);
+    if (!ckpt::has_setting(rows, key)) missing.emplace_back(key);
   if (missing.empty()) return dims_from_rows(path, rows);
-  return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " + missing)
+  return ckpt::incompatible(path + " does not say what model it holds: its configuration has no " +
+                            ckpt::joined(missing))
       .with_hint(
           "convert the original with a configuration that says it: titan-ckpt convert ORIGINAL NEW --to titan "
           "--config FILE.toml, with these keys under [model] or a model.flavor");

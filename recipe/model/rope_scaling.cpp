@@ -1,9 +1,10 @@
 #include "recipe/model/rope_scaling.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <vector>
+
+#include "ckpt/base/text.h"
 
 namespace titan::recipe {
 namespace {
@@ -21,14 +22,6 @@ std::string digits(double value) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
-/// A whole text as a finite number; nothing when it is none.
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 bool is_sound(const RopeScaling& scaling) {
@@ -37,21 +30,16 @@ bool is_sound(const RopeScaling& scaling) {
 }
 
 std::optional<RopeScaling> read_rope_scaling(std::string_view text) {
-  constexpr std::string_view kKind = "llama3";
-  if (!text.starts_with(kKind)) return std::nullopt;
-  text.remove_prefix(kKind.size());
+  const std::vector<std::string> parts = ckpt::split(text, ':');
+  if (parts.size() != 5 || parts[0] != "llama3") return std::nullopt;
   std::vector<double> numbers;
-  while (text.starts_with(':')) {
-    const std::size_t end = std::min(text.find(':', 1), text.size());
-    const std::optional<double> number = parse_number(text.substr(1, end - 1));
-    if (!number) return std::nullopt;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto number = ckpt::number_of<double>(parts[i]);
+    if (!number || !std::isfinite(*number)) return std::nullopt;
     numbers.push_back(*number);
-    text.remove_prefix(end);
   }
   constexpr double kMaxInteger = 9e18;
-  if (!text.empty() || numbers.size() != 4 || numbers[3] != std::floor(numbers[3]) ||
-      std::fabs(numbers[3]) > kMaxInteger)
-    return std::nullopt;
+  if (numbers[3] != std::floor(numbers[3]) || std::fabs(numbers[3]) > kMaxInteger) return std::nullopt;
   return RopeScaling{numbers[0], numbers[1], numbers[2], static_cast<std::int64_t>(numbers[3])};
 }
 

@@ -1,9 +1,9 @@
 #include "recipe/plan/run_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/partition.h"
 #include "recipe/keys/rows.h"
 #include "recipe/model/parameters.h"
@@ -165,9 +165,8 @@ Status check_schedule(const RunPlan& plan) {
 /// The n of "every n-th layer": 0 without activation checkpointing.
 Result<std::int64_t> layers_between(const Config::ActivationCheckpoint& keys) {
   const std::string& option = keys.selective_ac_option;
-  std::int64_t n = 0;
-  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), n);
-  if (error != std::errc{} || end != option.data() + option.size() || n < 1)
+  const std::int64_t n = ckpt::number_of<std::int64_t>(option).value_or(0);
+  if (n < 1)
     return ckpt::invalid(
         "activation_checkpoint.selective_ac_option: expected a number of layers in quotes such as "
         "\"2\", found " +
@@ -213,6 +212,11 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
     warnings.push_back("in torchtitan " + text(shared) +
                        " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
                        text(plan.batch.global) + " sequences, as there on as many ranks");
+  const std::int64_t dp = plan.mesh.dp, more = plan.batch.count % dp, fewer = plan.batch.count / dp;
+  if (more != 0)
+    warnings.push_back(text(plan.batch.count) + " micro-batches do not divide evenly over " + text(dp) +
+                       " data-parallel ranks: " + text(more) + (more == 1 ? " has " : " have ") + text(fewer + 1) +
+                       ", the others have " + text(fewer) + " and wait");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)

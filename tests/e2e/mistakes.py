@@ -80,7 +80,7 @@ ROWS = [
     Row(8, "2 a typo with line and column", "sed 's/^seq_len/seqlen/' own.toml > typo.toml; titan-train plan typo.toml", 2, r"typo\.toml:\d+:\d+.*seqlen.*seq_len", "",
         leaves="typo.toml"),
     Row(9, "2 config that is not there", "titan-train plan nowhere.toml", 2, "nowhere.toml"),
-    Row(10, "1.8 plot is in --help", "titan-ckpt plot run", 2, "not supported yet"),
+    Row(10, "1.8 plot is in --help", "titan-ckpt plot run -o loss.png", 2, r"loss\.png", r"x\.svg"),
     Row(11, "house 1 the range of holdout", PLAN + NEW + "--validation.enable --validation.holdout=0.7", 2, "validation.holdout.*0.5", "", also=True),
     Row(12, "2 wrong dtype name", PLAN + TOKENS + "tokens.bin --training.token_dtype=int8", 2, "token_dtype.*uint16"),
     # What the data are.
@@ -132,7 +132,7 @@ ROWS = [
     Row(47, "3 inspect RUN", "titan-ckpt inspect run", 10, "run folder, not a checkpoint", "run@latest"),
     Row(48, "2 existing destination", "titan-ckpt strip run@8 wide", 2, "exists", "force|another name|--force"),
     Row(49, "2 destination = source", f"titan-ckpt strip {STEP} {STEP} --force", 2, "the destination .* is the source", "choose another name"),
-    Row(50, "1 parents made by strip", "titan-ckpt strip run@8 none/new", 2, "there is no folder none", "mkdir"),
+    Row(50, "1 parents made by strip", "titan-ckpt strip run@8 none/none/new", 2, "there is no folder none/none", "mkdir"),
     Row(51, "2 read-only folder", "bound_by_modes titan-ckpt cat run@8 norm.weight -o perm/x.npy", 3, "perm"),
     Row(52, "2 truncated", "titan-ckpt inspect cut@8", 12, "manifest.json"),
     Row(53, "2 flipped", "titan-ckpt cat flipped@8 tok_embeddings.weight -o x.npy", 12, "leaf 0 of tensor 'tok_embeddings.weight'.*offset", "titan-ckpt verify flipped@8"),

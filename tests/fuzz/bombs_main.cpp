@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "converters/dcp/item.h"
-#include "converters/dcp/little_endian.h"
 #include "converters/dcp/metadata.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
+#include "converters/little_endian.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/own_bombs.h"
 
 namespace {
 
 using titan::ckpt::Status;
-using titan::convert::dcp::put_le;
+using titan::convert::put_le;
 
 std::string le(std::uint64_t value, std::size_t bytes) {
   std::string out;

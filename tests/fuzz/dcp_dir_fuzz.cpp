@@ -5,7 +5,6 @@
 
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/dcp/dcp_format.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/mend_crc.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/snapshot.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/tensor_stream.h"
 
 namespace titan::ckpt::testing {

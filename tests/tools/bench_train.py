@@ -135,7 +135,7 @@ class Bench:
         fastest = min((name for name in seconds if name not in ("titan", "compiled")), key=seconds.get)
         tokens = MICRO_BATCHES * rows * seq
         last = taken["titan"][-1][2]
-        split = {name: statistics.median(step[name] for step in last) for name in ("forward_s", "backward_s", "exchange_s", "optimizer_s", "gather_s") if name in last[0]}
+        split = {name: statistics.median(step[name] for step in last) for name in ("forward_s", "backward_s", "pipeline_s", "exchange_s", "optimizer_s", "gather_s") if name in last[0]}
         return {"size": size, "dtype": dtype, "threads": threads, "titan_tokens_per_s": tokens / seconds["titan"], "eager_tokens_per_s": tokens / seconds[fastest], "eager_form": fastest,
                 "ratio": seconds[fastest] / seconds["titan"], "ratio_compiled": seconds["compiled"] / seconds["titan"] if "compiled" in seconds else None,
                 "compiled_failed": failed.get("compiled"), "titan_peak": peaks["titan"], "eager_peak": peaks[fastest], "split": split,

@@ -22,10 +22,10 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/commit.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"

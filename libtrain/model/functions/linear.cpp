@@ -19,8 +19,7 @@ struct Linear final : torch::autograd::Function<Linear> {
     context->save_for_backward({rows, weight});
     context->saved_data["use"] = c10::IValue::make_capsule(use);
     context->saved_data["bias"] = bias.has_value();
-    return output_product(use->products.gemm, rows, weight, bias.value_or(at::Tensor()))
-        .view(with_last(x, weight.size(0)));
+    return use->output(rows, weight, bias.value_or(at::Tensor())).view(with_last(x, weight.size(0)));
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {

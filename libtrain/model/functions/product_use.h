@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "libtrain/model/functions/linear.h"
+#include "libtrain/model/functions/row_product.h"
 
 namespace titan::train {
 
 /// Rides along with an autograd function.
 struct SavedUse final : torch::CustomClassHolder {
   SavedUse(ProductUse use, std::size_t parameter) : products(use), parameter(parameter) {}
+
+  at::Tensor output(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias = {}) const {
+    return products.single_row ? row_product(rows, weight, bias) : output_product(products.gemm, rows, weight, bias);
+  }
 
   /// The gradient of the weight, from that of the output rows and the input rows; undefined where a sink took the
   /// product, or nobody wants it.

@@ -15,8 +15,7 @@ struct SwiGluLinear final : torch::autograd::Function<SwiGluLinear> {
                             const at::Tensor& weight, const c10::intrusive_ptr<SavedUse>& use) {
     context->save_for_backward({gate, up, weight});
     context->saved_data["use"] = c10::IValue::make_capsule(use);
-    return output_product(use->products.gemm, rows_of(at::silu(gate).mul_(up)), weight)
-        .view(with_last(gate, weight.size(0)));
+    return use->output(rows_of(at::silu(gate).mul_(up)), weight).view(with_last(gate, weight.size(0)));
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {

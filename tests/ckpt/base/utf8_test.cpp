@@ -13,7 +13,7 @@ TEST(Utf8, AcceptsEveryWellFormedText) {
   for (const std::string& text :
        {""s, "plain ascii, longer than eight bytes"s, "\0\x7f"s, "\xEF\xBB\xBF with a mark"s, "\xC2\x80\xDF\xBF"s,
         "\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"s, "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s})
-    EXPECT_EQ(valid_utf8_prefix(text), text.size());
+    EXPECT_EQ(scan_text(text).valid, text.size());
 }
 
 TEST(Utf8, FindsTheFirstBadByte) {
@@ -41,8 +41,8 @@ TEST(Utf8, FindsTheFirstBadByte) {
     // At every alignment, since ASCII is skipped eight bytes at a time.
     for (std::size_t before = 0; before < 20; ++before) {
       const std::string text = std::string(before, 'a') + c.bad;
-      EXPECT_EQ(valid_utf8_prefix(text), before) << c.what;
-      EXPECT_EQ(valid_utf8_prefix(text + "and more text"), before) << c.what;
+      EXPECT_EQ(scan_text(text).valid, before) << c.what;
+      EXPECT_EQ(scan_text(text + "and more text").valid, before) << c.what;
     }
   }
 }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "ckpt/format/shard_file.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/snapshot.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

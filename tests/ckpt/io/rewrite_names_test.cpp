@@ -36,7 +36,11 @@ TEST(Rewrite, RefusesNamesThatCannotWork) {
       {"/", "cannot be the name", true},
       {"", "cannot be the name", false},
       {"/src/..", "cannot be the name", true},
-      {"/none/new", "there is no folder /none", false},
+      {"/none/none/new", "there is no folder /none/none", false},
+      {"/file/new", "is not a folder", false},
+      {"/file/none/new", "there is no folder /file/none", false},
+      {"/src/step-00000010/none/new", "lies inside the source", false},
+      {"/other/step-00000010/none/new", "lies inside the checkpoint", false},
       {"/other/step-00000010", "exists", false},
       {"/file", "is not a checkpoint", true},
       {"/folder", "is not a checkpoint", true},
@@ -51,6 +55,22 @@ TEST(Rewrite, RefusesNamesThatCannotWork) {
   }
   const bool untouched = contents(fs, "/") == before;
   EXPECT_TRUE(untouched) << "nothing is written";
+}
+
+TEST(Rewrite, MakesOneMissingFolderAndTakesItBackWhenNothingComesOfIt) {
+  MemFs fs;
+  make(fs, "/src");
+  ASSERT_TRUE(fs.make_dir("/out").ok());
+  EXPECT_TRUE(check_rewrite(fs, kSrc, "/out/new/copy", false).ok());
+  EXPECT_FALSE(fs.stat("/out/new").ok()) << "a look makes nothing";
+  {
+    const auto begun = Rewrite::begin(fs, kSrc, "/out/new/copy", false);
+    ASSERT_TRUE(begun.ok()) << begun.status().to_string();
+    EXPECT_TRUE(fs.stat("/out/new").ok());
+  }
+  EXPECT_FALSE(fs.stat("/out/new").ok());
+  EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/new/copy").ok());
+  EXPECT_TRUE(whole(fs, "/out/new/copy"));
 }
 
 TEST(Rewrite, ADestinationWhoseManifestCannotBeReadIsNotCalledSomethingElse) {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_resolve.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

@@ -1,5 +1,5 @@
 // What a run that lost its lock may still do: nothing that others see.
-#include "ckpt/io/publish.h"
+#include "ckpt/io/sync_and_publish.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

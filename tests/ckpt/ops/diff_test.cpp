@@ -1,5 +1,7 @@
 #include "ckpt/ops/diff.h"
 
+#include <span>
+
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -67,6 +69,15 @@ TEST_F(DiffTest, MeasuresTheTensorsThatDiffer) {
   EXPECT_EQ(distance.first_index, 3u);
   EXPECT_NEAR(distance.max_abs, 0.5, 1e-6);
   EXPECT_EQ(distance.non_finite, 0u);
+}
+
+TEST(TensorDistance, EqualElementsCountInChangeAndCosine) {
+  const float a[] = {3, 4}, b[] = {3, 0};
+  TensorDistance distance;
+  add_distance(distance, DType::kF32, 0, std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+  EXPECT_DOUBLE_EQ(distance.norm(), 4);
+  EXPECT_DOUBLE_EQ(distance.change(), 0.8);
+  EXPECT_DOUBLE_EQ(distance.cosine(), 0.6);
 }
 
 TEST_F(DiffTest, ComparesBytesWhenLeafSizesDiffer) {

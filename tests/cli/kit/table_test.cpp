@@ -29,5 +29,29 @@ TEST(Table, PrintsNoHeaderWithoutTitlesAndIndents) {
   EXPECT_EQ(table.render({}, "  "), "  a  b\n");
 }
 
+TEST(Table, FoldsToTheTerminal) {
+  Table table({{"name"}, {"first", Align::kRight}, {"second", Align::kRight}, {}});
+  table.row({"a-long-name-of-a-tensor", "1", "22", "words that go on and on and on"});
+  table.row({"b", "333", "4", ""});
+  EXPECT_EQ(table.render({false, 80}),
+            "name                     first  second\n"
+            "a-long-name-of-a-tensor      1      22  words that go on and on and on\n"
+            "b                          333       4\n");
+  EXPECT_EQ(table.render({false, 64}),
+            "name                     first  second\n"
+            "a-long-name-of-a-tensor      1      22  words that go on and on\n"
+            "                                        and on\n"
+            "b                          333       4\n")
+      << "words hang where a third of the line is left for them";
+  EXPECT_EQ(table.render({false, 32}, " "),
+            " name                     first\n"
+            "     second\n"
+            " a-long-name-of-a-tensor      1\n"
+            "         22  words that go on\n"
+            "             and on and on\n"
+            " b                          333\n"
+            "          4\n");
+}
+
 }  // namespace
 }  // namespace titan::cli

@@ -59,5 +59,14 @@ TEST(Utc, ReadsAndWritesRfc3339) {
     EXPECT_FALSE(parse_utc(bad)) << bad;
 }
 
+TEST(Units, ReadsDurations) {
+  EXPECT_EQ(parse_duration("90s"), 90);
+  EXPECT_EQ(parse_duration("45m"), 2700);
+  EXPECT_EQ(parse_duration("1.5h"), 5400);
+  EXPECT_EQ(parse_duration("2d"), 172800);
+  for (const char* text : {"", "6", "h", "6x", "6hh", "-1h", "0s", "nan s", "infd", "1e999h", " 6h"})
+    EXPECT_FALSE(parse_duration(text)) << text;
+}
+
 }  // namespace
 }  // namespace titan::cli

@@ -53,7 +53,7 @@ std::vector<std::string> hostile_texts() {
   ckpt::CatReport cat;
   cat.path = cat.tensor.name = cat.out = kEvil;
   return {ls_text(list, style), inspect_text(inspect, {"*", true, {}}, style), verify_text(verify, style),
-          diff_text(diff, false, style), cat_text(cat, style)};
+          diff_text(diff, {}, style), cat_text(cat, style)};
 }
 
 TEST(Reports, EscapeEveryNameThatComesFromAFile) {
@@ -68,13 +68,13 @@ TEST(DiffReport, HasNoDistanceWhereOnlyNonFiniteValuesDiffer) {
   ckpt::TensorDistance infinite{
       .elements = 4, .different = 1, .beyond = 1, .first_a = "inf", .first_b = "-0.63", .non_finite = 1};
   report.differences = {{"tensor", "w", "", "", infinite}};
-  EXPECT_THAT(diff_text(report, true, {}), ::testing::ContainsRegex("w +n/a +n/a +n/a +n/a"));
+  EXPECT_THAT(diff_text(report, {.stats = true}, {}), ::testing::ContainsRegex("w +n/a +n/a +n/a +n/a"));
   EXPECT_THAT(diff_json(report, true),
               HasSubstr(R"("max_abs":null,"max_rel":null,"beyond_tolerance":1,"mean_abs":null,"rms":null)"));
   infinite.different = 2;
   infinite.max_abs = infinite.sum_abs = 0.5;
   report.differences[0].distance = infinite;
-  EXPECT_THAT(diff_text(report, false, {}), ::testing::ContainsRegex("w +0.5 "));
+  EXPECT_THAT(diff_text(report, {}, {}), ::testing::ContainsRegex("w +n/a +n/a +0 +0.5 "));
   EXPECT_THAT(diff_json(report, false), HasSubstr(R"("max_abs":0.5)"));
 }
 
@@ -162,11 +162,11 @@ TEST(DiffReport, NeverRoundsAShareToAllOrNothing) {
   ckpt::DiffReport report;
   ckpt::TensorDistance distance{.elements = 1'000'000, .different = 1};
   report.differences = {{"tensor", "t", "", "", distance}};
-  EXPECT_THAT(diff_text(report, false, {}), HasSubstr("<0.01%"));
+  EXPECT_THAT(diff_text(report, {}, {}), HasSubstr("<0.01%"));
   report.differences[0].distance->different = 999'999;
-  EXPECT_THAT(diff_text(report, false, {}), HasSubstr("99.99%"));
+  EXPECT_THAT(diff_text(report, {}, {}), HasSubstr("99.99%"));
   report.differences[0].distance->different = 1'000'000;
-  EXPECT_THAT(diff_text(report, false, {}), HasSubstr(" 100% "));
+  EXPECT_THAT(diff_text(report, {}, {}), HasSubstr(" 100%\n"));
 }
 
 TEST(CatReport, WritesNonFiniteValuesAsStringsInJson) {

@@ -6,7 +6,6 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/dcp/dcp_format.h"
 #include "recipe/model/from_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

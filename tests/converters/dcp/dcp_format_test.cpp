@@ -1,4 +1,3 @@
-#include "converters/dcp/dcp_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include <random>
 
 #include "ckpt/model/leaf.h"
+#include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/reader.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/mem_fs.h"

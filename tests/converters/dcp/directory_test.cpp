@@ -5,11 +5,11 @@
 #include <functional>
 
 #include "converters/dcp/crc32.h"
-#include "converters/dcp/dcp_format.h"
+#include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/item_writer.h"
-#include "converters/dcp/little_endian.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/reader.h"
+#include "converters/little_endian.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

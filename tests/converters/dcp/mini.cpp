@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "converters/dcp/dcp_format.h"
+#include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/item_writer.h"
 #include "converters/dcp/metadata_writer.h"
 #include "recipe/model/parameters.h"

@@ -7,7 +7,7 @@
 
 #include "converters/dcp/crc32.h"
 #include "converters/dcp/item_writer.h"
-#include "converters/dcp/little_endian.h"
+#include "converters/little_endian.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::dcp {

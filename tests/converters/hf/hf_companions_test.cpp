@@ -2,15 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "ckpt/io/weight_source.h"
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"
 #include "ckpt/ops/verify.h"
 #include "converters/convert.h"
+#include "converters/hf/byte_tokenizer.h"
 #include "converters/import.h"
+#include "recipe/model/from_rows.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert {
@@ -148,6 +152,46 @@ TEST_F(HfCompanions, AnExportAsksForNoFileThatItWrites) {
   convert("/hf", "/some", {});
   EXPECT_EQ(asks("/some", "/second").find("generation_config.json"), std::string::npos);
   EXPECT_NE(asks("/some", "/third").find("tokenizer.json"), std::string::npos);
+}
+
+/// A checkpoint of a run on `dataset` with the byte tokenizer, as its configuration says it.
+void make_trained(ckpt::testing::MemFs& fs, const std::string& run, const std::string& dataset) {
+  ckpt::testing::Synthetic options{.vocab = 256};
+  recipe::ModelDims model;
+  model.dim = 16, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = 4;
+  model.ffn_dim = 24, model.vocab_size = 256;
+  options.config = recipe::model_rows(model);
+  options.config.push_back({"model.tokenizer", "\"byte\""});
+  options.config.push_back({"training.dataset", dataset});
+  std::ranges::sort(options.config);
+  ASSERT_TRUE(ckpt::testing::make_checkpoint(fs, run, options).ok());
+}
+
+TEST(HfByteModel, GetsTheByteTokenizer) {
+  ckpt::testing::MemFs fs;
+  for (const auto& [run, dataset, bytes] :
+       {std::tuple("/text", "\"text\"", true), std::tuple("/tokens", "\"tokens\"", false)}) {
+    make_trained(fs, run, dataset);
+    const std::string out = std::string(run) + ".hf";
+    const auto report = testing::convert_to(fs, std::string(run) + "/step-00000010", out, {.to = "hf"});
+    testing::expect_ok(report);
+    const bool asks = std::ranges::any_of(
+        report->notes, [](const std::string& note) { return note.starts_with("no tokenizer files"); });
+    EXPECT_EQ(fs.stat(out + "/tokenizer.json").ok(), bytes) << dataset;
+    EXPECT_EQ(fs.stat(out + "/tokenizer_config.json").ok(), bytes) << dataset;
+    EXPECT_EQ(asks, !bytes) << dataset;
+  }
+  EXPECT_EQ(get_text(fs, "/text.hf/tokenizer.json"), byte_tokenizer_json());
+}
+
+TEST(HfByteModel, KeepsItsTokenizerThereAndBack) {
+  ckpt::testing::MemFs fs;
+  make_trained(fs, "/run", "\"text\"");
+  testing::expect_ok(testing::convert_to(fs, "/run/step-00000010", "/hf", {.to = "hf"}));
+  testing::expect_ok(testing::convert_to(fs, "/hf", "/titan"));
+  testing::expect_ok(testing::convert_to(fs, "/titan", "/back", {.to = "hf"}));
+  EXPECT_EQ(tree(fs, "/hf"), tree(fs, "/back"));
+  for (const std::string& name : tree(fs, "/hf")) EXPECT_EQ(get_text(fs, "/hf/" + name), get_text(fs, "/back/" + name));
 }
 
 }  // namespace

@@ -393,5 +393,27 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
   }
 }
 
+// Text of many gigabytes is read whole when its run begins, not at every start. A fingerprint sees 64 blocks of it.
+TEST(Dataset, TextIsCheckedOncePerFingerprint) {
+  const ScratchDir dir;
+  std::string text(1 << 20, 'a');
+  recipe::Config config = config_for(dir.write("t", text), 10);
+  config.training.dataset = "text";
+  ckpt::DataPosition checked = open_or_die(config, 7, 256)->origin();
+  text[9000] = '\xff';  // between the first block and the second
+  dir.write("t", text);
+  const auto refused = Dataset::open(config, 7, 256);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message.find("at offset 9000"), std::string::npos) << refused.status().message;
+  EXPECT_TRUE(Dataset::open(config, 7, 256, &checked).ok());
+
+  ckpt::DataPosition other = checked;
+  other.kind = "tokens";
+  EXPECT_FALSE(Dataset::open(config, 7, 256, &other).ok());
+  text[100] = 'b';  // in the first block
+  dir.write("t", text);
+  EXPECT_FALSE(Dataset::open(config, 7, 256, &checked).ok());
+}
+
 }  // namespace
 }  // namespace titan::train

@@ -162,5 +162,23 @@ TEST_F(TokenRowsTest, IdsOutsideTheVocabularyAreNamedByPlace) {
   EXPECT_THAT(rows->read(1, 100, out).message, HasSubstr("row 1, column 1: id -1"));
 }
 
+TEST_F(TokenRowsTest, TextIsItsBytes) {
+  const auto rows = TokenRows::open(write("a\xc3\xa9zz"), {.row_length = 2, .text = true});
+  ASSERT_TRUE(rows.ok()) << rows.status().to_string();
+  EXPECT_EQ(rows->left_over(), 1u);
+  EXPECT_THAT(row(*rows, 0), ElementsAre('a', 0xc3));
+  EXPECT_THAT(TokenRows::open(write("ab\xff"), {.row_length = 2, .text = true}).status().message,
+              HasSubstr("is not UTF-8: byte 2"));
+}
+
+TEST_F(TokenRowsTest, TextShorterThanTheDefaultIsOneRow) {
+  const auto rows = TokenRows::open(write("abc"), {.default_length = 64, .text = true});
+  ASSERT_TRUE(rows.ok()) << rows.status().to_string();
+  EXPECT_EQ(rows->rows(), 1u);
+  EXPECT_EQ(rows->length(), 3u);
+  EXPECT_FALSE(TokenRows::open(write("abc"), {.row_length = 64, .text = true}).ok());
+  EXPECT_FALSE(TokenRows::open(write(""), {.default_length = 64, .text = true}).ok());
+}
+
 }  // namespace
 }  // namespace titan::train

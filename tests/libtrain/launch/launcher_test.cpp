@@ -14,6 +14,7 @@
 #include <iterator>
 #include <memory>
 #include <regex>
+#include <set>
 #include <thread>
 
 #include "tests/support/child_process.h"
@@ -119,6 +120,18 @@ TEST(Launcher, GivesEveryRankItsContract) {
   EXPECT_EQ(job.wait(), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("contract 0 2 0 2 127.0.0.1 3 3 3 cbwr id fd=set same=yes"));
   EXPECT_THAT(job.output(), HasSubstr("contract 1 2 1 2 127.0.0.1 3 3 3 cbwr id fd= same=yes"));
+}
+
+TEST(Launcher, GivesEveryJobAnIdOfItsOwn) {
+  // Ranks of another job, started by this process too, must not meet these in one store.
+  std::set<std::string> ids;
+  for (int i = 0; i < 2; ++i) {
+    Job job(1, "echo job $TITAN_RUN_ID.");
+    EXPECT_EQ(job.wait(), 0) << job.output();
+    std::smatch id;
+    ASSERT_TRUE(std::regex_search(job.output(), id, std::regex("job ([0-9a-f]{12})\\."))) << job.output();
+    EXPECT_TRUE(ids.insert(id[1]).second) << job.output();
+  }
 }
 
 TEST(Launcher, HandsTheListeningSocketToRankZeroOnly) {

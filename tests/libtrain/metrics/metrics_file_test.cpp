@@ -20,7 +20,9 @@ StepMetrics metrics(std::uint64_t step) {
   m.tokens = step * 100;
   m.samples = step * 2;
   m.tps = 12.5;
+  m.tps_total = 25;
   m.time_s = 0.25;
+  m.times = {.data = 1, .forward = 2, .backward = 3, .pipeline = 4, .exchange = 5, .optimizer = 6, .gather = 7};
   return m;
 }
 
@@ -68,17 +70,23 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   const EventFields fields = {
       {"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", "a\"b"}, {"ok", true}};
   ASSERT_TRUE(file->event(8, "save_commit", fields).ok());
+  ASSERT_TRUE(file->parameter_norms(9, {"a.weight", "b.weight"}, {0.5, INFINITY}).ok());
   ASSERT_TRUE(file->sync().ok());
   EXPECT_EQ(
       without_time(read_text(path)),
       R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"
-      R"("tokens":700,"samples":14,"tps":12.5,"time_s":0.25,"data_s":0})"
+      R"("tokens":700,"samples":14,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
+      R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
       "\n"
       R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","grad_norm":1.5,"lr":8e-04,)"
-      R"("tokens":800,"samples":16,"tps":12.5,"time_s":0.25,"data_s":0})"
+      R"("tokens":800,"samples":16,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
+      R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
       "\n"
       R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"event":"save_commit","bytes":18446744073709551615,)"
       R"("seconds":0.5,"path":"a\"b","ok":true})"
+      "\n"
+      R"({"schema":"titan.metrics/1","step":9,"time":"T","attempt":3,"event":"parameter_norms",)"
+      R"("norms":{"a.weight":0.5,"b.weight":"inf"}})"
       "\n");
 }
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/publish.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
+#include "ckpt/io/sync_and_publish.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/fake_weights.h"

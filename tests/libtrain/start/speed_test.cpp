@@ -71,6 +71,11 @@ TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
             "attempt 1 trained another model");
   EXPECT_EQ(guess(plan_of({"--training.seq_len=64"}, 1)).why_none, "attempt 1 had another batch or schedule");
   EXPECT_EQ(guess(plan_of({}, 1), 2).why_none, "attempt 1 had 1 thread a rank");
+  EXPECT_EQ(guess(plan_of({"--activation_checkpoint.mode=full"}, 1)).why_none, "attempt 1 recomputed other layers");
+  EXPECT_EQ(guess(plan_of({"--training.loss_chunk=64"}, 1)).why_none, "attempt 1 had another training.loss_chunk");
+  recipe::RunPlan other = plan_of({}, 1);
+  other.gemm = recipe::CpuGemm::kOneDnn;
+  EXPECT_EQ(guess(other).why_none, "attempt 1 had its products by mkl");
   dir.write("run/metrics.jsonl", start_line(1, 1, 1) + step_line(1, 1, 9));
   EXPECT_THAT(guess(plan_of({}, 1)).why_none, HasSubstr("no step after its first"));
 }

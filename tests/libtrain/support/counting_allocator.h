@@ -1,5 +1,6 @@
 #pragma once
 // Counts what tensors on the CPU hold, and how much they held at most.
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -15,13 +16,17 @@ class CountingAllocator final : public c10::Allocator {
   CountingAllocator() : inner_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, kPriority); }
   ~CountingAllocator() override { c10::SetCPUAllocator(inner_, kPriority); }
 
-  std::int64_t held() const { return held_; }
-  std::int64_t peak() const { return peak_; }
+  std::int64_t held() const { return all_.held; }
+  std::int64_t peak() const { return all_.peak; }
+  /// What the calling thread makes from here on counts as the rank's too.
+  void count_for(int rank) { rank_ = rank; }
+  std::int64_t peak_of(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).peak; }
 
   c10::DataPtr allocate(std::size_t bytes) override {
-    auto block = std::make_unique<Block>(Block{inner_->allocate(bytes), static_cast<std::int64_t>(bytes), this});
-    const std::int64_t held = held_ += block->bytes;
-    for (std::int64_t peak = peak_; held > peak && !peak_.compare_exchange_weak(peak, held);) {}
+    auto block = std::make_unique<Block>(
+        Block{inner_->allocate(bytes), static_cast<std::int64_t>(bytes), this, static_cast<std::size_t>(rank_)});
+    all_.add(block->bytes);
+    ranks_[block->rank].add(block->bytes);
     void* data = block->data.get();
     return {data, block.release(), &release, c10::DeviceType::CPU};
   }
@@ -33,14 +38,25 @@ class CountingAllocator final : public c10::Allocator {
     c10::DataPtr data;
     std::int64_t bytes;
     CountingAllocator* counter;
+    std::size_t rank;
+  };
+  struct Count {
+    void add(std::int64_t bytes) {
+      const std::int64_t now = held += bytes;
+      for (std::int64_t most = peak; now > most && !peak.compare_exchange_weak(most, now);) {}
+    }
+    std::atomic<std::int64_t> held = 0, peak = 0;
   };
   static void release(void* context) {
     const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    block->counter->held_ -= block->bytes;
+    block->counter->all_.held -= block->bytes;
+    block->counter->ranks_[block->rank].held -= block->bytes;
   }
 
   c10::Allocator* inner_;
-  std::atomic<std::int64_t> held_ = 0, peak_ = 0;
+  Count all_;
+  std::array<Count, 16> ranks_;
+  static inline thread_local int rank_ = 0;
 };
 
 }  // namespace titan::test

@@ -202,7 +202,8 @@ inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::Wo
   const int dp = static_cast<int>(mesh.dp), pp = static_cast<int>(mesh.pp), size = dp * pp;
   const auto all = std::make_shared<ThreadGroup>(size);
   const auto io = std::make_shared<ThreadGroup>(size);
-  std::vector<std::shared_ptr<ThreadGroup>> groups{all, io}, by_stage, by_dp;
+  const auto save = std::make_shared<ThreadGroup>(size);
+  std::vector<std::shared_ptr<ThreadGroup>> groups{all, io, save}, by_stage, by_dp;
   for (int s = 0; s < pp; ++s) groups.push_back(by_stage.emplace_back(std::make_shared<ThreadGroup>(dp)));
   for (int r = 0; r < dp; ++r) groups.push_back(by_dp.emplace_back(std::make_shared<ThreadGroup>(pp)));
 
@@ -218,6 +219,7 @@ inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::Wo
         world.dp = std::make_unique<ThreadCommunicator>(by_stage[world.stage], world.dp_rank);
         world.pp = std::make_unique<ThreadCommunicator>(by_dp[world.dp_rank], world.stage);
         world.io = std::make_unique<ThreadCommunicator>(io, rank);
+        world.save = std::make_unique<ThreadCommunicator>(save, rank);
         body(world);
       } catch (...) {
         {

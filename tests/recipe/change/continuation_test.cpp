@@ -1,5 +1,6 @@
 #include "recipe/change/continuation.h"
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/table_line.h"
 
 #include <gmock/gmock.h>
 
@@ -90,22 +91,47 @@ TEST(Continuation, AChangeThatIsNotAllowedIsRefusedWithThePreviewsAndWhatToType)
   EXPECT_EQ(run.verdict.message,
             "the configuration differs from checkpoint 'runs/a/checkpoint/step-00000060' in 2 settings that shape the "
             "loss curve");
-  ASSERT_EQ(run.verdict.causes.size(), 7u);
-  EXPECT_THAT(run.verdict.causes[0],
-              HasSubstr("lr_scheduler.total_steps  checkpoint 100  config 200  (training.steps when unset)  [curve]"));
-  EXPECT_THAT(run.verdict.causes[0], HasSubstr("to allow: --allow training.steps --lr_scheduler.on_change=POLICY"));
-  EXPECT_THAT(run.verdict.causes[1], HasSubstr("optimizer.weight_decay    checkpoint 0.1  config 0.2"));
-  EXPECT_THAT(run.verdict.causes[3], HasSubstr("rescale  lr(61) = 0.000413176 (as without the change)"));
-  EXPECT_THAT(run.verdict.causes[6], HasSubstr("config   lr(61) = 0.000838641 (2.03 times what it was)"));
-  EXPECT_THAT(run.verdict.hint,
-              HasSubstr("--allow training.steps,optimizer.weight_decay --lr_scheduler.on_change=POLICY"));
+  std::vector<std::string> table;
+  for (const std::string& cause : run.verdict.causes) {
+    EXPECT_TRUE(ckpt::is_table_line(cause)) << cause;
+    table.push_back(ckpt::cause_text(cause));
+  }
+  EXPECT_THAT(table, Contains(HasSubstr("training.steps          100         200   the LR schedule changes")));
+  EXPECT_THAT(table, Contains(HasSubstr("optimizer.weight_decay  0.1         0.2   the config's value from step 61")));
+  EXPECT_THAT(table, Contains("policy      lr(61)    lr(130)    lr(200)"));
+  EXPECT_THAT(table, Contains(HasSubstr("rescale  0.0004132  0.0001202  2.487e-08  as without the change")));
+  EXPECT_THAT(table, Contains(HasSubstr("2.03 times what it was")));
+  for (const std::string& line : table) EXPECT_LE(line.size(), 76u) << line;
+  EXPECT_THAT(run.verdict.hint, HasSubstr("values back, or choose a policy"));
+  EXPECT_THAT(run.verdict.hint, ::testing::EndsWith("\n    ... --allow training.steps,optimizer.weight_decay "
+                                                    "--lr_scheduler.on_change=rescale"));
+}
+
+TEST(Continuation, MoreStepsAreAQuestion) {
+  const Continuation run = go_on(stored_run(), {"--training.steps=200"});
+  EXPECT_EQ(run.verdict.message,
+            "training.steps is 200, this run was planned for 100: how should the learning rate go on?");
+  EXPECT_THAT(run.verdict.causes[0], HasSubstr("policy"));
+  EXPECT_EQ(run.verdict.causes.size(), 8u);
+  EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01"}).verdict.message,
+            "optimizer.lr is 0.01, this run was started with 0.001: how should the learning rate go on?");
+  EXPECT_EQ(go_on(stored_run(), {"--optimizer.lr=0.01", "--training.steps=200"}).verdict.message,
+            "2 settings of the learning rate differ from 'runs/a/checkpoint/step-00000060': how should the learning "
+            "rate go on?");
+}
+
+TEST(Continuation, AfterTheEndOfTheCurveTheLineToPasteWarmsUpAnew) {
+  StoredRun stored = stored_run();
+  stored.state.step = 100;
+  EXPECT_THAT(go_on(stored, {"--training.steps=200"}).verdict.hint,
+              ::testing::EndsWith("--allow training.steps --lr_scheduler.on_change=rewarm"));
 }
 
 TEST(Continuation, AnAllowedScheduleChangeWithoutAPolicyShowsAllFive) {
   const Continuation run = go_on(stored_run(), {"--training.steps=200"}, {"training.steps"});
   EXPECT_EQ(ckpt::exit_code(run.verdict.code), 2);
-  EXPECT_THAT(run.verdict.causes, Contains(HasSubstr("keep     lr(61)")));
-  EXPECT_THAT(run.verdict.causes, Contains(HasSubstr("config   lr(61)")));
+  for (const char* policy : {"keep ", "rescale ", "extend ", "rewarm ", "config "})
+    EXPECT_THAT(run.verdict.causes, Contains(HasSubstr("\t" + std::string(policy))));
   EXPECT_EQ(run.previews.size(), 5u);
 }
 

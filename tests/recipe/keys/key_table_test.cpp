@@ -55,6 +55,7 @@ TEST(KeyTable, HasEveryKeyOfTheContractAndOfTorchtitan) {
                            "checkpoint.on_read_error",
                            "lr_scheduler.on_change",
                            "metrics.log_freq",
+                           "metrics.parameter_norms",
                            "model.dim",
                            "model.n_layers",
                            "model.n_heads",

@@ -172,14 +172,13 @@ TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
   const LoadedConfig loaded = load_ok(
       "[profiling]\nenable_profiling = true\n[compile]\nenable = true\n[activation_checkpoint]\nmode = "
       "\"memory_budget\"\n"
-      "[checkpoint]\nlast_save_model_only = true\nasync_mode = \"async\"\n[parallelism]\ntensor_parallel_degree = "
+      "[checkpoint]\nlast_save_model_only = true\n[parallelism]\ntensor_parallel_degree = "
       "8\ncontext_parallel_degree = 2\n"
       "pipeline_parallel_schedule = \"interleaved1f1b\"\n[validation]\ndataset = "
       "\"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
   ASSERT_EQ(loaded.warnings.size(), 1u);
   EXPECT_EQ(loaded.warnings[0],
-            "run.toml: without effect here: activation_checkpoint.mode = \"memory_budget\", checkpoint.async_mode = "
-            "\"async\", "
+            "run.toml: without effect here: activation_checkpoint.mode = \"memory_budget\", "
             "compile.enable = true, "
             "parallelism.context_parallel_degree = 2, "
             "parallelism.tensor_parallel_degree = 8, "
@@ -215,8 +214,7 @@ TEST(Loader, EveryKeyThatIsPassedOverStandsInThePageOnTorchtitan) {
 TEST(Loader, RefusesOnTheCommandLineWhatAFileMayAskFor) {
   for (const char* flag :
        {"compile.enable=true", "parallelism.tensor_parallel_degree=2", "profiling.enable_profiling=true",
-        "training.dataset=c4_test", "checkpoint.last_save_model_only=true", "model.hf_assets_path=./hf",
-        "checkpoint.async_mode=async"}) {
+        "training.dataset=c4_test", "checkpoint.last_save_model_only=true", "model.hf_assets_path=./hf"}) {
     const Status status = load_error("[compile]\nenable = true\n", {std::string("--") + flag});
     EXPECT_EQ(status.code, Code::kUnsupported) << flag;
     EXPECT_THAT(status.message, HasSubstr("not supported yet: ")) << flag;

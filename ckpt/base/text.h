@@ -1,0 +1,33 @@
+#pragma once
+// Text taken apart and put together: words, whole numbers, bytes. Pure.
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace titan::ckpt {
+
+/// `words` with `between` between them.
+std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
+
+/// The parts of `text` between separators: "a,,b" has three, "" has one.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// All of `text` as a number; nothing for any other text, or a number that T cannot hold.
+template <typename T>
+std::optional<T> number_of(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// The same bytes as text.
+inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace titan::ckpt

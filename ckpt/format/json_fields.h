@@ -1,0 +1,51 @@
+#pragma once
+// JSON objects whose keys are all required, read by a list of keys and places.
+#include <string>
+#include <string_view>
+
+#include "ckpt/format/json_reader.h"
+
+namespace titan::ckpt {
+
+inline void read_value(JsonReader& in, std::uint64_t& out) { out = in.u64(); }
+inline void read_value(JsonReader& in, std::uint32_t& out) { out = in.u32(); }
+inline void read_value(JsonReader& in, double& out) { out = in.real(); }
+inline void read_value(JsonReader& in, bool& out) { out = in.boolean(); }
+inline void read_value(JsonReader& in, std::string& out) { out = in.text(); }
+inline void read_value(JsonReader& in, std::string_view& out) { out = in.text(); }
+inline void read_value(JsonReader& in, Digest& out) { out = in.digest(); }
+inline void read_value(JsonReader& in, std::vector<std::string>& out) { out = in.string_list(); }
+inline void read_value(JsonReader& in, std::vector<std::pair<std::string, std::string>>& out) { out = in.string_map(); }
+template <typename Read>
+auto read_value(JsonReader&, const Read& read) -> decltype(read()) {
+  read();
+}
+
+/// A required key. `place` is a variable that takes the value, or a function that reads it.
+template <typename Place>
+struct JsonField {
+  const char* name;
+  Place place;
+};
+template <typename Place>
+JsonField(const char*, Place&&) -> JsonField<Place>;
+
+/// Reads the object `what`, which must have each of `fields` once; skips other keys.
+/// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
+template <typename... Place>
+void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {
+  SeenKeys seen(in, what);
+  in.object([&](std::string_view key) {
+    unsigned bit = 0;
+    const auto take = [&](const auto& field) {
+      if (!seen.is(key, bit++, field.name)) return false;
+      read_value(in, field.place);
+      return true;
+    };
+    if (!(take(fields) || ...)) in.skip();
+  });
+  unsigned bit = 0;
+  for (const char* name : {fields.name...}) seen.require(bit++, name);
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,33 @@
+#pragma once
+// The part of diff that compares values: all that is no tensor. Pure.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/ops/compare.h"
+#include "ckpt/ops/inspect.h"
+
+namespace titan::ckpt {
+
+/// One thing that differs. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
+/// "optimizer_step", "leaf_elements"; of notes: "layout", "config", "history".
+struct Difference {
+  std::string kind;
+  std::string name;                        ///< of the field, tensor, component or key
+  std::string a, b;                        ///< the two values as text; "absent" for what is not there
+  std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
+  std::string component = {};              ///< of a tensor
+  bool operator==(const Difference&) const = default;
+};
+
+/// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps).
+std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
+/// Layout, configuration and history.
+std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
+/// Names that both sides leave out, ascending.
+std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
+
+/// One phase as text: "linear 0 -> 0.001 over 10 steps from step 1".
+std::string phase_text(const LrPhase& phase);
+
+}  // namespace titan::ckpt

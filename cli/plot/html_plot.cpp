@@ -1,0 +1,83 @@
+#include "cli/plot/html_plot.h"
+
+#include "ckpt/base/text.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/plot/svg_plot.h"
+#include "cli/plot/terminal_plot.h"
+
+namespace titan::cli {
+namespace {
+
+using recipe::Point;
+using recipe::RunCurves;
+
+/// Seven digits are finer than a screen, and keep the page small.
+void points(JsonOut& json, std::string_view key, const std::vector<Point>& points) {
+  json.begin_array(key);
+  for (const Point& point : points) {
+    json.begin_array();
+    json.number(format_real(point.x));
+    json.number(format_rounded(point.y, 7));
+    json.end_array();
+  }
+  json.end_array();
+}
+
+std::string data(const recipe::Plot& plot) {
+  JsonOut json;
+  json.begin_object();
+  json.text("x", recipe::x_name(plot.options.x));
+  json.real("smooth", plot.options.smooth);
+  json.flag("log_x", plot.options.log_x);
+  json.flag("log_y", plot.options.log_y);
+  json.each("panels", plot.panels, [&](const recipe::Panel& panel) {
+    json.text("name", recipe::quantity_name(panel.quantity));
+    json.text("title", panel.title);
+  });
+  std::size_t number = 0;
+  json.each("runs", plot.runs, [&](const RunCurves& run) {
+    json.text("name", run.name);
+    json.text("color", picture_color(number++));
+    json.text("facts", ckpt::joined(run_facts(run, plot.options.x), ", "));
+    json.begin_object("curves");
+    for (const recipe::Panel& panel : plot.panels) {
+      json.begin_object(recipe::quantity_name(panel.quantity));
+      points(json, "raw", run.of(panel.quantity).points);
+      points(json, "smooth", run.of(panel.quantity).smooth);
+      json.end_object();
+    }
+    json.end_object();
+    points(json, "validation", run.validation);
+    json.each("restarts", run.restarts, [&](const recipe::RestartMark& mark) {
+      json.real("x", mark.x);
+      json.text("text",
+                "went on after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
+    });
+    json.texts("notes", run.notes(plot.options.x));
+  });
+  json.end_object();
+  // Nothing in a name ends the script or begins another one.
+  std::string safe;
+  for (const char c : json.line()) safe += c == '<' ? "\\u003c" : std::string(1, c);
+  return safe;
+}
+
+void put(std::string& page, std::string_view place, const std::string& text) {
+  page.replace(page.find(place), place.size(), text);
+}
+
+}  // namespace
+
+std::string html_plot(const recipe::Plot& plot) {
+  std::vector<std::string> names;
+  for (const RunCurves& run : plot.runs) names.push_back(run.name);
+  std::string page = kPlotPage;
+  // The data stand last: a name in them that looks like a place is behind the real one.
+  put(page, "{{DATA}}", data(plot));
+  put(page, "{{TITLE}}", xml_text(ckpt::joined(names, ", ")));
+  return page;
+}
+
+}  // namespace titan::cli

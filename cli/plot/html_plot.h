@@ -1,0 +1,15 @@
+#pragma once
+// A plot as one HTML page that works without a network: data, style and script are in it. Pure. page.html is the page
+// without its data.
+#include <string>
+
+#include "recipe/plot/plot_plan.h"
+
+namespace titan::cli {
+
+std::string html_plot(const recipe::Plot& plot);
+
+/// The page as it lies in the sources, with a place for the data.
+extern const char* const kPlotPage;
+
+}  // namespace titan::cli

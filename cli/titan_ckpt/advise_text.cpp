@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/titan_ckpt/advise.h"
+
+namespace titan::cli {
+namespace {
+
+using recipe::AdviseReport;
+using recipe::IntervalAdvice;
+
+std::string percent(double share) { return format_rounded(share * 100, 2) + "%"; }
+
+std::string count_of(std::uint64_t count, const char* one, const char* many) {
+  return format_count(count) + (count == 1 ? one : many);
+}
+
+std::string parameters_text(std::uint64_t count) {
+  return count >= 1'000'000'000 ? format_rounded(static_cast<double>(count) / 1e9, 3) + "B" : format_count(count);
+}
+
+/// `text` on lines of at most `width` columns where its words allow it; the first behind two blanks, others behind
+/// four.
+std::string folded(const std::string& text, std::size_t width) {
+  std::string out, line = " ";
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (display_width(line) + 1 + display_width(word) > width && begin > 0) {
+      out += line + "\n";
+      line = "   ";
+    }
+    line += " " + word;
+    begin = end + 1;
+  }
+  return out + line + "\n";
+}
+
+class Text {
+ public:
+  Text(const AdviseReport& report, const std::string& run, bool mtbf_given, const TextStyle& style)
+      : report_(report), run_(run), mtbf_given_(mtbf_given), style_(style) {}
+
+  std::string text() {
+    record();
+    disk();
+    budget();
+    std::string out = facts_.render(style_.palette) + intervals() + larger() + paste();
+    if (report_.not_known.empty()) return out;
+    out += heading(style_.palette, "not known");
+    for (const std::string& line : report_.not_known) out += folded(escape(line), 80);
+    return out;
+  }
+
+ private:
+  std::string size(std::uint64_t bytes) const { return format_bytes(bytes, style_.exact_bytes); }
+
+  void record() {
+    const recipe::SaveRecord& record = report_.record;
+    std::string run = "no step yet";
+    if (record.last_step > 0)
+      run = "steps " + format_count(record.first_step) + " to " + format_count(record.last_step);
+    if (record.resumes > 0)
+      run += ", went on " + count_of(record.resumes, " time", " times") + " (planned stops are among them)";
+    facts_.add("run", run);
+    if (record.step_s)
+      facts_.add("a step",
+                 format_rounded(*record.step_s, 3) + " s, median of the last " + format_count(record.step_median_of));
+    if (record.saves == 0) return;
+    std::string saves = format_count(record.saves);
+    if (record.failed > 0) saves += ", " + format_count(record.failed) + " failed";
+    if (record.save_s) saves += ", one takes " + format_rounded(*record.save_s, 3) + " s";
+    if (record.stall_s) saves += ", of which training waits " + format_rounded(*record.stall_s, 3) + " s";
+    if (record.saves_total_s > 0 && record.steps_total_s > 0)
+      saves +=
+          "; " + percent(record.saves_total_s / (record.saves_total_s + record.steps_total_s)) + " of the time so far";
+    facts_.add("saves", saves);
+  }
+
+  void disk() {
+    std::string there = count_of(report_.steps_there, " step", " steps") + ", " + size(report_.bytes_there);
+    if (report_.free) there += "; free: " + size(*report_.free);
+    facts_.add("on disk", there);
+    if (report_.one_save) facts_.add("one save", size(*report_.one_save));
+    if (report_.needed) {
+      facts_.add("needed", size(*report_.needed) + " for keep_latest_k = " + std::to_string(report_.keep_latest_k) +
+                               ", and one more while it is written");
+      if (report_.free && *report_.needed > *report_.free + report_.bytes_there)
+        facts_.add("", "there is not so much space");
+    } else if (report_.has_settings && report_.saves_enabled && report_.keep_latest_k == 0 && report_.one_save) {
+      facts_.add("needed", "keep_latest_k = 0 keeps all: " + size(*report_.one_save) + " more with each save");
+    }
+  }
+
+  void budget() {
+    if (!report_.fit) return;
+    const recipe::RetentionFit& fit = *report_.fit;
+    if (fit.keep_last == 0) {
+      facts_.add("budget",
+                 size(*report_.budget) + " is too little: one step and the next save take " + size(fit.least_budget));
+    } else {
+      facts_.add("budget", size(*report_.budget) + ": keep " + count_of(fit.keep_last, " step", " steps") +
+                               "; at most " + size(fit.most_bytes) + " while one more is written");
+    }
+    if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to go on from");
+    if (fit.fixed_bytes > 0) facts_.add("", size(fit.fixed_bytes) + " of that lie in steps that no rule deletes");
+  }
+
+  std::string intervals() const {
+    if (!report_.best) return "";
+    Table table({{},
+                 {"every", Align::kRight},
+                 {"", Align::kRight},
+                 {"loses", Align::kRight},
+                 {"saving", Align::kRight},
+                 {"done again", Align::kRight}});
+    const auto row = [&](const char* name, const IntervalAdvice& one) {
+      table.row({name, count_of(one.steps, " step", " steps"), format_duration(one.seconds), percent(one.lost.sum()),
+                 percent(one.lost.saves), percent(one.lost.again)});
+    };
+    if (report_.now) row("now", *report_.now);
+    row("best", *report_.best);
+    return heading(style_.palette, "save interval, for a failure every " + format_duration(report_.mtbf_s) +
+                                       " on average" + (mtbf_given_ ? "" : " (--mtbf says yours)")) +
+           table.render(style_.palette, "  ");
+  }
+
+  std::string larger() const {
+    if (report_.larger.empty()) return "";
+    const bool timed = report_.larger.front().save_s.has_value();
+    std::vector<Column> columns{{"parameters", Align::kRight}, {"a save", Align::kRight}};
+    if (timed) columns.insert(columns.end(), {{"takes", Align::kRight}, {"save every", Align::kRight}});
+    Table table(columns);
+    for (const recipe::LargerRun& row : report_.larger) {
+      std::vector<Cell> cells{parameters_text(row.parameters), size(row.save_bytes)};
+      if (timed) {
+        cells.push_back(format_duration(row.save_s.value_or(0)));
+        cells.push_back(format_duration(row.interval_s.value_or(0)));
+      }
+      table.row(cells);
+    }
+    return heading(style_.palette,
+                   "a larger model, saved like this one (" + parameters_text(report_.parameters) + " parameters)") +
+           table.render(style_.palette, "  ");
+  }
+
+  std::string paste() const {
+    const bool keeps = report_.fit && report_.fit->keep_last > 0;
+    if (!report_.best && !keeps) return "";
+    std::string out = heading(style_.palette, "to paste") + "  [checkpoint]\n";
+    if (report_.best) out += "  interval = " + std::to_string(report_.best->steps) + "\n";
+    if (!keeps) return out;
+    const recipe::RetentionFit& fit = *report_.fit;
+    out += "  keep_latest_k = " + std::to_string(fit.keep_last) + "\n";
+    if (fit.steps_to_delete == 0) return out + "  # nothing to delete now\n";
+    return out + "  # frees " + size(fit.bytes_to_delete) + " now, " +
+           count_of(fit.steps_to_delete, " step", " steps") + ":\n  titan-ckpt prune " + escape(run_) +
+           " --keep-last " + std::to_string(fit.keep_last) + "\n";
+  }
+
+  const AdviseReport& report_;
+  const std::string& run_;
+  bool mtbf_given_;
+  const TextStyle& style_;
+  Facts facts_;
+};
+
+}  // namespace
+
+std::string advise_text(const AdviseReport& report, const std::string& run, bool mtbf_given, const TextStyle& style) {
+  return Text(report, run, mtbf_given, style).text();
+}
+
+}  // namespace titan::cli

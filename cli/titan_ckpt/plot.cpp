@@ -1,0 +1,150 @@
+#include "cli/titan_ckpt/plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "ckpt/base/helpers.h"
+#include "ckpt/base/text.h"
+#include "ckpt/io/output_file.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/plot/html_plot.h"
+#include "cli/plot/svg_plot.h"
+#include "cli/plot/terminal_plot.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+using recipe::PlotOptions;
+using recipe::Quantity;
+
+std::vector<std::string> listed(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Result<std::vector<Quantity>> read_quantities(const std::string& text) {
+  std::vector<Quantity> found;
+  for (const std::string& name : listed(text)) {
+    const auto is = [&](Quantity quantity) { return recipe::quantity_name(quantity) == name; };
+    const auto quantity = std::ranges::find_if(recipe::kQuantities, is);
+    if (quantity == recipe::kQuantities.end() || std::ranges::find(found, *quantity) != found.end())
+      return wrong_value("y", text, "loss, lr, grad_norm or tps, or several of them with commas between");
+    found.push_back(*quantity);
+  }
+  return found;
+}
+
+/// "12000", "1.5e9", "200k", "3M", "2G": a place on the x axis.
+Result<std::optional<double>> read_place(const Command& command, const char* flag) {
+  const std::optional<std::string> text = command.value(flag);
+  if (!text) return std::optional<double>();
+  double unit = 1;
+  std::string digits = *text;
+  for (const auto& [letter, size] :
+       {std::pair{'k', 1e3}, std::pair{'M', 1e6}, std::pair{'G', 1e9}, std::pair{'T', 1e12}}) {
+    if (!digits.ends_with(letter)) continue;
+    unit = size;
+    digits.pop_back();
+    break;
+  }
+  const std::optional<double> value = ckpt::number_of<double>(digits);
+  if (!value || !std::isfinite(*value) || *value < 0)
+    return wrong_value(flag, *text, "a step or a number of tokens: 12000, 200k, 1.5e9");
+  return std::optional<double>(*value * unit);
+}
+
+Status read_options(const Command& command, PlotOptions& options, recipe::CurveOptions& curves) {
+  if (const auto text = command.value("x")) {
+    if (*text != "step" && *text != "tokens") return wrong_value("x", *text, "step or tokens");
+    options.x = *text == "tokens" ? recipe::XAxis::kTokens : recipe::XAxis::kStep;
+  }
+  if (const auto text = command.value("y")) {
+    TITAN_ASSIGN_OR_RETURN(options.y, read_quantities(*text));
+  }
+  if (const auto text = command.value("smooth")) {
+    const std::optional<double> weight = ckpt::number_of<double>(*text);
+    if (!weight || !(*weight >= 0 && *weight < 1))
+      return wrong_value("smooth", *text, "a weight of at least 0 and below 1");
+    options.smooth = *weight;
+  }
+  if (const auto text = command.value("log")) {
+    if (*text != "x" && *text != "y" && *text != "xy") return wrong_value("log", *text, "x, y or xy");
+    options.log_x = text->find('x') != std::string::npos;
+    options.log_y = text->find('y') != std::string::npos;
+  }
+  TITAN_ASSIGN_OR_RETURN(curves.from, read_place(command, "from"));
+  TITAN_ASSIGN_OR_RETURN(curves.to, read_place(command, "to"));
+  if (curves.from && curves.to && *curves.from > *curves.to)
+    return ckpt::invalid("`--from` " + *command.value("from") + " lies behind `--to` " + *command.value("to"));
+  curves.x = options.x;
+  curves.smooth = options.smooth;
+  return ckpt::ok_status();
+}
+
+/// \error kInvalid for a suffix that stands for no kind of picture
+Status check_out(const std::string& out) {
+  if (out.ends_with(".svg") || out.ends_with(".html")) return ckpt::ok_status();
+  const std::string hint = "a picture for a text: x.svg; a page to look into: x.html";
+  if (out.empty()) return ckpt::invalid("`--output` is empty, expected the name of a file").with_hint(hint);
+  return ckpt::invalid("`--output` is `" + out + "`, expected a name that ends in .svg or .html").with_hint(hint);
+}
+
+Status write_out(ckpt::Fs& fs, const std::string& out, const std::string& text) {
+  const std::string parent = ckpt::parent_path(out);
+  if (!fs.real_path(parent).ok())
+    return ckpt::invalid(out + " cannot be made: there is no folder " + parent).with_hint("mkdir -p " + parent);
+  const ckpt::CancelToken cancel = stop_on_signals();  // from here on Ctrl-C has something to clean up
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::OutputFile> file, ckpt::OutputFile::create(fs, out));
+  TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(cancel.check());
+  return file->publish();
+}
+
+}  // namespace
+
+Answer run_plot(const Request& request) {
+  PlotOptions options;
+  recipe::CurveOptions curve_options;
+  if (Status status = read_options(request.command, options, curve_options); !status.ok())
+    return {.error = std::move(status)};
+  const std::optional<std::string> out = request.command.value("output");
+  if (out) {
+    if (Status status = check_out(*out); !status.ok()) return {.error = std::move(status)};
+  }
+  std::vector<recipe::RunCurves> runs;
+  const std::vector<std::string> names = recipe::run_names(request.fs, request.command.positionals);
+  Answer answer;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    recipe::RunCurves run;
+    TITAN_ASSIGN_OR_ANSWER(run, recipe::read_curves(request.fs, request.command.positionals[i], curve_options));
+    run.name = names[i];
+    for (std::string& note : run.notes(options.x)) answer.notes.push_back(escape(note));
+    runs.push_back(std::move(run));
+  }
+  const recipe::Plot plot = recipe::plan_plot(std::move(runs), options);
+  if (out) {
+    const std::string picture = out->ends_with(".svg") ? svg_plot(plot) : html_plot(plot);
+    if (Status status = write_out(request.fs, *out, picture); !status.ok()) return {.error = std::move(status)};
+    answer.text = "written  " + escape(*out) + ", " + format_bytes(picture.size(), request.style.exact_bytes) + "\n";
+  }
+  if (request.json) {
+    answer.text = plot_json(plot, out);
+  } else if (!out) {
+    answer.text = terminal_plot(plot, {terminal_width(), terminal_height(),
+                                       request.command.has("ascii") || !utf8_of_process(), request.style.palette});
+  }
+  return answer;
+}
+
+}  // namespace titan::cli

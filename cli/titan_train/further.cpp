@@ -1,0 +1,17 @@
+#include "cli/titan_train/further.h"
+
+#include "libtrain/start/go_on.h"
+
+namespace titan::cli {
+
+std::string line_to_go_further(const std::vector<std::string>& words, const recipe::Config& config) {
+  const std::int64_t steps = config.training.steps;
+  std::vector<std::string> next = train::words_to_go_on(words, config, static_cast<std::uint64_t>(steps));
+  next.push_back("--training.steps=" + std::to_string(2 * steps));
+  if (!config.lr_scheduler.total_steps) {
+    next.insert(next.end(), {"--allow", "training.steps", "--lr_scheduler.on_change=rewarm"});
+  }
+  return train::shell_line(next);
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,43 @@
+#include "ckpt/base/fs.h"
+#include "cli/kit/output.h"
+#include "cli/titan_train/console.h"
+#include "libtrain/metrics/log.h"
+
+namespace titan::cli {
+namespace {
+
+class LineConsole : public Console {
+ public:
+  LineConsole(const recipe::Config& config, bool color)
+      : metrics_(ckpt::join_path(config.job.dump_folder, "metrics.jsonl")), color_(color) {}
+
+  void step(const train::StepMetrics& metrics, double tflops, bool due) override {
+    if (due) print(train::step_line(metrics, std::nullopt, tflops, color_));
+  }
+  void validated(std::uint64_t step, double loss, double tps) override {
+    print(train::validation_line(step, loss, tps, color_));
+  }
+  void end(int, const std::vector<std::string>&) override {}
+
+ private:
+  // A stdout that takes nothing does not end a training run.
+  void print(const std::string& line) {
+    ckpt::Status failed;
+    const bool gone = deliver(1, line + "\n", &failed) == Delivery::kReaderGone;
+    if (!lost_ && (gone || !failed.ok()))
+      train::log_warn("step lines are lost: " + (gone ? "nobody reads standard output any more" : failed.message) +
+                      "; training goes on, and " + metrics_ + " has every step");
+    lost_ = lost_ || gone || !failed.ok();
+  }
+
+  std::string metrics_;
+  bool color_, lost_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Console> make_line_console(const recipe::Config& config, ColorChoice color) {
+  return std::make_unique<LineConsole>(config, !config.metrics.disable_color_printing && color_of_process(1, color));
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,49 @@
+#include "converters/hf/text_facts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "converters/companions.h"
+#include "converters/hf/byte_tokenizer.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/json_value.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
+
+// A number or a list of numbers.
+std::vector<std::int64_t> tokens_of(const JsonValue* value) {
+  std::vector<std::int64_t> tokens;
+  if (value == nullptr) return tokens;
+  for (const JsonValue& item : value->kind() == JsonValue::Kind::kList ? value->items() : std::vector{*value})
+    if (const auto token = item.as_u64()) tokens.push_back(static_cast<std::int64_t>(*token));
+  return tokens;
+}
+
+}  // namespace
+
+ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::ModelFilePlace>& files) {
+  TextFacts facts;
+  const auto read = [&](const std::string& name) -> ckpt::Result<std::string> {
+    const auto place = std::ranges::find(files, "hf/" + name, &ckpt::ModelFilePlace::member);
+    if (place == files.end()) return std::string();
+    return read_companion(fs, {place->path, name, place->digest}, kMaxBytes);
+  };
+  TITAN_ASSIGN_OR_RETURN(const std::string tokenizer, read("tokenizer.json"));
+  facts.byte_tokenizer = is_byte_tokenizer(tokenizer);
+  facts.tokenizer = !facts.byte_tokenizer && std::ranges::any_of(files, [](const ckpt::ModelFilePlace& file) {
+    return file.member.starts_with("hf/") && is_vocabulary(file.member.substr(3));
+  });
+  for (const char* name : {"generation_config.json", kHfConfig}) {
+    TITAN_ASSIGN_OR_RETURN(const std::string text, read(name));
+    if (text.empty()) continue;
+    TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(name, text));
+    if (facts.ends.empty()) facts.ends = tokens_of(config.find("eos_token_id"));
+    if (const JsonValue* longest = config.find("max_position_embeddings")) facts.positions = longest->as_u64();
+  }
+  return facts;
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,24 @@
+#pragma once
+// What the files that came with a model say of the texts that it reads and writes.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+#include "ckpt/io/model_files.h"
+
+namespace titan::convert {
+
+struct TextFacts {
+  bool byte_tokenizer = false;             ///< tokenizer.json is the one of byte_tokenizer.h
+  bool tokenizer = false;                  ///< there is another one
+  std::vector<std::int64_t> ends;          ///< tokens that end a text: of generation_config.json, else of config.json
+  std::optional<std::uint64_t> positions;  ///< max_position_embeddings
+  bool operator==(const TextFacts&) const = default;
+};
+
+/// Reads those among `files` that belong to Hugging Face's form. \error kCorrupt, kFailed
+ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::ModelFilePlace>& files);
+
+}  // namespace titan::convert

@@ -1,0 +1,21 @@
+#pragma once
+// Numbers in byte strings, without casts: nothing in these files is aligned.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace titan::convert {
+
+/// The `count` bytes at `at` (the caller has checked that they are there).
+inline std::uint64_t get_le(std::string_view bytes, std::size_t at, std::size_t count) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < count; ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  return value;
+}
+
+inline void put_le(std::string& out, std::uint64_t value, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+}  // namespace titan::convert

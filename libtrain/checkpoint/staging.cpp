@@ -1,0 +1,24 @@
+#include "libtrain/checkpoint/staging.h"
+
+#include <utility>
+
+namespace titan::train {
+
+Staging::Buffer Staging::take() {
+  const ckpt::MutexLock guard(mutex_);
+  if (!free_.empty()) {
+    Buffer buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
+  if (left_ == 0) return nullptr;
+  --left_;
+  return Buffer(new std::byte[leaf_bytes_]);
+}
+
+void Staging::give_back(Buffer buffer) {
+  const ckpt::MutexLock guard(mutex_);
+  free_.push_back(std::move(buffer));
+}
+
+}  // namespace titan::train

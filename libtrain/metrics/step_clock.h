@@ -1,0 +1,70 @@
+#pragma once
+// Where the time of a step goes: one part runs at a time, so that the parts never overlap.
+#include <chrono>
+
+namespace titan::train {
+
+/// Seconds of a step on one rank.
+struct StepTimes {
+  double data = 0;      ///< reading tokens
+  double forward = 0;   ///< of all micro-batches
+  double backward = 0;  ///< with what it recomputes
+  double pipeline = 0;  ///< waiting for other stages
+  double exchange = 0;  ///< gradients to their owners, and the losses
+  double optimizer = 0;
+  double gather = 0;  ///< weights from their owners
+  double other = 0;
+};
+
+class StepClock {
+ public:
+  using Part = double StepTimes::*;
+
+  /// From here on the time is that of a new step.
+  void start() {
+    times_ = {};
+    last_ = Clock::now();
+  }
+  /// Runs `body` in `part`.
+  template <typename Body>
+  auto time(Part part, const Body& body) {
+    const In in(*this, part);
+    return body();
+  }
+  /// What has gone into the parts so far.
+  StepTimes read() {
+    enter(part_);
+    return times_;
+  }
+
+  /// The time of its life belongs to `part`, but for what lies within another of these.
+  class In {
+   public:
+    In(StepClock& clock, Part part) : clock_(clock), before_(clock.enter(part)) {}
+    ~In() { clock_.enter(before_); }
+    In(const In&) = delete;
+    In& operator=(const In&) = delete;
+
+   private:
+    StepClock& clock_;
+    Part before_;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Part enter(Part part) {
+    const Clock::time_point now = Clock::now();
+    times_.*part_ += std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    const Part before = part_;
+    part_ = part;
+    return before;
+  }
+
+  StepTimes times_;
+  Part part_ = &StepTimes::other;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace titan::train

@@ -1,0 +1,31 @@
+#pragma once
+// Keys and values of the tokens so far, which attention needs for every token that follows.
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace titan::train {
+
+/// Of one sequence. Shape letters: G key/value heads, T tokens, K head dim.
+class KvCache {
+ public:
+  explicit KvCache(std::size_t layers) : layers_(layers) {}
+
+  std::int64_t length() const { return length_; }  ///< tokens that every layer holds
+  /// Keys and values of a layer: of all tokens, those that append() has just given it included.
+  struct Seen {
+    at::Tensor k_BGTK, v_BGTK;
+  };
+  /// Gives `layer` the keys and values [1,G,T,K] of the tokens that follow those before. They count once advance() was
+  /// called.
+  Seen append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK);
+  /// Every layer has got `tokens` more.
+  void advance(std::int64_t tokens) { length_ += tokens; }
+
+ private:
+  std::vector<Seen> layers_;  // with room for more tokens
+  std::int64_t length_ = 0;
+};
+
+}  // namespace titan::train

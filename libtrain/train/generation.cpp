@@ -1,0 +1,99 @@
+#include "libtrain/train/generation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "libtrain/checkpoint/transfer.h"
+#include "libtrain/model/runtime.h"
+#include "libtrain/model/stage.h"
+#include "libtrain/start/gemm.h"
+#include "libtrain/start/init_map.h"
+#include "libtrain/train/spin_guard.h"
+
+namespace titan::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// The model and the text so far.
+class Writer {
+ public:
+  Writer(const Stage& stage, std::int64_t layers, bool kv_cache)
+      : stage_(stage), cache_(static_cast<std::size_t>(layers)), kv_cache_(kv_cache) {}
+
+  /// The logits of what follows `more` behind all that was given before, fp32 [V].
+  at::Tensor next(const std::vector<std::int64_t>& more) {
+    if (kv_cache_) return stage_.extend(at::tensor(more, at::kLong), cache_).to(at::kFloat);
+    text_.insert(text_.end(), more.begin(), more.end());
+    return stage_.next_logits(at::tensor(text_, at::kLong)).to(at::kFloat);
+  }
+
+ private:
+  const Stage& stage_;
+  KvCache cache_;
+  bool kv_cache_;
+  std::vector<std::int64_t> text_;
+};
+
+bool can_be_drawn_from(std::span<const float> logits) {
+  return std::ranges::none_of(logits, [](float x) { return std::isnan(x) || x == INFINITY; }) &&
+         std::ranges::any_of(logits, [](float x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
+                                        const GenerationOptions& options, const TokenListener& listener,
+                                        const TokenGate& gate) {
+  GenerationReport report;
+  Clock::time_point begin = Clock::now();
+  setup_determinism(options.threads);
+  const at::NoGradGuard no_grad;
+  recipe::RunPlan plan =
+      recipe::whole_model_plan(dims, static_cast<std::int64_t>(options.prompt.size() + options.most));
+  plan.bf16 = options.bf16;
+  plan.gemm = gemm_of(processor_vendor());
+  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
+  Stage stage(plan, 0, plan.batch.seq_len);
+  TITAN_RETURN_IF_ERROR(load_weights(source, match, stage));
+  stage.refresh();
+  stage.drop_masters();
+  report.load_s = seconds_since(begin);
+
+  const ckpt::CancelToken cancel = gate ? gate() : ckpt::CancelToken();
+  SpinGuard spin;
+  Writer writer(stage, dims.n_layers, options.kv_cache);
+  std::vector<std::int64_t> more = options.prompt;
+  begin = Clock::now();
+  while (report.tokens.size() < options.most) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    const at::Tensor logits_V = writer.next(more);
+    const std::span logits(logits_V.const_data_ptr<float>(), static_cast<std::size_t>(logits_V.numel()));
+    if (!can_be_drawn_from(logits))
+      return ckpt::failed(source.path() + ": the logits of token " +
+                          std::to_string(options.prompt.size() + report.tokens.size()) + " are not finite");
+    const std::int64_t token = next_token(logits, options.sampling, report.tokens.size());
+    (report.tokens.empty() ? report.first_s : report.rest_s) = seconds_since(begin);
+    if (report.tokens.empty()) begin = Clock::now();
+    if (std::ranges::find(options.ends, token) != options.ends.end()) {
+      report.end = GenerationEnd::kEndToken;
+      break;
+    }
+    report.tokens.push_back(token);
+    if (!listener(token)) {
+      report.end = GenerationEnd::kListener;
+      break;
+    }
+    more = {token};
+    spin.look();
+  }
+  return report;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,193 @@
+#include "libtrain/train/saves.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+
+#include "ckpt/io/run_folder.h"
+#include "libtrain/metrics/json_text.h"
+#include "libtrain/metrics/log.h"
+#include "libtrain/metrics/metrics_file.h"
+#include "recipe/keys/writer.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Status;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
+
+/// A line about a save, unless the watcher shows it in its own way.
+void log_save(const RunWatcher& watcher, const std::string& line) {
+  if (watcher.shows_saves()) {
+    log_debug(line);
+  } else {
+    log_info(line);
+  }
+}
+
+std::function<void(const std::string&)> says_where(const RunWatcher& watcher, std::uint64_t step) {
+  return [&watcher, step](const std::string& tmp) {
+    log_save(watcher, "save writing step=" + std::to_string(step) + " into " + tmp);
+  };
+}
+
+}  // namespace
+
+void Saves::begin() {
+  newest_ = run_.start.decision.step;
+  if (!run_.world.save) return;
+  BackgroundSaver::Options options;
+  options.group = run_.world.save.get();
+  options.leaf_bytes = run_.plan().leaf_elements * sizeof(float);
+  options.staging_bytes = static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes);
+  options.threads = static_cast<unsigned>(at::get_num_threads());
+  background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
+}
+
+ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
+  ckpt::Snapshot snap;
+  snap.parameters = run_.plan().parameters;
+  snap.mesh = run_.plan().mesh;
+  snap.stage_cuts = run_.plan().stage_cuts;
+  snap.leaf_elements = run_.plan().leaf_elements;
+  snap.ownership = run_.owners;
+  snap.codec = run_.plan().codec;
+  snap.prove = run_.config().checkpoint.verify_compression;
+  snap.optimizer_step = run_.optimizer_step;
+  snap.lr = run_.start.lr;
+  snap.data = run_.data;
+  snap.train = run_.state;
+  snap.train.step = step;
+  snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
+  snap.train.attempts.back().last_step = step;
+  snap.config = recipe::resolved_settings(run_.resolved);
+  snap.writer = run_.options.version;
+  snap.created = utc_now();
+  snap.model_files = run_.model_files;
+  return snap;
+}
+
+void Saves::announce(std::uint64_t step) {
+  run_.on_root([&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
+    TITAN_RETURN_IF_ERROR(run_.noted);
+    log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
+    run_.options.watcher->saving(step);
+    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
+    // Lines first, checkpoint second: a published step never lacks its lines.
+    return run_.files->metrics->sync();
+  });
+}
+
+SaveOutcome Saves::save_here(std::uint64_t step) {
+  const auto due = Clock::now();
+  announce(step);
+  const ckpt::Snapshot snap = snapshot(step);
+  const double taken_down = seconds_since(due);
+  auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
+  const double all = seconds_since(due);
+  return {step, std::move(report), {taken_down, all, all}};
+}
+
+void Saves::now(std::uint64_t step, bool last_chance) {
+  finish();
+  SaveOutcome outcome = save_here(step);
+  if (!last_chance) return conclude(outcome);
+  if (bearable(outcome)) {
+    tell_failure(outcome, "trying " + name(step) + " once more: there is no later save");
+    outcome = save_here(step);
+  }
+  insist(outcome);
+}
+
+void Saves::due(std::uint64_t step) {
+  if (!background_) return now(step, false);
+  const auto due = Clock::now();
+  finish();
+  announce(step);
+  background_->start(snapshot(step), *run_.optimizer, due, says_where(*run_.options.watcher, step));
+}
+
+void Saves::over_everywhere() { finish(); }
+
+void Saves::finish() {
+  if (background_ && background_->busy()) conclude(background_->take());
+}
+
+void Saves::settle() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log_warn(std::string("the save under way has failed: ") + error.what());
+  }
+}
+
+// All ranks have the same outcome, and go the same way.
+bool Saves::bearable(const SaveOutcome& outcome) const {
+  return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
+}
+
+void Saves::conclude(const SaveOutcome& outcome) {
+  if (!bearable(outcome)) return insist(outcome);
+  tell_failure(outcome,
+               "training goes on without " + name(outcome.step) + " (checkpoint.on_save_error = \"continue\")");
+}
+
+void Saves::insist(const SaveOutcome& outcome) {
+  if (outcome.report.ok()) return tell(outcome);
+  Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
+  status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
+  throw StatusError(status);
+}
+
+std::string Saves::safe_text() const {
+  return newest_ == 0 ? "nothing is saved yet" : "your work is safe up to " + name(newest_);
+}
+
+void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
+  if (!run_.root()) return;
+  const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
+  log_error(text);
+  log_warn(then);
+  const Status noted = run_.files->metrics->event(outcome.step, "save_failed", {{"error", text}});
+  if (!noted.ok()) log_warn("metrics: " + noted.message);
+}
+
+void Saves::tell(const SaveOutcome& outcome) {
+  newest_ = outcome.step;
+  if (!run_.root()) return;
+  const SaveReport& report = *outcome.report;
+  const SaveTimes& times = outcome.times;
+  const double speed = report.seconds > 0 ? static_cast<double>(report.bytes) / report.seconds / 1e9 : 0;
+  run_.remember(run_.files->metrics->event(outcome.step, "save_commit",
+                                           {{"path", report.path},
+                                            {"id", report.id.hex()},
+                                            {"bytes", report.bytes},
+                                            {"seconds", report.seconds},
+                                            {"snapshot_s", times.snapshot},
+                                            {"stall_s", times.stall},
+                                            {"write_s", report.write_seconds},
+                                            {"publish_s", report.publish_seconds},
+                                            {"durable_s", times.durable},
+                                            {"gb_per_s", speed}}));
+  run_.remember(run_.files->metrics->sync());
+  std::string cost;
+  if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
+  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
+                                      std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
+                                      (report.already_there ? " (an equal step was there already)" : ""));
+  if (!report.damaged_aside.empty()) {
+    const bool pinned = ckpt::is_pinned(run_.fs, report.damaged_aside);
+    log_warn("the damaged " + name(outcome.step) + " lies in " + report.damaged_aside + " now; " +
+             (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
+  }
+  for (const std::string& warning : report.warnings) log_warn(warning);
+  run_.retention->saved(outcome.step);
+}
+
+}  // namespace titan::train

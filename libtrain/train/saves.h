@@ -1,0 +1,65 @@
+#pragma once
+// The saves of a run: at a step boundary, or in the background while training goes on.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ckpt/io/snapshot.h"
+#include "libtrain/checkpoint/background_saver.h"
+#include "libtrain/train/run_state.h"
+
+namespace titan::train {
+
+class Saves {
+ public:
+  explicit Saves(RunState& run) : run_(run) {}
+
+  /// Once the run has started; needs the world's group for saves where checkpoint.async_mode asks for it.
+  void begin();
+
+  /// Saves `step` and returns when it is durable. `last_chance`: there is no later save. What was under way in the
+  /// background is finished first. Collective. \error StatusError on all ranks together
+  void now(std::uint64_t step, bool last_chance);
+  /// Saves `step`: in the background where that is asked for, and else now(). A save that is under way is waited for.
+  /// Collective. \error as now()
+  void due(std::uint64_t step);
+
+  /// What this rank tells the others at the next step: its part of a save in the background is over.
+  bool over_here() const { return background_ && background_->busy() && background_->done(); }
+  /// To be called when it is over on every rank. \error as now()
+  void over_everywhere();
+  /// To be called before weights and moments change.
+  void let_change() {
+    if (background_) background_->let_change();
+  }
+  /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
+  /// wrong.
+  void settle();
+
+  /// The newest step that this run has, or began from.
+  std::uint64_t newest() const { return newest_; }
+
+ private:
+  ckpt::Snapshot snapshot(std::uint64_t step) const;
+  /// Before a save of `step`: what was logged of it is made durable. Collective.
+  void announce(std::uint64_t step);
+  SaveOutcome save_here(std::uint64_t step);
+  /// A save of the background that is under way is waited for, and told.
+  void finish();
+  /// The store refused what a later save may bring, and the run is to go on.
+  bool bearable(const SaveOutcome& outcome) const;
+  void conclude(const SaveOutcome& outcome);
+  /// As conclude(), but every failure ends the run.
+  void insist(const SaveOutcome& outcome);
+  void tell(const SaveOutcome& outcome);
+  void tell_failure(const SaveOutcome& outcome, const std::string& then);
+  /// What a save that fails does not touch.
+  std::string safe_text() const;
+
+  RunState& run_;
+  std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
+  std::uint64_t newest_ = 0;
+};
+
+}  // namespace titan::train

@@ -1,0 +1,132 @@
+#include "recipe/keys/habits.h"
+
+#include <algorithm>
+
+namespace titan::recipe {
+
+// Names of Hugging Face's TrainingArguments and config.json, nanoGPT, Megatron, Lightning, litGPT, nanotron.
+const std::vector<Habit>& habits() {
+  constexpr const char* kSteps = "steps, not epochs";
+  constexpr const char* kWarmup = "a number of steps";
+  constexpr const char* kDtype = "\"bfloat16\" or \"float32\"";
+  constexpr const char* kGlobal = "sequences per step, over all ranks and micro-batches";
+  static const std::vector<Habit> list = {
+      {"hidden_size", "model.dim", ""},
+      {"n_embd", "model.dim", ""},
+      {"d_model", "model.dim", ""},
+      {"embed_dim", "model.dim", ""},
+      {"emb_dim", "model.dim", ""},
+      {"hidden_dim", "model.dim", ""},
+      {"num_hidden_layers", "model.n_layers", ""},
+      {"num_layers", "model.n_layers", ""},
+      {"n_layer", "model.n_layers", ""},
+      {"num_attention_heads", "model.n_heads", ""},
+      {"num_heads", "model.n_heads", ""},
+      {"n_head", "model.n_heads", ""},
+      {"num_key_value_heads", "model.n_kv_heads", ""},
+      {"num_kv_heads", "model.n_kv_heads", ""},
+      {"num_query_groups", "model.n_kv_heads", ""},
+      {"n_query_groups", "model.n_kv_heads", ""},
+      {"intermediate_size", "model.ffn_dim", ""},
+      {"ffn_hidden_size", "model.ffn_dim", ""},
+      {"rms_norm_eps", "model.norm_eps", ""},
+      {"layernorm_epsilon", "model.norm_eps", ""},
+      {"rope_base", "model.rope_theta", ""},
+      {"rotary_base", "model.rope_theta", ""},
+      {"tie_word_embeddings", "model.tied_embeddings", ""},
+      {"attention_bias", "model.qkv_bias", ""},
+      {"padded_vocab_size", "model.vocab_size", ""},
+      {"model_name_or_path", "--init-from PATH", "a folder on this machine"},
+      {"learning_rate", "optimizer.lr", ""},
+      {"max_lr", "optimizer.lr", ""},
+      {"adam_beta1", "optimizer.beta1", ""},
+      {"adam_beta2", "optimizer.beta2", ""},
+      {"adam_epsilon", "optimizer.eps", ""},
+      {"adam_eps", "optimizer.eps", ""},
+      {"warmup_ratio", "lr_scheduler.warmup_steps", kWarmup},
+      {"num_warmup_steps", "lr_scheduler.warmup_steps", ""},
+      {"warmup_iters", "lr_scheduler.warmup_steps", ""},
+      {"lr_warmup_steps", "lr_scheduler.warmup_steps", ""},
+      {"lr_warmup_iters", "lr_scheduler.warmup_steps", ""},
+      {"lr_warmup_fraction", "lr_scheduler.warmup_steps", kWarmup},
+      {"lr_scheduler_type", "lr_scheduler.decay_type", ""},
+      {"lr_decay_style", "lr_scheduler.decay_type", ""},
+      {"min_lr", "lr_scheduler.min_lr_factor", "a share of optimizer.lr"},
+      {"min_lr_ratio", "lr_scheduler.min_lr_factor", ""},
+      {"lr_decay_iters", "lr_scheduler.total_steps", ""},
+      {"lr_decay_steps", "lr_scheduler.total_steps", ""},
+      {"train_file", "training.dataset_path", ""},
+      {"data_path", "training.dataset_path", ""},
+      {"data_dir", "training.dataset_path", ""},
+      {"batch_size", "training.local_batch_size", ""},
+      {"per_device_train_batch_size", "training.local_batch_size", ""},
+      {"micro_batch_size", "training.local_batch_size", ""},
+      {"train_batch_size", "training.global_batch_size", kGlobal},
+      {"gradient_accumulation_steps", "training.global_batch_size", kGlobal},
+      {"accumulate_grad_batches", "training.global_batch_size", kGlobal},
+      {"grad_accum", "training.global_batch_size", kGlobal},
+      {"max_seq_len", "training.seq_len", ""},
+      {"max_seq_length", "training.seq_len", ""},
+      {"seq_length", "training.seq_len", ""},
+      {"sequence_length", "training.seq_len", ""},
+      {"context_length", "training.seq_len", ""},
+      {"max_position_embeddings", "training.seq_len", ""},
+      {"block_size", "training.seq_len", ""},
+      {"max_steps", "training.steps", ""},
+      {"num_steps", "training.steps", ""},
+      {"num_train_steps", "training.steps", ""},
+      {"train_iters", "training.steps", ""},
+      {"max_iters", "training.steps", ""},
+      {"train_steps", "training.steps", ""},
+      {"epochs", "training.steps", kSteps},
+      {"num_epochs", "training.steps", kSteps},
+      {"max_epochs", "training.steps", kSteps},
+      {"num_train_epochs", "training.steps", kSteps},
+      {"grad_clip", "training.max_norm", ""},
+      {"clip_grad", "training.max_norm", ""},
+      {"max_grad_norm", "training.max_norm", ""},
+      {"gradient_clip_val", "training.max_norm", ""},
+      {"bf16", "training.mixed_precision_param", kDtype},
+      {"fp16", "training.mixed_precision_param", kDtype},
+      {"precision", "training.mixed_precision_param", kDtype},
+      {"mixed_precision", "training.mixed_precision_param", kDtype},
+      {"torch_dtype", "training.mixed_precision_param", kDtype},
+      {"gradient_checkpointing", "activation_checkpoint.mode", "\"none\", \"full\" or \"selective\""},
+      {"pipeline_model_parallel_size", "parallelism.pipeline_parallel_degree", ""},
+      {"pp_size", "parallelism.pipeline_parallel_degree", ""},
+      {"nproc_per_node", "--nproc N", ""},
+      {"num_gpus", "--nproc N", ""},
+      {"num_processes", "--nproc N", ""},
+      {"devices", "--nproc N", ""},
+      {"resume_from_checkpoint", "--resume PATH", "a start resumes its run folder by itself"},
+      {"init_from", "--init-from PATH", ""},
+      {"save_interval", "checkpoint.interval", ""},
+      {"save_steps", "checkpoint.interval", ""},
+      {"save_every", "checkpoint.interval", ""},
+      {"save_freq", "checkpoint.interval", ""},
+      {"checkpoint_interval", "checkpoint.interval", ""},
+      {"save_total_limit", "checkpoint.keep_latest_k", ""},
+      {"output_dir", "job.dump_folder", ""},
+      {"out_dir", "job.dump_folder", ""},
+      {"save_dir", "job.dump_folder", ""},
+      {"eval_steps", "validation.freq", ""},
+      {"eval_interval", "validation.freq", ""},
+      {"val_check_interval", "validation.freq", ""},
+      {"eval_iters", "validation.steps", ""},
+      {"per_device_eval_batch_size", "validation.local_batch_size", ""},
+      {"logging_steps", "metrics.log_freq", ""},
+      {"log_interval", "metrics.log_freq", ""},
+      {"random_seed", "debug.seed", ""},
+      {"manual_seed", "debug.seed", ""},
+  };
+  return list;
+}
+
+const Habit* find_habit(std::string_view typed) {
+  std::string last(typed.substr(typed.find_last_of('.') + 1));  // npos + 1 is 0: all of it
+  std::ranges::replace(last, '-', '_');
+  const auto found = std::ranges::find(habits(), last, &Habit::name);
+  return found == habits().end() ? nullptr : &*found;
+}
+
+}  // namespace titan::recipe

@@ -1,0 +1,36 @@
+#pragma once
+// A long curve in few points: what it drops is never a least or a greatest value. Pure.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace titan::recipe {
+
+struct Point {
+  double x = 0, y = 0;
+  bool operator==(const Point&) const = default;
+};
+
+/// Takes points in order of x. Up to 4 x `buckets` points come back as they were; of more, each stretch of equally
+/// many keeps its first, least, greatest and last. Memory does not depend on how many come.
+class Thin {
+ public:
+  explicit Thin(std::size_t buckets) : most_(buckets < 2 ? 2 : buckets) {}
+  void add(Point point);
+  std::vector<Point> points() const;
+  std::uint64_t count() const { return count_; }
+
+ private:
+  struct Bucket {
+    std::vector<Point> points;  ///< at most 4, in order of x
+    std::uint64_t taken = 0;
+    void add(Point point);
+    void merge(const Bucket& next);
+  };
+  void halve();
+  std::size_t most_;
+  std::uint64_t width_ = 4, count_ = 0;  ///< width_: points of a full bucket
+  std::vector<Bucket> buckets_;
+};
+
+}  // namespace titan::recipe

@@ -1,0 +1,52 @@
+#include "recipe/record/metrics_history.h"
+
+#include <charconv>
+
+namespace titan::recipe {
+namespace {
+
+/// As titan-train begins each line.
+constexpr std::string_view kBegin = R"({"schema":"titan.metrics/1","step":)";
+
+std::optional<std::uint64_t> first_digits(std::string_view text) {
+  if (!text.starts_with(kBegin)) return std::nullopt;
+  std::uint64_t step = 0;
+  const char* digits = text.data() + kBegin.size();
+  const auto [end, error] = std::from_chars(digits, text.data() + text.size(), step);
+  return error == std::errc{} && end != digits ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace
+
+void HistoryScan::line(std::string_view text) {
+  const std::uint64_t number = lines_++;
+  const std::optional<std::uint64_t> step = first_digits(text);
+  // A larger step by the same attempt: the usual case. The attempt shows only in the whole line.
+  const bool usual = step && *step == newest_ + 1 && attempt_ != 0;
+  if (usual) {
+    newest_ = *step;
+    return;
+  }
+  const std::optional<MetricsLine> line = read_metrics_line(text);
+  if (!line || (!line->is_step() && !line->is_start())) return;
+  const std::uint64_t first_again = line->is_start() ? line->step + 1 : line->step;
+  // Only a later start goes back. A smaller step of the same one is an accident of that line.
+  if (first_again <= newest_ && line->attempt <= attempt_) return;
+  if (first_again <= newest_) {
+    while (!cuts_.empty() && cuts_.back().step >= first_again) cuts_.pop_back();
+    cuts_.push_back({number, first_again});
+  }
+  newest_ = line->step;
+  if (line->attempt > attempt_) attempt_ = line->attempt;
+}
+
+HistoryFilter::Counts HistoryFilter::judge(std::uint64_t number, const MetricsLine& line) {
+  while (next_ < cuts_.size() && cuts_[next_].line <= number) ++next_;
+  if (next_ < cuts_.size() && line.step >= cuts_[next_].step) return Counts::kDoneAgain;
+  if (!line.is_step()) return Counts::kYes;
+  if (last_ && line.step <= *last_) return Counts::kOutOfOrder;
+  last_ = line.step;
+  return Counts::kYes;
+}
+
+}  // namespace titan::recipe

@@ -1,0 +1,47 @@
+#pragma once
+// Which lines of a metrics.jsonl count: a start that goes back to an earlier step makes what it does again obsolete.
+// titan-train cuts such lines off itself; files that were joined or copied by hand may still hold them. Pure.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "recipe/record/metrics_line.h"
+
+namespace titan::recipe {
+
+/// The first look at a file, line by line: where starts went back. Most lines are judged by their first digits.
+class HistoryScan {
+ public:
+  void line(std::string_view text);
+  std::uint64_t lines() const { return lines_; }
+
+  struct Cut {
+    std::uint64_t line = 0;  ///< lines before this one...
+    std::uint64_t step = 0;  ///< ...whose step is at least this do not count
+  };
+  /// Steps ascend: an earlier cut that a later one includes is not in it.
+  const std::vector<Cut>& cuts() const { return cuts_; }
+
+ private:
+  std::uint64_t lines_ = 0, newest_ = 0;
+  std::uint32_t attempt_ = 0;
+  std::vector<Cut> cuts_;
+};
+
+/// The second look: asked for each line in order.
+class HistoryFilter {
+ public:
+  explicit HistoryFilter(std::vector<HistoryScan::Cut> cuts) : cuts_(std::move(cuts)) {}
+  enum class Counts { kYes, kDoneAgain, kOutOfOrder };
+  /// `number`: of the line, from 0.
+  Counts judge(std::uint64_t number, const MetricsLine& line);
+
+ private:
+  std::vector<HistoryScan::Cut> cuts_;
+  std::size_t next_ = 0;
+  std::optional<std::uint64_t> last_;  ///< the last step that counted
+};
+
+}  // namespace titan::recipe
