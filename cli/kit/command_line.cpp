@@ -45,11 +45,11 @@ Status unknown_verb(const Program& program, const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& verb : program.verbs) names.push_back(verb.name);
   const Status status = ckpt::invalid("unknown verb " + in_ticks(name));
+  if (program.meant_by_path != nullptr && looks_like_path(name))
+    return status.with_hint("did you mean " + in_ticks(program.meant_by_path(name)) + "?");
   for (const VerbHabit& habit : program.habits)
     if (std::ranges::find(habit.words, name) != habit.words.end())
       return status.with_hint("did you mean " + in_ticks(habit.command) + "?");
-  if (program.meant_by_path != nullptr && looks_like_path(name))
-    return status.with_hint("did you mean " + in_ticks(program.meant_by_path(name)) + "?");
   const std::string suggestion = ckpt::did_you_mean(name, names);
   return suggestion.empty() ? with_help_hint(status, program, "") : status.with_hint(suggestion);
 }

@@ -119,7 +119,7 @@ ROWS = [
     # Going on.
     Row(37, "3 raise steps", PLAN + "--training.steps=40 --lr_scheduler.total_steps=40", 13, "differs from checkpoint|planned for|total_steps", "--allow", also=True),
     Row(38, "3 raise steps without a policy", PLAN + "--training.steps=40 --lr_scheduler.total_steps=40 --allow training.steps,lr_scheduler.total_steps", 2, "on_change",
-        "keep|rewarm", also=True),
+        "--lr_scheduler.on_change=", also=True),
     Row(39, "2 steps behind the checkpoint", PLAN + "--training.steps=4", 13, "at step 8, beyond training.steps = 4", "raise training.steps", also=True),
     Row(40, "1.3 --resume required and nothing there", PLAN + NEW + "--resume required", 10, "no checkpoint in new/checkpoint to resume", "mounted", also=True),
     Row(41, "2 --resume never where there are steps", PLAN + "--resume never", 2, "holds steps 8, 4", "dump_folder", also=True),

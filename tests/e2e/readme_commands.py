@@ -44,10 +44,11 @@ def main():
     found = list(commands(text))
     assert len(found) >= 6, f"README.md has {len(found)} commands"
     for line, expected, shown in found:
-        words = shlex.split(line.replace("build/bin/", str(harness.BIN.resolve()) + "/"))
+        programs = str(harness.BIN.resolve()) + "/"
+        words = shlex.split(line.replace("build/bin/", programs))
         done = subprocess.run(words, cwd=work, capture_output=True, text=True, timeout=300)
         print(f"{done.returncode:>3}  {line}")
-        printed = {beginning(one) for one in (done.stdout + done.stderr).splitlines()}
+        printed = {beginning(one.replace(programs, "build/bin/")) for one in (done.stdout + done.stderr).splitlines()}
         missing = [one for one in shown if one.strip() not in ("", "...") and not is_printed(one, printed)]
         if done.returncode != expected or missing:
             print(done.stdout[-2000:], done.stderr[-4000:], f"expected exit code {expected}", *missing, sep="\n")

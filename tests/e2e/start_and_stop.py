@@ -120,7 +120,7 @@ class StartAndStop(unittest.TestCase):
     def test_another_seed_is_drift_and_none_keeps_the_drawn_one(self):
         self.train(expect=75, debug__stop_at_step=3)
         _, log = self.train(expect=13, debug__seed=4)
-        self.assertRegex(log, r"debug\.seed +checkpoint 3 +config 4")
+        self.assertRegex(log, r"debug\.seed +3 +4 +cannot change within a run")
         shutil.rmtree(self.run)
         self.train(expect=75, debug__stop_at_step=3, debug__seed="none")
         _, log = self.train(debug__seed="none")
