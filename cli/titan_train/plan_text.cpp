@@ -154,7 +154,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
             format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
             format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())})
         cells.push_back(cell);
-    cells.resize(columns.size());
+    cells.resize(columns.size(), Cell(""));
     table.row(cells);
   }
   std::string text = heading(palette, "stages") + table.render(palette, "  ") + "  " +

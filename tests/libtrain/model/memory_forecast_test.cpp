@@ -26,7 +26,7 @@ Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_
   recipe::RunPlan plan = make_plan(dims, {}, 1, bf16);
   plan.batch.seq_len = seq_len;
   plan.recompute_each = recompute ? 1 : 0;
-  Stage stage(plan, 0, seq_len);
+  RankStages stage(plan, 0, seq_len);
   stage.init_weights(1);
   const at::Tensor tokens = (at::arange(kMicro * seq_len, at::kLong) % dims.vocab_size).view({kMicro, seq_len});
   StageGradients gradients;
@@ -89,13 +89,13 @@ std::vector<double> measured_peaks(const recipe::RunPlan& plan) {
   CountingAllocator allocator;
   run_ranks(plan.mesh, [&](World& world) {
     allocator.count_for(world.rank);
-    Stage stage(plan, static_cast<std::uint32_t>(world.stage), kTokens);
+    RankStages stage(plan, static_cast<std::uint32_t>(world.stage), kTokens);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
     GradientExchange exchange(world, plan, owners, stage);
-    Executor executor(world, plan, stage);
+    Executor executor(world, plan, stage.stages(), table_of(plan, world));
     const BatchSource batches = [&plan](std::uint32_t) {
       const at::Tensor rows =
           (at::arange(kMicro * (kTokens + 1), at::kLong) * 7 % plan.dims.vocab_size).view({kMicro, -1});

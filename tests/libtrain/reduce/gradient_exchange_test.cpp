@@ -24,7 +24,7 @@ Reduced reduce(const recipe::RunPlan& plan) {
   Reduced result;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, world.stage, kSeqLen);
+    RankStages stage(plan, world.stage, kSeqLen);
     const auto count = static_cast<std::uint32_t>(plan.batch.count);
     const Node block = dp_block(count, plan.mesh.dp, world.dp_rank);
     std::vector<TreeSum> sums = make_sums(world, plan, stage);
@@ -101,9 +101,9 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
     for (const Layout& layout : {Layout{3, {}}, Layout{4, {2}}, Layout{2, {1, 4}}}) {
       const recipe::RunPlan plan = make_plan(tiny_dims(true), layout, 12, bf16);
       run_ranks(plan.mesh, [&](World& world) {
-        Stage expected(plan, world.stage, kSeqLen), stage(plan, world.stage, kSeqLen);
+        RankStages expected(plan, world.stage, kSeqLen), stage(plan, world.stage, kSeqLen);
         expected.init_weights(5);
-        for (StageParameter& p : stage.parameters()) p.master.zero_();
+        for (auto* p : stage.parameters()) p->master.zero_();
         stage.refresh();
         ShardedAdamW pieces(plan, owners_of(plan), world, stage, {}),
             values(plan, owners_of(plan), world, expected, {});
@@ -148,7 +148,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         auto counting = std::make_unique<CountingCommunicator>(std::move(world.dp));
         const CountingCommunicator& counted = *counting;
         world.dp = std::move(counting);
-        Stage stage(plan, world.stage, kSeqLen);
+        RankStages stage(plan, world.stage, kSeqLen);
         stage.init_weights(5);
         ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
         optimizer.own_masters(stage);

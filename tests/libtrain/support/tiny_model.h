@@ -72,6 +72,12 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
   return plan;
 }
 
+/// The plan's schedule, for a rank's share of the micro-batches.
+inline train::ScheduleTable table_of(const recipe::RunPlan& plan, const train::World& world) {
+  const train::Share share = train::share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+  return train::make_schedule(plan.schedule, plan.pipeline(share.count)).value();
+}
+
 inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
   return {plan.parameters, plan.leaf_elements, plan.mesh};
 }
@@ -166,13 +172,13 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    train::Stage stage(plan, world.stage, kSeqLen);
+    train::RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
     train::GradientExchange exchange(world, plan, owners, stage);
-    train::Executor executor(world, plan, stage);
+    train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
     if (exchange.in_turns())
       executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
     std::vector<double> losses, norms;
