@@ -2,6 +2,7 @@
 #include "cli/kit/output.h"
 #include "cli/titan_train/console.h"
 #include "libtrain/metrics/log.h"
+#include "libtrain/metrics/step_line.h"
 
 namespace titan::cli {
 namespace {
@@ -11,12 +12,10 @@ class LineConsole : public Console {
   LineConsole(const recipe::Config& config, bool color)
       : metrics_(ckpt::join_path(config.job.dump_folder, "metrics.jsonl")), color_(color) {}
 
-  void step(const train::StepMetrics& metrics, double tflops, bool due) override {
-    if (due) print(train::step_line(metrics, std::nullopt, tflops, color_));
+  void step(const train::StepMetrics& metrics, bool due) override {
+    if (due) print(train::step_line(metrics, color_));
   }
-  void validated(std::uint64_t step, double loss, double tps) override {
-    print(train::validation_line(step, loss, tps, color_));
-  }
+  void validated(const train::ValidationMetrics& metrics) override { print(train::validation_line(metrics, color_)); }
   void end(int, const std::vector<std::string>&) override {}
 
  private:

@@ -81,7 +81,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   options.env = env;
   options.version = version_line("titan-train");
   std::unique_ptr<Console> console;
-  if (env.rank == 0) {
+  if (env.rank == options.loaded.config.metrics.log_rank) {
     console = make_console(options.loaded.config, color);
     options.watcher = console.get();
   } else {

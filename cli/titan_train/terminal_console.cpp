@@ -75,7 +75,7 @@ class TerminalConsole : public Console {
     ticker_ = std::thread([this] { tick(); });
   }
 
-  void step(const StepMetrics& metrics, double, bool due) override {
+  void step(const StepMetrics& metrics, bool due) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     note(metrics);
     // The terminal may have another width by now, and a signal handler cannot ask.
@@ -91,11 +91,11 @@ class TerminalConsole : public Console {
     }
   }
 
-  void validated(std::uint64_t step, double loss, double) override {
+  void validated(const train::ValidationMetrics& metrics) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    sum_.validation_loss = loss;
-    sum_.validation_step = step;
-    print(event_line(step, "validation", "loss " + format_rounded(loss, 5)));
+    sum_.validation_loss = metrics.loss;
+    sum_.validation_step = metrics.step;
+    print(event_line(metrics.step, "validation", "loss " + format_rounded(metrics.loss, 5)));
   }
 
   bool shows_saves() const override { return log_here_; }

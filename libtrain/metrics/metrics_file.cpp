@@ -74,7 +74,8 @@ std::string MetricsFile::line_start(std::uint64_t step) const {
 
 Status MetricsFile::step(const StepMetrics& metrics) {
   std::string line = line_start(metrics.step);
-  line += ",\"loss\":" + json_number(metrics.loss) + ",\"grad_norm\":" + json_number(metrics.grad_norm);
+  line += ",\"loss\":" + json_number(metrics.loss) + ",\"max_loss\":" + json_number(metrics.max_loss) +
+          ",\"grad_norm\":" + json_number(metrics.grad_norm);
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
   line += ",\"tps\":" + json_number(metrics.tps) + ",\"tps_total\":" + json_number(metrics.tps_total) +
@@ -83,8 +84,15 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   const std::pair<const char*, double> parts[] = {{"data_s", times.data},         {"forward_s", times.forward},
                                                   {"backward_s", times.backward}, {"pipeline_s", times.pipeline},
                                                   {"exchange_s", times.exchange}, {"optimizer_s", times.optimizer},
-                                                  {"gather_s", times.gather}};
+                                                  {"gather_s", times.gather},     {"save_s", times.save}};
   for (const auto& [name, seconds] : parts) line += ",\"" + std::string(name) + "\":" + json_number(seconds);
+  const std::pair<const char*, std::optional<double>> rates[] = {{"tflops", metrics.tflops}, {"mfu", metrics.mfu}};
+  for (const auto& [name, value] : rates)
+    if (value) line += ",\"" + std::string(name) + "\":" + json_number(*value);
+  const std::pair<const char*, std::optional<std::uint64_t>> memory[] = {{"memory_bytes", metrics.memory.resident},
+                                                                         {"tensor_bytes", metrics.memory.tensors}};
+  for (const auto& [name, value] : memory)
+    if (value) line += ",\"" + std::string(name) + "\":" + std::to_string(*value);
   return append(std::move(line));
 }
 
@@ -98,6 +106,15 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
   std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
   for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
   return append(std::move(line));
+}
+
+Status MetricsFile::validation(const ValidationMetrics& metrics) {
+  EventFields fields = {{"validation_loss", metrics.loss},
+                        {"validation_tokens", metrics.tokens},
+                        {"time_s", metrics.time_s},
+                        {"tps", metrics.tps}};
+  if (metrics.memory.resident) fields.emplace_back("memory_bytes", *metrics.memory.resident);
+  return event(metrics.step, "validation", fields);
 }
 
 Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/metrics/step_line.h"
+#include "libtrain/metrics/step_metrics.h"
 
 namespace titan::train {
 
@@ -27,6 +27,8 @@ class MetricsFile {
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
   ckpt::Status step(const StepMetrics& metrics);
+  /// An event "validation".
+  ckpt::Status validation(const ValidationMetrics& metrics);
   /// An event "parameter_norms" with an object `norms` of these names and values.
   ckpt::Status parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
                                const std::vector<double>& norms);

@@ -13,6 +13,7 @@ struct StepTimes {
   double exchange = 0;  ///< gradients to their owners, and the losses
   double optimizer = 0;
   double gather = 0;  ///< weights from their owners
+  double save = 0;    ///< waiting for a save in the background
   double other = 0;
 };
 

@@ -56,27 +56,31 @@ class Line {
 
 std::string step_field(std::uint64_t step) { return (step < 10 ? "step:  " : "step: ") + std::to_string(step); }
 
+std::string memory_field(const PeakMemory& memory) {
+  if (!memory.resident) return "memory: n/a";
+  return "memory: " + fixed(static_cast<double>(*memory.resident) / (1 << 30), 5, 2) + "GiB";
+}
+
 }  // namespace
 
-std::string step_line(const StepMetrics& metrics, std::optional<double> memory_gib, double tflops, bool color) {
-  const bool flops_known = std::isfinite(tflops) && tflops > 0;
+std::string step_line(const StepMetrics& metrics, bool color) {
   return Line(color)
       .add(kRed, step_field(metrics.step))
       .add(kGreen, "loss: " + fixed(metrics.loss, 8, 5))
       .add(kOrange, "grad_norm: " + fixed(metrics.grad_norm, 7, 4))
-      .add(kTurquoise, "memory: " + (memory_gib ? fixed(*memory_gib, 5, 2) + "GiB" : "n/a"))
+      .add(kTurquoise, memory_field(metrics.memory))
       .add(kBlue, "tps: " + rate(metrics.tps))
-      .add(kCyan, "tflops: " + (flops_known ? with_commas(fixed(tflops, 0, 2)) : "n/a"))
-      .add(kMagenta, "mfu: n/a")
+      .add(kCyan, "tflops: " + (metrics.tflops ? with_commas(fixed(*metrics.tflops, 0, 2)) : "n/a"))
+      .add(kMagenta, "mfu: " + (metrics.mfu ? fixed(*metrics.mfu, 0, 2) + "%" : "n/a"))
       .finish();
 }
 
-std::string validation_line(std::uint64_t step, double loss, double tps, bool color) {
+std::string validation_line(const ValidationMetrics& metrics, bool color) {
   return Line(color)
-      .add(kYellow, "validate " + step_field(step))
-      .add(kGreen, "loss: " + fixed(loss, 7, 4))
-      .add(kTurquoise, "memory: n/a")
-      .add(kBlue, "tps: " + rate(tps))
+      .add(kYellow, "validate " + step_field(metrics.step))
+      .add(kGreen, "loss: " + fixed(metrics.loss, 7, 4))
+      .add(kTurquoise, memory_field(metrics.memory))
+      .add(kBlue, "tps: " + rate(metrics.tps))
       .finish();
 }
 

@@ -59,7 +59,7 @@ std::byte* TensorMemory::take(std::size_t bytes) {
     bytes_.free -= bytes;
     return data;
   }
-  const std::size_t held = bytes_.used + bytes_.free + bytes, most = most_used_ + most_used_ / kSlack;
+  const std::size_t held = bytes_.used + bytes_.free + bytes, most = bytes_.most_used + bytes_.most_used / kSlack;
   if (held > most) unmap(held - most);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
@@ -69,7 +69,7 @@ c10::DataPtr TensorMemory::allocate(std::size_t bytes) {
   if (bytes < kLarge) return inner_.allocate(bytes);
   const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
   const ckpt::MutexLock lock(mutex_);
-  most_used_ = std::max(most_used_, bytes_.used + size);
+  bytes_.most_used = std::max(bytes_.most_used, bytes_.used + size);
   std::byte* const data = take(size);
   if (data == nullptr) return inner_.allocate(bytes);  // which has the words for it
   bytes_.used += size;
@@ -112,5 +112,7 @@ void use_tensor_memory() {
   }();
   (void)memory;
 }
+
+std::size_t most_tensor_bytes() { return the_one == nullptr ? 0 : the_one->bytes().most_used; }
 
 }  // namespace titan::train

@@ -22,9 +22,9 @@ class TensorMemory final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
   void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
 
-  /// Of pages in use, and of free ones.
+  /// Of pages in use, of free ones, and the most that were in use at one time.
   struct Bytes {
-    std::size_t used = 0, free = 0;
+    std::size_t used = 0, free = 0, most_used = 0;
   };
   Bytes bytes() const;
 
@@ -42,10 +42,11 @@ class TensorMemory final : public c10::Allocator {
   std::unordered_map<std::byte*, std::size_t> used_ TITAN_GUARDED_BY(mutex_);
   std::map<std::byte*, std::size_t> free_ TITAN_GUARDED_BY(mutex_);  ///< ranges of pages; no two adjoin
   Bytes bytes_ TITAN_GUARDED_BY(mutex_);
-  std::size_t most_used_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
 /// Gives the tensors of this process such memory from here on. A second call does nothing.
 void use_tensor_memory();
+/// The most bytes of large tensors that have lived at one time; 0 before use_tensor_memory().
+std::size_t most_tensor_bytes();
 
 }  // namespace titan::train

@@ -17,4 +17,9 @@ struct TraceSpan {
 /// One JSON document, one span a line, in the order given; ranks are named. Times to the nanosecond.
 std::string chrome_trace(const std::vector<TraceSpan>& spans);
 
+/// The same in parts, for ranks that each know their own spans: the rows of some, each with a comma behind it,
+std::string chrome_rows(const std::vector<TraceSpan>& spans);
+/// and the document of all rows behind each other.
+std::string chrome_document(std::string rows);
+
 }  // namespace titan::train

@@ -71,6 +71,7 @@ at::Tensor Executor::take_received(const Place& place) {
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
   if (found->second.transfer) {
     const StepClock::In waiting(clock_, &StepTimes::pipeline);
+    const ActionTrace::In traced(trace_, "wait");
     found->second.transfer->wait();
   }
   at::Tensor tensor = std::move(found->second.tensor);
@@ -142,6 +143,7 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
   const auto [kind, stage, local] = action;
   const std::uint32_t count = share_.count;
+  const ActionTrace::In traced(trace_, action);
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
     case ActionKind::kRecvBackward: return post_receive({stage, local, true});
@@ -154,6 +156,7 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
       backward(held(stage), local, nullptr, out);
       if (!collect_) return;
       const StepClock::In exchanging(clock_, &StepTimes::exchange);
+      const ActionTrace::In collecting(trace_, "exchange");
       return collect_(out.sums);
     }
     case ActionKind::kBackwardInput: {

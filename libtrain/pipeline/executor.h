@@ -14,6 +14,7 @@
 #include "libtrain/metrics/step_clock.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/parallel/communicator.h"
+#include "libtrain/pipeline/action_trace.h"
 #include "libtrain/pipeline/buffer_pool.h"
 #include "libtrain/pipeline/outbox.h"
 #include "libtrain/pipeline/schedule.h"
@@ -41,6 +42,9 @@ class Executor {
 
   /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
   StepClock& clock() { return clock_; }
+
+  /// Actions go into `trace` from here on; null: nowhere.
+  void trace(ActionTrace* trace) { trace_ = trace; }
 
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
@@ -110,6 +114,7 @@ class Executor {
   Outbox activations_, gradients_;  ///< sends under way
   BufferPool buffers_;
   StepClock clock_;
+  ActionTrace* trace_ = nullptr;
 };
 
 }  // namespace titan::train

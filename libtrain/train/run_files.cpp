@@ -1,5 +1,6 @@
 #include "libtrain/train/run_files.h"
 
+#include "libtrain/metrics/board_tags.h"
 #include "libtrain/metrics/log.h"
 #include "recipe/keys/writer.h"
 
@@ -40,6 +41,10 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));
   TITAN_ASSIGN_OR_RETURN(metrics,
                          MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
+  if (config.metrics.enable_tensorboard) {
+    TITAN_ASSIGN_OR_RETURN(board_,
+                           EventFile::open(fs_, ckpt::join_path(run_dir_, config.metrics.save_tb_folder), step));
+  }
   EventFields fields{{"dp", std::uint64_t{attempt.dp}},
                      {"pp", std::uint64_t{attempt.pp}},
                      {"schedule", attempt.schedule},
@@ -48,6 +53,46 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
 }
 
-Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }
+template <typename Metrics>
+Status RunFiles::show(const Metrics& metrics) {
+  return board_ ? board_->add(metrics.step, board_scalars(metrics)) : ckpt::ok_status();
+}
+
+Status RunFiles::step(const StepMetrics& values, bool due) {
+  TITAN_RETURN_IF_ERROR(metrics->step(values));
+  return due ? show(values) : ckpt::ok_status();
+}
+
+Status RunFiles::validated(const ValidationMetrics& values) {
+  TITAN_RETURN_IF_ERROR(metrics->validation(values));
+  return show(values);
+}
+
+Status RunFiles::saved(const SaveMetrics& values, EventFields fields) {
+  const EventFields costs = {{"bytes", values.bytes},           {"seconds", values.seconds},
+                             {"snapshot_s", values.snapshot_s}, {"stall_s", values.stall_s},
+                             {"write_s", values.write_s},       {"publish_s", values.publish_s},
+                             {"durable_s", values.durable_s},   {"gb_per_s", values.gb_per_s}};
+  fields.insert(fields.end(), costs.begin(), costs.end());
+  TITAN_RETURN_IF_ERROR(metrics->event(values.step, "save_commit", fields));
+  return show(values);
+}
+
+Status RunFiles::trace(const std::string& folder, std::uint64_t step, const std::string& text) {
+  const std::string path = ckpt::join_path(run_dir_, folder);
+  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, path));
+  return replace_file(fs_, path, "step-" + std::to_string(step) + ".json", text);
+}
+
+Status RunFiles::sync() {
+  TITAN_RETURN_IF_ERROR(metrics->sync());
+  return board_ ? board_->sync() : ckpt::ok_status();
+}
+
+Status RunFiles::close() {
+  const Status lines = metrics ? metrics->close() : ckpt::ok_status();
+  const Status curves = board_ ? board_->close() : ckpt::ok_status();
+  return lines.ok() ? curves : lines;
+}
 
 }  // namespace titan::train

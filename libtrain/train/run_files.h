@@ -1,11 +1,12 @@
 #pragma once
-// What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, config.toml.
+// What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, TensorBoard's file, config.toml.
 #include <memory>
 #include <string>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/model/train_state.h"
+#include "libtrain/metrics/event_file.h"
 #include "libtrain/metrics/metrics_file.h"
 #include "recipe/keys/config.h"
 
@@ -17,7 +18,7 @@ class RunFiles {
   static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const recipe::Config& config,
                                                       const std::string& checkpoint_dir);
 
-  /// Writes config.toml and opens metrics.jsonl behind `step`.
+  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
@@ -27,6 +28,15 @@ class RunFiles {
   ckpt::Status lost() const { return locks_.lost(); }
   /// By which others see that they have the same folder of steps before them.
   std::string mark() const { return locks_.mark(); }
+  /// The same values into metrics.jsonl and, where it is written, TensorBoard's file; there only a step that is `due`.
+  ckpt::Status step(const StepMetrics& metrics, bool due);
+  ckpt::Status validated(const ValidationMetrics& metrics);
+  /// `fields`: what metrics.jsonl has of the save beside these values.
+  ckpt::Status saved(const SaveMetrics& metrics, EventFields fields);
+  /// A trace of `step` into `folder` of the run; one that is there is replaced.
+  ckpt::Status trace(const std::string& folder, std::uint64_t step, const std::string& text);
+  /// Makes durable what was written of steps and events.
+  ckpt::Status sync();
   ckpt::Status close();
 
   std::unique_ptr<MetricsFile> metrics;
@@ -34,7 +44,11 @@ class RunFiles {
  private:
   explicit RunFiles(ckpt::Fs& fs) : fs_(fs) {}
 
+  template <typename Metrics>
+  ckpt::Status show(const Metrics& metrics);
+
   ckpt::Fs& fs_;
+  std::unique_ptr<EventFile> board_;  ///< null: not asked for
   std::string run_dir_;
   ckpt::RunGuard locks_;
 };

@@ -7,7 +7,6 @@
 #include "ckpt/io/run_folder.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
-#include "libtrain/metrics/metrics_file.h"
 #include "recipe/keys/writer.h"
 
 namespace titan::train {
@@ -79,7 +78,7 @@ void Saves::announce(std::uint64_t step) {
     run_.options.watcher->saving(step);
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
     // Lines first, checkpoint second: a published step never lacks its lines.
-    return run_.files->metrics->sync();
+    return run_.files->sync();
   });
 }
 
@@ -163,18 +162,17 @@ void Saves::tell(const SaveOutcome& outcome) {
   const SaveReport& report = *outcome.report;
   const SaveTimes& times = outcome.times;
   const double speed = report.seconds > 0 ? static_cast<double>(report.bytes) / report.seconds / 1e9 : 0;
-  run_.remember(run_.files->metrics->event(outcome.step, "save_commit",
-                                           {{"path", report.path},
-                                            {"id", report.id.hex()},
-                                            {"bytes", report.bytes},
-                                            {"seconds", report.seconds},
-                                            {"snapshot_s", times.snapshot},
-                                            {"stall_s", times.stall},
-                                            {"write_s", report.write_seconds},
-                                            {"publish_s", report.publish_seconds},
-                                            {"durable_s", times.durable},
-                                            {"gb_per_s", speed}}));
-  run_.remember(run_.files->metrics->sync());
+  const SaveMetrics values{.step = outcome.step,
+                           .bytes = report.bytes,
+                           .seconds = report.seconds,
+                           .snapshot_s = times.snapshot,
+                           .stall_s = times.stall,
+                           .write_s = report.write_seconds,
+                           .publish_s = report.publish_seconds,
+                           .durable_s = times.durable,
+                           .gb_per_s = speed};
+  run_.remember(run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}}));
+  run_.remember(run_.files->sync());
   std::string cost;
   if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);

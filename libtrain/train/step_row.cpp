@@ -8,11 +8,15 @@ namespace titan::train {
 namespace {
 
 constexpr std::int64_t kFlags = 3;
+constexpr std::int64_t kPerRank = 2;  // resident, tensors
 
 }  // namespace
 
 StepRow::StepRow(const recipe::RunPlan& plan)
-    : count_(plan.batch.count), norms_(plan), row_(at::zeros({count_ + kFlags + norms_.size()}, at::kDouble)) {}
+    : count_(plan.batch.count),
+      ranks_(plan.mesh.world()),
+      norms_(plan),
+      row_(at::zeros({count_ + kFlags + kPerRank * ranks_ + norms_.size()}, at::kDouble)) {}
 
 void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
                    const std::vector<OwnedGradient>& grads) {
@@ -22,7 +26,13 @@ void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble, b
   row[count_] = stop ? 1 : 0;
   row[count_ + 1] = trouble ? 1 : 0;
   row[count_ + 2] = saved ? 1 : 0;
-  norms_.fill(grads, row + count_ + kFlags);
+  norms_.fill(grads, row + count_ + kFlags + kPerRank * ranks_);
+}
+
+void StepRow::note_memory(int rank, const PeakMemory& memory) {
+  double* const place = row_.mutable_data_ptr<double>() + count_ + kFlags + kPerRank * rank;
+  place[0] = static_cast<double>(memory.resident.value_or(0));
+  place[1] = static_cast<double>(memory.tensors.value_or(0));
 }
 
 void StepRow::add_up(Communicator& all) { all.all_reduce_sum(row_); }
@@ -33,9 +43,24 @@ double StepRow::loss_sum() const {
   return sum;
 }
 
+double StepRow::largest_loss() const {
+  const double* const losses = row_.const_data_ptr<double>();
+  return *std::max_element(losses, losses + count_);
+}
+
+PeakMemory StepRow::memory() const {
+  const double* const places = row_.const_data_ptr<double>() + count_ + kFlags;
+  const auto most = [&](std::int64_t which) -> std::optional<std::uint64_t> {
+    double bytes = 0;
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) bytes = std::max(bytes, places[kPerRank * rank + which]);
+    return bytes > 0 ? std::optional(static_cast<std::uint64_t>(bytes)) : std::nullopt;
+  };
+  return {most(0), most(1)};
+}
+
 bool StepRow::stop() const { return row_.const_data_ptr<double>()[count_] > 0; }
 bool StepRow::trouble() const { return row_.const_data_ptr<double>()[count_ + 1] > 0; }
 int StepRow::saved() const { return static_cast<int>(row_.const_data_ptr<double>()[count_ + 2]); }
-const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags; }
+const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags + kPerRank * ranks_; }
 
 }  // namespace titan::train

@@ -1,11 +1,13 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and the leaves' sums of squares.
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, the memory of each rank, and the
+// leaves' sums of squares.
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/metrics/step_metrics.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/parallel/communicator.h"
 #include "recipe/plan/run_plan.h"
@@ -20,10 +22,16 @@ class StepRow {
   /// stop. `trouble`: rank 0 has to tell of an error. `saved`: the save in the background is over on this rank.
   void fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
             const std::vector<OwnedGradient>& grads);
+  /// Then the memory of this rank, which has the number `rank`.
+  void note_memory(int rank, const PeakMemory& memory);
   /// The sum over all ranks.
   void add_up(Communicator& all);
 
   double loss_sum() const;
+  /// Of one micro-batch.
+  double largest_loss() const;
+  /// The most of any rank; absent where no rank knows.
+  PeakMemory memory() const;
   bool stop() const;
   bool trouble() const;
   /// On how many ranks the save is over.
@@ -37,9 +45,9 @@ class StepRow {
  private:
   const double* leaves() const;
 
-  std::int64_t count_;
+  std::int64_t count_, ranks_;
   GradNorms norms_;
-  at::Tensor row_;  // losses, stop, trouble, saved, leaves
+  at::Tensor row_;  // losses, stop, trouble, saved, memory of each rank, leaves
 };
 
 }  // namespace titan::train

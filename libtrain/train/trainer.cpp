@@ -11,13 +11,14 @@
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/launch/signals.h"
-#include "libtrain/metrics/json_text.h"
+#include "libtrain/metrics/device_use.h"
 #include "libtrain/metrics/log.h"
-#include "libtrain/metrics/metrics_file.h"
-#include "libtrain/metrics/step_line.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/tensor_memory.h"
+#include "libtrain/parallel/gather.h"
 #include "libtrain/parallel/heartbeat.h"
+#include "libtrain/pipeline/action_trace.h"
+#include "libtrain/pipeline/chrome_trace.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
 #include "libtrain/train/saves.h"
@@ -32,6 +33,14 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
+
+// By its name; only processors compute so far.
+constexpr const char* kDevice = "cpu";
+
+PeakMemory memory_here() {
+  const std::size_t tensors = most_tensor_bytes();
+  return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
+}
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -62,7 +71,9 @@ class Trainer {
     TITAN_RETURN_IF_ERROR(run_.files->lost());
     return run_.noted;
   }
-  void validate(std::uint64_t step);
+  void validate(std::uint64_t step, const PeakMemory& memory);
+  /// Writes what was traced of `step`, which began at `begin`, on all ranks. Collective.
+  void write_trace(std::uint64_t step, ActionTrace::Clock::time_point begin, const ActionTrace& trace);
 
   RunState run_;
   Saves saves_{run_};  // ends before what it reads
@@ -82,45 +93,76 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
 }
 
-void Trainer::validate(std::uint64_t step) {
+void Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
   if (!run_.config().validation.enable) return;
   const auto start = Clock::now();
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
+  ValidationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens, .memory = memory};
+  metrics.time_s = seconds_since(start);
+  metrics.tps = static_cast<double>(result.tokens) / metrics.time_s / run_.world.size;
+  run_.options.watcher->validated(metrics);
+  if (run_.root()) run_.remember(run_.files->validated(metrics));
+}
+
+void Trainer::write_trace(std::uint64_t step, ActionTrace::Clock::time_point begin, const ActionTrace& trace) {
+  // All count from the begin of rank 0.
+  const std::string ticks = std::to_string(begin.time_since_epoch().count());
+  const ActionTrace::Clock::duration origin(std::stoll(run_.world.io->broadcast(run_.root() ? ticks : "", 0)));
+  std::string rows;
+  gather_to_root(
+      *run_.world.io,
+      chrome_rows(trace.spans(static_cast<std::uint32_t>(run_.world.rank), ActionTrace::Clock::time_point(origin))),
+      [&](int, std::string_view bytes) { rows += bytes; });
   if (!run_.root()) return;
-  const double seconds = seconds_since(start);
-  run_.options.watcher->validated(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size);
-  run_.remember(run_.files->metrics->event(
-      step, "validation",
-      {{"validation_loss", result.loss}, {"validation_tokens", result.tokens}, {"time_s", seconds}}));
+  // Training does not end for want of a trace.
+  const Status status = run_.files->trace(run_.config().profiling.save_traces_folder, step, chrome_document(rows));
+  if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
 }
 
 int Trainer::loop() {
   const auto steps = static_cast<std::uint64_t>(run_.config().training.steps);
   const auto stop_at = static_cast<std::uint64_t>(run_.config().debug.stop_at_step.value_or(0));
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
+  const double tokens_per_micro_batch =
+      static_cast<double>(tokens_per_step) / static_cast<double>(run_.plan().batch.count);
   const double flops = flops_per_token(run_.plan());
   const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
   std::vector<std::string> names;
   for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
   StepRow row(run_.plan());
+  const std::optional<double> given = run_.config().metrics.peak_tflops;
+  const std::optional<double> peak = given ? given : known_peak_tflops(kDevice);
+  const recipe::Config::Profiling& profiling = run_.config().profiling;
 
   note(StopPhase::kTraining);
-  if (run_.root()) run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
+  run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
   spin_guard_.look();  // how it was at the start is no matter of the first step
   for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
     const auto begin = Clock::now();
     StepClock& clock = run_.executor->clock();
     clock.start();
     const double lr = ckpt::lr_at(run_.start.lr.phases, step);
+    const ActionTrace::Clock::time_point trace_begin = ActionTrace::Clock::now();
+    ActionTrace step_trace;
+    ActionTrace* const trace =
+        profiling.enable_profiling && step % static_cast<std::uint64_t>(profiling.profile_freq) == 0 ? &step_trace
+                                                                                                     : nullptr;
+    run_.executor->trace(trace);
 
     Executor::StepOutput out =
         run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, tokens_per_step);
-    std::vector<OwnedGradient> grads =
-        clock.time(&StepTimes::exchange, [&] { return run_.exchange->reduce(out.sums); });
+    std::vector<OwnedGradient> grads = clock.time(&StepTimes::exchange, [&] {
+      const ActionTrace::In traced(trace, "exchange");
+      return run_.exchange->reduce(out.sums);
+    });
     clock.time(&StepTimes::optimizer, [&] {
       row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads);
+      row.note_memory(run_.world.rank, memory_here());
     });
-    clock.time(&StepTimes::exchange, [&] { row.add_up(*run_.world.all); });
+    clock.time(&StepTimes::exchange, [&] {
+      const ActionTrace::In traced(trace, "exchange");
+      row.add_up(*run_.world.all);
+    });
     if (row.saved() == run_.world.size) saves_.over_everywhere();
     if (row.trouble()) run_.on_root([&] { return trouble(); });
     const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
@@ -143,15 +185,21 @@ int Trainer::loop() {
           std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan().batch.global) - 1) + ")"));
     }
 
-    saves_.let_change();
+    clock.time(&StepTimes::save, [&] { saves_.let_change(); });
     const double clip = clip_coefficient(norm, run_.config().training.max_norm);
-    clock.time(&StepTimes::optimizer, [&] { run_.optimizer->step(grads, lr, clip, run_.optimizer_step + 1); });
+    clock.time(&StepTimes::optimizer, [&] {
+      const ActionTrace::In traced(trace, "optimizer");
+      run_.optimizer->step(grads, lr, clip, run_.optimizer_step + 1);
+    });
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
     grads.clear();  // and with them the memory of the sums
-    clock.time(&StepTimes::gather, [&] { run_.exchange->share(run_.optimizer->params()); });
+    clock.time(&StepTimes::gather, [&] {
+      const ActionTrace::In traced(trace, "gather");
+      run_.exchange->share(run_.optimizer->params());
+    });
     if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
     run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
@@ -161,22 +209,34 @@ int Trainer::loop() {
     note(StopPhase::kTraining);
     spin_guard_.look();
 
+    StepMetrics metrics{.step = step,
+                        .loss = loss,
+                        .max_loss = row.largest_loss() / tokens_per_micro_batch,
+                        .grad_norm = norm,
+                        .lr = applied,
+                        .tokens = run_.state.tokens,
+                        .samples = run_.data.samples,
+                        .time_s = seconds_since(begin),
+                        .times = clock.read(),
+                        .memory = row.memory()};
+    metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
+    metrics.tps = metrics.tps_total / run_.world.size;
+    metrics.tflops = flops * metrics.tps / 1e12;
+    if (peak) metrics.mfu = 100 * *metrics.tflops / *peak;
+    const bool shown = step == run_.start.decision.step + 1 ||
+                       step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
+    run_.options.watcher->step(metrics, shown);
     if (run_.root()) {
-      StepMetrics metrics{
-          step, loss, norm, applied, run_.state.tokens, run_.data.samples, 0, seconds_since(begin), clock.read()};
-      metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
-      metrics.tps = metrics.tps_total / run_.world.size;
-      run_.remember(run_.files->metrics->step(metrics));
+      run_.remember(run_.files->step(metrics, shown));
       if (norms_every > 0 && step % norms_every == 0)
         run_.remember(run_.files->metrics->parameter_norms(step, names, row.parameter_norms()));
-      const bool due = step == run_.start.decision.step + 1 ||
-                       step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
-      run_.options.watcher->step(metrics, flops * metrics.tps / 1e12, due);
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
         run_.remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
       }
     }
+
+    if (trace != nullptr) write_trace(step, trace_begin, *trace);
 
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
@@ -195,7 +255,7 @@ int Trainer::loop() {
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config().validation.enable &&
         (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0))
-      validate(step);
+      validate(step, row.memory());
     if (halt && !run_.config().checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
       return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
@@ -240,7 +300,10 @@ void tell_of_locks() {
 
 }  // namespace
 
-TrainOutcome train(const TrainOptions& options) {
+TrainOutcome train(const TrainOptions& given) {
+  RunWatcher nobody;
+  TrainOptions options = given;
+  if (options.watcher == nullptr) options.watcher = &nobody;
   setup_determinism(options.threads);
   use_tensor_memory();
   const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);

@@ -17,10 +17,11 @@ struct TrainOptions {
   std::vector<std::string> allow;   ///< words of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: checkpoints of this toolkit only
   LaunchEnv env;
-  int threads = 1;                ///< per rank, already in force in the environment
-  std::string version;            ///< program, version, git hash
-  RunWatcher* watcher = nullptr;  ///< is told of steps by rank 0; outlives the run
-  std::string go_on;              ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
+  int threads = 1;      ///< per rank, already in force in the environment
+  std::string version;  ///< program, version, git hash
+  RunWatcher* watcher =
+      nullptr;        ///< is told of steps by this rank, and of saves by rank 0; null: nobody is; outlives the run
+  std::string go_on;  ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
 };
 
 struct TrainOutcome {

@@ -106,9 +106,18 @@ struct Config {
   } validation;
 
   struct Metrics {
-    std::int64_t log_freq = 10, parameter_norms = 0;
+    std::int64_t log_freq = 10, log_rank = 0, parameter_norms = 0;
     bool disable_color_printing = false;
+    bool enable_tensorboard = false;
+    std::string save_tb_folder = "tb";
+    std::optional<double> peak_tflops;  ///< none: by the device's name; unknown for processors
   } metrics;
+
+  struct Profiling {
+    bool enable_profiling = false;
+    std::string save_traces_folder = "profile_traces";
+    std::int64_t profile_freq = 10;
+  } profiling;
 
   struct Comm {
     double init_timeout_seconds = 300, train_timeout_seconds = 100;

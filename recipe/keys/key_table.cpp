@@ -118,8 +118,8 @@ std::optional<T> convert(const Value& value) {
 
 bool same_word(const Key& key, const std::string& a, const std::string& b) {
   if (!key.any_case) return a == b;
-  return std::ranges::equal(a, b, {}, [](unsigned char c) { return std::tolower(c); },
-                            [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::equal(
+      a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
@@ -190,8 +190,8 @@ bool same_on_all_ranks(const std::string& name) {
   const Key* key = find_key(name);
   if (key != nullptr && key->of_machine) return false;
   return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
-         key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("lr_scheduler.") ||
-         name == "training.cpu_gemm";  // of the machine of rank 0
+         key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("profiling.") ||
+         name.starts_with("lr_scheduler.") || name == "training.cpu_gemm";  // of the machine of rank 0
 }
 
 std::string canonical_name(std::string_view name) {

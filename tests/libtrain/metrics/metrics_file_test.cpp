@@ -15,6 +15,7 @@ StepMetrics metrics(std::uint64_t step) {
   StepMetrics m;
   m.step = step;
   m.loss = 1.0 / 3;
+  m.max_loss = 0.5;
   m.grad_norm = 1.5;
   m.lr = 8e-4;
   m.tokens = step * 100;
@@ -22,7 +23,8 @@ StepMetrics metrics(std::uint64_t step) {
   m.tps = 12.5;
   m.tps_total = 25;
   m.time_s = 0.25;
-  m.times = {.data = 1, .forward = 2, .backward = 3, .pipeline = 4, .exchange = 5, .optimizer = 6, .gather = 7};
+  m.times = {
+      .data = 1, .forward = 2, .backward = 3, .pipeline = 4, .exchange = 5, .optimizer = 6, .gather = 7, .save = 8};
   return m;
 }
 
@@ -66,6 +68,9 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   ASSERT_TRUE(file->step(metrics(7)).ok());
   StepMetrics bad = metrics(8);
   bad.loss = std::nan("");
+  bad.tflops = 0.5;
+  bad.mfu = 12.5;
+  bad.memory = {4096, 0};
   ASSERT_TRUE(file->step(bad).ok());
   const EventFields fields = {
       {"bytes", std::uint64_t{18446744073709551615u}}, {"seconds", 0.5}, {"path", "a\"b"}, {"ok", true}};
@@ -74,13 +79,13 @@ TEST(MetricsFile, WritesStepAndEventLines) {
   ASSERT_TRUE(file->sync().ok());
   EXPECT_EQ(
       without_time(read_text(path)),
-      R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"grad_norm":1.5,"lr":8e-04,)"
+      R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":3,"loss":0.3333333333333333,"max_loss":0.5,"grad_norm":1.5,"lr":8e-04,)"
       R"("tokens":700,"samples":14,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
-      R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
+      R"("exchange_s":5,"optimizer_s":6,"gather_s":7,"save_s":8})"
       "\n"
-      R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","grad_norm":1.5,"lr":8e-04,)"
+      R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"loss":"nan","max_loss":0.5,"grad_norm":1.5,"lr":8e-04,)"
       R"("tokens":800,"samples":16,"tps":12.5,"tps_total":25,"time_s":0.25,"data_s":1,"forward_s":2,"backward_s":3,"pipeline_s":4,)"
-      R"("exchange_s":5,"optimizer_s":6,"gather_s":7})"
+      R"("exchange_s":5,"optimizer_s":6,"gather_s":7,"save_s":8,"tflops":0.5,"mfu":12.5,"memory_bytes":4096,"tensor_bytes":0})"
       "\n"
       R"({"schema":"titan.metrics/1","step":8,"time":"T","attempt":3,"event":"save_commit","bytes":18446744073709551615,)"
       R"("seconds":0.5,"path":"a\"b","ok":true})"
@@ -88,6 +93,18 @@ TEST(MetricsFile, WritesStepAndEventLines) {
       R"({"schema":"titan.metrics/1","step":9,"time":"T","attempt":3,"event":"parameter_norms",)"
       R"("norms":{"a.weight":0.5,"b.weight":"inf"}})"
       "\n");
+}
+
+TEST(MetricsFile, WritesAValidation) {
+  const ScratchDir dir;
+  const auto file = open_or_die(dir / "metrics.jsonl", 0, 1);
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(
+      file->validation({.step = 7, .loss = 0.5, .tokens = 64, .time_s = 2, .tps = 16, .memory = {4096, 1}}).ok());
+  EXPECT_EQ(without_time(read_text(dir / "metrics.jsonl")),
+            R"({"schema":"titan.metrics/1","step":7,"time":"T","attempt":1,"event":"validation","validation_loss":0.5,)"
+            R"("validation_tokens":64,"time_s":2,"tps":16,"memory_bytes":4096})"
+            "\n");
 }
 
 TEST(MetricsFile, ContinuesWithoutDoubleOrMissingStepAndKeepsTheCutTail) {
