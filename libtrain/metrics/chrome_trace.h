@@ -16,4 +16,9 @@ struct TraceSpan {
 /// One JSON document with a line per span; each rank is a process of its own. `title` is shown with the ranks.
 std::string chrome_trace(const std::vector<TraceSpan>& spans, const std::string& title);
 
+/// The same in parts, for ranks that know their own spans alone: a line per span, each with a comma behind it.
+std::string chrome_rows(const std::vector<TraceSpan>& spans, const std::string& title);
+/// The document of all such lines behind each other.
+std::string chrome_document(std::string rows);
+
 }  // namespace titan::train

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "libtrain/pipeline/chrome_trace.h"
+#include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/pipeline/schedule.h"
 
 namespace titan::train {
@@ -39,7 +39,7 @@ class ActionTrace {
   };
 
   /// In the order of their starts, in microseconds since `origin`.
-  std::vector<TraceSpan> spans(std::uint32_t rank, Clock::time_point origin) const;
+  std::vector<TraceSpan> spans(int rank, Clock::time_point origin) const;
 
  private:
   struct Piece {
@@ -49,8 +49,5 @@ class ActionTrace {
   };
   std::vector<Piece> pieces_;
 };
-
-/// "forward", "backward", "backward_input", "backward_weight", "send", "receive": the category of its span.
-const char* trace_category(ActionKind kind);
 
 }  // namespace titan::train

@@ -11,6 +11,7 @@
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/launch/signals.h"
+#include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
@@ -18,7 +19,6 @@
 #include "libtrain/parallel/gather.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/pipeline/action_trace.h"
-#include "libtrain/pipeline/chrome_trace.h"
 #include "libtrain/train/banner.h"
 #include "libtrain/train/run_state.h"
 #include "libtrain/train/saves.h"
@@ -109,10 +109,10 @@ void Trainer::write_trace(std::uint64_t step, ActionTrace::Clock::time_point beg
   const std::string ticks = std::to_string(begin.time_since_epoch().count());
   const ActionTrace::Clock::duration origin(std::stoll(run_.world.io->broadcast(run_.root() ? ticks : "", 0)));
   std::string rows;
-  gather_to_root(
-      *run_.world.io,
-      chrome_rows(trace.spans(static_cast<std::uint32_t>(run_.world.rank), ActionTrace::Clock::time_point(origin))),
-      [&](int, std::string_view bytes) { rows += bytes; });
+  gather_to_root(*run_.world.io,
+                 chrome_rows(trace.spans(run_.world.rank, ActionTrace::Clock::time_point(origin)),
+                             run_.plan().schedule_name() + " step " + std::to_string(step)),
+                 [&](int, std::string_view bytes) { rows += bytes; });
   if (!run_.root()) return;
   // Training does not end for want of a trace.
   const Status status = run_.files->trace(run_.config().profiling.save_traces_folder, step, chrome_document(rows));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/partition.h"
 #include "recipe/keys/rows.h"
@@ -241,11 +242,24 @@ Status check_folder(const std::string& folder) {
           "path");
 }
 
+/// Among steps nothing else may lie: tools own that folder.
+Status check_own_folder(const std::string& key, const std::string& folder, const Config& config) {
+  const std::string own = ckpt::without_slashes(folder), steps = ckpt::without_slashes(config.checkpoint.folder);
+  if (!own.empty() && own != "." && own != steps && !own.starts_with(steps + "/")) return ckpt::ok_status();
+  return ckpt::invalid(key + " \"" + folder + "\" is no folder of its own below job.dump_folder")
+      .with_hint("leave it out, or name one beside checkpoint.folder (\"" + config.checkpoint.folder + "\")");
+}
+
 }  // namespace
 
 Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size) {
   TITAN_RETURN_IF_ERROR(check_values(config));
   TITAN_RETURN_IF_ERROR(check_folder(config.checkpoint.folder));
+  if (config.metrics.enable_tensorboard)
+    TITAN_RETURN_IF_ERROR(check_own_folder("metrics.save_tb_folder", config.metrics.save_tb_folder, config));
+  if (config.profiling.enable_profiling)
+    TITAN_RETURN_IF_ERROR(
+        check_own_folder("profiling.save_traces_folder", config.profiling.save_traces_folder, config));
   if (config.metrics.log_rank >= world_size)
     return ckpt::invalid("metrics.log_rank " + text(config.metrics.log_rank) + " is none of the " + text(world_size) +
                          " ranks, which are counted from 0");

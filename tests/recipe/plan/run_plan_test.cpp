@@ -100,6 +100,27 @@ TEST(RunPlan, CheckpointsStandBelowTheRunFolder) {
     EXPECT_TRUE(make_run_mesh(load_ok("", {std::string("--checkpoint.folder=") + folder}).config, 1).ok()) << folder;
 }
 
+TEST(RunPlan, FoldersOfCurvesAndTracesAreNotThatOfSteps) {
+  for (const std::string flags : {"metrics.enable_tensorboard,metrics.save_tb_folder",
+                                  "profiling.enable_profiling,profiling.save_traces_folder"}) {
+    const std::string on = "--" + flags.substr(0, flags.find(',')) + "=true",
+                      key = "--" + flags.substr(flags.find(',') + 1);
+    for (const char* folder : {"checkpoint", "checkpoint/", "checkpoint/tb", ".", ""}) {
+      const auto status = make_run_mesh(load_ok("", {on, key + "=" + folder}).config, 1).status();
+      EXPECT_THAT(status.message, testing::HasSubstr("no folder of its own")) << key << " " << folder;
+      EXPECT_TRUE(make_run_mesh(load_ok("", {key + "=" + folder}).config, 1).ok()) << "not written";
+    }
+    for (const char* folder : {"tb", "checkpoints", "curves/of/this"})
+      EXPECT_TRUE(make_run_mesh(load_ok("", {on, key + "=" + folder}).config, 1).ok()) << folder;
+  }
+}
+
+TEST(RunPlan, TheRankThatShowsStepsIsOneOfTheRun) {
+  EXPECT_TRUE(make_run_mesh(load_ok("", {"--metrics.log_rank=3"}).config, 4).ok());
+  const auto status = make_run_mesh(load_ok("", {"--metrics.log_rank=4"}).config, 4).status();
+  EXPECT_THAT(status.message, testing::HasSubstr("metrics.log_rank 4 is none of the 4 ranks"));
+}
+
 TEST(RunPlan, WorldSizeThatDoesNotFitNamesAllNumbersAndTheNearestFix) {
   const ErrorCase cases[] = {
       {"parallelism.pipeline_parallel_degree=2", 3,
