@@ -12,6 +12,7 @@ namespace titan::train {
 namespace {
 
 using namespace titan::test;
+using enum recipe::ScheduleKind;
 
 /// Which stages a rank holds, in their order in the model.
 using Placement = std::vector<std::vector<std::uint32_t>>;
@@ -132,9 +133,9 @@ std::vector<Case> cases(std::uint32_t micro_batches) {
   const std::vector<std::uint32_t> quarters{1, 2, 4};
   const Placement four{{0}, {1}, {2}, {3}};
   return {
-      {"GPipe", kTwoRanks, {2}, make_schedule("GPipe", 2, micro_batches).value()},
-      {"1F1B", kTwoRanks, {3}, make_schedule("1F1B", 2, micro_batches).value()},
-      {"1F1B on four ranks", four, quarters, make_schedule("1F1B", 4, micro_batches).value()},
+      {"GPipe", kTwoRanks, {2}, make_schedule(kGPipe, {2, 1, micro_batches}).value()},
+      {"1F1B", kTwoRanks, {3}, make_schedule(k1F1B, {2, 1, micro_batches}).value()},
+      {"1F1B on four ranks", four, quarters, make_schedule(k1F1B, {4, 1, micro_batches}).value()},
       {"looped, breadth first", kLooped, quarters, breadth_first(kLooped, micro_batches)},
       {"looped, depth first", kLooped, quarters, depth_first(kLooped, micro_batches)},
       {"V, breadth first", kV, quarters, breadth_first(kV, micro_batches)},
@@ -184,7 +185,7 @@ TEST(Executor, RefusesAStageThatTheTablePutsElsewhere) {
   const recipe::RunPlan plan = plan_on(kTwoRanks, {2}, 2, false, false);
   run_ranks(plan.mesh, [&](World& world) {
     Stage other(plan, static_cast<std::uint32_t>(1 - world.stage), kSeqLen);
-    EXPECT_THROW(Executor(world, plan, {&other}, make_schedule("1F1B", 2, 2).value()), std::logic_error);
+    EXPECT_THROW(Executor(world, plan, {&other}, make_schedule(k1F1B, {2, 1, 2}).value()), std::logic_error);
   });
 }
 
@@ -208,7 +209,7 @@ Use measure(std::uint32_t micro_batches, const std::function<void(Executor&, con
   run_ranks(plan.mesh, [&](World& world) {
     Stage stage(plan, static_cast<std::uint32_t>(world.stage), kLong);
     stage.init_weights(7);
-    Executor executor(world, plan, stage);
+    Executor executor(world, plan, {&stage}, table_of(plan, world));
     world.all->barrier();
     if (world.rank == 0) before = allocator.held();
     world.all->barrier();

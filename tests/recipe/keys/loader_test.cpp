@@ -174,13 +174,13 @@ TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
       "\"memory_budget\"\n"
       "[checkpoint]\nlast_save_model_only = true\n[parallelism]\ntensor_parallel_degree = "
       "8\ncontext_parallel_degree = 2\n"
-      "pipeline_parallel_schedule = \"Interleaved1F1B\"\n[validation]\ndataset = "
+      "pipeline_parallel_schedule = \"interleaved1f1b\"\n[validation]\ndataset = "
       "\"c4_validation\"\n[model]\nhf_assets_path = \"./hf\"\n[training]\ndataset = \"c4\"\n");
   ASSERT_EQ(loaded.warnings.size(), 1u);
   EXPECT_EQ(loaded.warnings[0],
             "run.toml: without effect here: activation_checkpoint.mode = \"memory_budget\", "
             "compile.enable = true, "
-            "parallelism.context_parallel_degree = 2, parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\", "
+            "parallelism.context_parallel_degree = 2, "
             "parallelism.tensor_parallel_degree = 8, "
             "profiling.enable_profiling = true, validation.dataset = \"c4_validation\"; "
             "checkpoint.last_save_model_only = true: the last save is complete; "
