@@ -147,7 +147,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
       for (const std::string& cell :
            {std::to_string(s.in_flight), format_bytes(s.memory.weights), format_bytes(s.memory.gradients),
             format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
-            format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())})
+            format_bytes(s.memory.exchange + s.memory.transfers + s.memory.slack), format_bytes(s.memory.total())})
         cells.push_back(cell);
     cells.resize(columns.size(), Cell(""));
     table.row(cells);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
@@ -23,6 +25,11 @@ std::string decimals(double value, int digits) {
 struct PipelineForecast {
   Bubble bubble;
   std::vector<std::uint32_t> in_flight;
+  ScheduleTable table;  ///< none of a long step
+
+  std::span<const Action> row(std::uint32_t rank) const {
+    return rank < table.size() ? std::span<const Action>(table[rank]) : std::span<const Action>();
+  }
 };
 
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
@@ -34,7 +41,7 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
   const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
   const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
-  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, make_schedule(plan.schedule, plan.pipeline(simulated)));
+  TITAN_ASSIGN_OR_RETURN(ScheduleTable table, make_schedule(plan.schedule, plan.pipeline(simulated)));
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
@@ -57,6 +64,7 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   const bool keeps_all =
       plan.schedule == recipe::ScheduleKind::kGPipe || plan.schedule == recipe::ScheduleKind::kLoopedBfs;
   if (cut && keeps_all) std::ranges::fill(forecast.in_flight, count * plan.chunks);
+  if (!cut) forecast.table = std::move(table);
   return forecast;
 }
 
@@ -141,11 +149,11 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[row.rank];
-    row.memory = rank_memory(plan, row.rank, row.in_flight);
+    row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
-      forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+      forecast.rank_bytes_in_turns = std::max(
+          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
