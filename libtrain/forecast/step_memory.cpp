@@ -123,7 +123,8 @@ StepBytes bound_of_row(std::uint32_t in_flight, std::uint32_t sums, const std::v
   for (const StageBytes& stage : stages) {
     flights += stage.flight;
     on_top = std::max({on_top, stage.forward, stage.backward});
-    bound.sums += order.ranks > 0 ? stage.owned * sums + stage.sum + stage.head_sum : (stage.sum + stage.head_sum) * sums;
+    bound.sums +=
+        order.ranks > 0 ? stage.owned * sums + stage.sum + stage.head_sum : (stage.sum + stage.head_sum) * sums;
   }
   bound.activations = flights * in_flight / stages.size() + on_top;
   return bound;

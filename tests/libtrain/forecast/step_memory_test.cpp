@@ -39,7 +39,7 @@ TEST(StepMemory, TheLastGradientStandsBesideItsSum) {
 TEST(StepMemory, ActivationsAreThoseOfTheMicroBatchesInFlight) {
   const StageBytes stage{.flight = 10, .forward = 5, .backward = 3};
   EXPECT_EQ(peak(one_by_one(4), stage, alone(4)).activations, 15U);
-  const std::vector<Action> two{{kForward, 0, 0}, {kForward, 0, 1}, {kBackward, 0, 0},
+  const std::vector<Action> two{{kForward, 0, 0}, {kForward, 0, 1},  {kBackward, 0, 0},
                                 {kForward, 0, 2}, {kBackward, 0, 1}, {kBackward, 0, 2}};
   EXPECT_EQ(peak(two, stage, alone(3)).activations, 25U);
 }
@@ -95,7 +95,8 @@ TEST(StepMemory, ARowOfAnotherRankIsRefused) {
 TEST(StepMemory, TheBoundIsNeverLess) {
   const StageBytes stage{.flight = 10, .forward = 5, .backward = 6, .sum = 100, .head_sum = 20, .last_sum = 10};
   for (const std::uint32_t count : {1U, 2U, 5U, 8U, 33U}) {
-    const StepBytes exact = peak(one_by_one(count), stage, alone(count)), bound = bound_of_row(1, 7, {stage}, alone(count));
+    const StepBytes exact = peak(one_by_one(count), stage, alone(count)),
+                    bound = bound_of_row(1, 7, {stage}, alone(count));
     EXPECT_GE(bound.total(), exact.total()) << count;
   }
 }
