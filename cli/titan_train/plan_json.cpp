@@ -110,6 +110,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("activations_estimate", s.memory.activations);
     json.count("exchange", s.memory.exchange);
     json.count("transfers_estimate", s.memory.transfers);
+    json.count("slack_estimate", s.memory.slack);
     json.count("total_estimate", s.memory.total());
     json.end_object();
   });

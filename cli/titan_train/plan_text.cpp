@@ -150,13 +150,14 @@ std::string stages(const Forecast& f, const Palette& palette) {
       for (const std::string& cell :
            {std::to_string(s.in_flight), format_bytes(s.memory.weights), format_bytes(s.memory.gradients),
             format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
-            format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())})
+            format_bytes(s.memory.exchange + s.memory.transfers + s.memory.slack), format_bytes(s.memory.total())})
         cells.push_back(cell);
     cells.resize(columns.size(), Cell(""));
     table.row(cells);
   }
-  std::string text = heading(palette, "stages") + table.render(palette, "  ") + "  " +
-                     palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
+  std::string text =
+      heading(palette, "stages") + table.render(palette, "  ") + "  " +
+      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n";
   if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
     text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";

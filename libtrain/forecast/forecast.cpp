@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
@@ -32,6 +34,11 @@ struct PipelineForecast {
   Bubble bubble;
   DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
+
+  /// None of a long step.
+  std::span<const Action> row(std::uint32_t rank) const {
+    return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
+  }
 };
 
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
@@ -145,7 +152,6 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
-  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
   const bool in_turns_is_built =
@@ -157,15 +163,16 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[row.rank];
-    row.memory = rank_memory(plan, row.rank, row.in_flight);
+    row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
-      forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+      forecast.rank_bytes_in_turns = std::max(
+          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable)
