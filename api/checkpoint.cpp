@@ -19,15 +19,14 @@ struct Checkpoint::Impl {
   std::string id;
   std::vector<std::string> notes;
   std::vector<TensorInfo> tensors;
-  std::vector<ckpt::TensorRef> refs;                         // of `tensors`
+  std::vector<ckpt::TensorRef> refs;                          // of `tensors`
   std::unordered_map<std::string_view, std::size_t> by_name;  // its names are those of `tensors`
 
   Impl(ckpt::CheckpointReader opened, std::vector<std::string> skipped)
       : reader(std::move(opened)), id(reader.manifest().id.hex()), notes(std::move(skipped)) {
     for (ckpt::TensorRow& row : ckpt::tensor_rows(reader.manifest())) {
       refs.push_back(std::move(row.ref));
-      tensors.push_back(
-          {std::move(row.name), std::move(row.component), translated(row.dtype), std::move(row.shape)});
+      tensors.push_back({std::move(row.name), std::move(row.component), translated(row.dtype), std::move(row.shape)});
     }
     for (std::size_t i = 0; i < tensors.size(); ++i) by_name.emplace(tensors[i].name, i);
   }
@@ -40,10 +39,10 @@ struct Checkpoint::Impl {
 
   Status missing(const std::string& tensor) const {
     const std::vector<ckpt::TensorRow> rows = ckpt::tensor_rows(reader.manifest());
-    return translated(ckpt::not_found("tensor `" + tensor + "` is not in this checkpoint, which has " +
-                                      std::to_string(rows.size()))
-                          .with_hint(ckpt::no_match_hint(rows, tensor, reader.path())),
-                      reader.path());
+    return translated(
+        ckpt::not_found("tensor `" + tensor + "` is not in this checkpoint, which has " + std::to_string(rows.size()))
+            .with_hint(ckpt::no_match_hint(rows, tensor, reader.path())),
+        reader.path());
   }
 
   // The slice of a tensor with these ranges.
@@ -145,8 +144,7 @@ Result<std::string> Checkpoint::json(const std::string& component) const noexcep
 
 Result<Verification> Checkpoint::verify(unsigned threads) const noexcept {
   return guarded(path(), [&]() -> Result<Verification> {
-    const ckpt::Result<ckpt::VerifyReport> report =
-        ckpt::verify_checkpoint(ckpt::posix_fs(), path(), {}, {}, threads);
+    const ckpt::Result<ckpt::VerifyReport> report = ckpt::verify_checkpoint(ckpt::posix_fs(), path(), {}, {}, threads);
     if (!report.ok()) return translated(report.status(), path());
     Verification found;
     found.bytes = report->bytes;

@@ -28,7 +28,8 @@ Code translated(ckpt::Code code) {
 
 Status translated(const ckpt::Status& status, const std::string& path) {
   if (status.ok()) return {};
-  return {translated(status.code), status.path.empty() ? path : status.path, status.message, status.causes, status.hint};
+  return {translated(status.code), status.path.empty() ? path : status.path, status.message, status.causes,
+          status.hint};
 }
 
 DType translated(ckpt::DType dtype) {

@@ -4,10 +4,10 @@
 #include <new>
 #include <string>
 
-#include "titan/ckpt/status.h"
-#include "titan/ckpt/tensor.h"
 #include "ckpt/base/status.h"
 #include "ckpt/model/dtype.h"
+#include "titan/ckpt/status.h"
+#include "titan/ckpt/tensor.h"
 
 namespace titan {
 

@@ -127,8 +127,8 @@ ckpt::Result<Written> write_all(const std::string& path, const State& state, std
   ckpt::Manifest& manifest = plan.manifest;
   manifest.step = state.step;
   manifest.created = now();
-  manifest.writer = (state.program.empty() ? "" : state.program + ", ") + "libtitan-ckpt " TITAN_VERSION " (" +
-                    TITAN_GIT_HASH + ")";
+  manifest.writer =
+      (state.program.empty() ? "" : state.program + ", ") + "libtitan-ckpt " TITAN_VERSION " (" + TITAN_GIT_HASH + ")";
   manifest.config = {state.settings.begin(), state.settings.end()};
   ckpt::TrainState train;
   train.step = state.step;

@@ -17,8 +17,8 @@ namespace titan::ckpt {
 using ElementProvider = std::function<Result<std::span<const std::byte>>(std::size_t tensor, std::uint64_t first,
                                                                          std::span<std::byte> scratch)>;
 
-/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs` in this order. They are in `manifest` with dtype
-/// and chunk, without pieces; they get pieces and digests there, and the component its entry. The folder of the
+/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs` in this order. They are in `manifest` with
+/// dtype and chunk, without pieces; they get pieces and digests there, and the component its entry. The folder of the
 /// component is there; its names are not synced. \error kFailed, what `elements` returns
 Status write_component(Fs& fs, const std::string& folder, const char* component, const std::vector<TensorRef>& refs,
                        const ElementProvider& elements, Manifest& manifest, unsigned threads);

@@ -48,7 +48,8 @@ void flip_bit(const std::string& file, std::uint64_t offset) {
 
 TEST(ApiCheckpoint, OpensByFolderStepAndLatest) {
   const RunFolder run;
-  for (const std::string& name : {run.step(), run.path + "@10", run.path + "@latest", run.path + "/checkpoint@latest"}) {
+  for (const std::string& name :
+       {run.step(), run.path + "@10", run.path + "@latest", run.path + "/checkpoint@latest"}) {
     const Result<Checkpoint> checkpoint = Checkpoint::open(name);
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().text();
     EXPECT_EQ(checkpoint->path(), run.step());
@@ -125,12 +126,13 @@ TEST(ApiCheckpoint, RefusesASliceOrMemoryThatDoesNotFit) {
   const Result<Checkpoint> checkpoint = Checkpoint::open(run.step());
   ASSERT_TRUE(checkpoint.ok());
   std::vector<std::byte> memory(64);
-  const Range outside[] = {{60, 68}}, backwards[] = {{5, 4}}, three[] = {{0, 1}, {0, 1}, {0, 1}}, good[] = {{0, 2}};
+  const Range outside[] = {{67, 68}}, backwards[] = {{5, 4}}, three[] = {{0, 1}, {0, 1}, {0, 1}}, good[] = {{0, 2}};
   for (const std::span<const Range> slice : {std::span<const Range>(outside), std::span<const Range>(backwards),
                                              std::span<const Range>(three), std::span<const Range>(good)}) {
     const Status read = checkpoint->read("tok_embeddings.weight", slice, memory);
     EXPECT_EQ(read.code, Code::kInvalid) << read.text();
   }
+  EXPECT_THAT(checkpoint->read("tok_embeddings.weight", outside, memory).what, HasSubstr("asks for [67, 68)"));
   EXPECT_THAT(checkpoint->read("tok_embeddings.weight", good, memory).what, HasSubstr("64 bytes, expected 128"));
 }
 

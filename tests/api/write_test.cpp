@@ -28,8 +28,9 @@ std::vector<std::byte> bytes_of(DType dtype, std::uint64_t elements, int salt) {
 // What a small trainer has: a matrix of more than one leaf in bfloat16 with both moments in float32, a scalar counter
 // without moments, and a tensor without elements.
 struct Trainer {
-  std::vector<std::byte> weight = bytes_of(DType::kBFloat16, 700 * 400, 1), first = bytes_of(DType::kFloat32, 280000, 2),
-                         second = bytes_of(DType::kFloat32, 280000, 3), count = bytes_of(DType::kInt64, 1, 4);
+  std::vector<std::byte> weight = bytes_of(DType::kBFloat16, 700 * 400, 1),
+                         first = bytes_of(DType::kFloat32, 280000, 2), second = bytes_of(DType::kFloat32, 280000, 3),
+                         count = bytes_of(DType::kInt64, 1, 4);
   State state{12, 4096, 18446744073709551557u, 1.5, "tiny 2.0", {{"model.dim", "400"}, {"a.b", "\"c\""}}};
   std::vector<TensorData> tensors{{"second", "", DType::kBFloat16, {700, 400}, weight},
                                   {"second", "exp_avg", DType::kFloat32, {700, 400}, first},
@@ -119,6 +120,9 @@ TEST(ApiWrite, RefusesWhatDoesNotFitAndLeavesNothing) {
   Trainer trainer;
   trainer.tensors[0].shape = {700, 401};
   EXPECT_THAT(refusal(trainer), HasSubstr("`second`: its data have 560000 bytes, expected 561400"));
+  trainer = {};
+  trainer.tensors[0].shape = {700, 399};
+  EXPECT_THAT(refusal(trainer), HasSubstr("have 560000 bytes, expected 558600"));
   trainer = {};
   trainer.tensors[1].shape = {400, 700};
   EXPECT_THAT(refusal(trainer), HasSubstr("another shape than its parameter"));

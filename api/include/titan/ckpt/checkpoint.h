@@ -27,9 +27,9 @@ struct Damage {
 
 /// What verify() found.
 struct Verification {
-  std::uint64_t bytes = 0;      ///< that were read and checked
-  std::uint64_t places = 0;     ///< damaged or unreadable ones; 0: every byte is whole
-  std::vector<Damage> damage;   ///< the first 10,000 of each kind
+  std::uint64_t bytes = 0;     ///< that were read and checked
+  std::uint64_t places = 0;    ///< damaged or unreadable ones; 0: every byte is whole
+  std::vector<Damage> damage;  ///< the first 10,000 of each kind
   bool whole() const { return places == 0; }
 };
 
@@ -41,10 +41,10 @@ class Checkpoint {
   /// \error kNotFound, kCorrupt, kIncompatible, kFailed
   static Result<Checkpoint> open(const std::string& name) noexcept;
 
-  const std::string& path() const;                ///< the folder
-  const std::string& id() const;                  ///< 32 hex digits; equal ids mean equal state, whatever the layout
-  std::uint64_t step() const;                     ///< optimizer steps that were done
-  const std::vector<TensorInfo>& tensors() const; ///< the model's in model order, then the optimizer's
+  const std::string& path() const;                 ///< the folder
+  const std::string& id() const;                   ///< 32 hex digits; equal ids mean equal state, whatever the layout
+  std::uint64_t step() const;                      ///< optimizer steps that were done
+  const std::vector<TensorInfo>& tensors() const;  ///< the model's in model order, then the optimizer's
   /// Why newer steps were passed over where "RUN@latest" was opened, a line each.
   const std::vector<std::string>& notes() const;
 

@@ -33,8 +33,8 @@ struct Written {
 std::string step_folder(const std::string& run, std::uint64_t step);
 
 /// Writes a checkpoint into the new folder `path`. It appears there whole and durable, or not at all. The folder that
-/// `path` lies in is made where it is missing. The order of the parameters is the model's order. A slot has the shape of
-/// its parameter, which is among `tensors`. Runs in the calling thread and two more.
+/// `path` lies in is made where it is missing. The order of the parameters is the model's order. A slot has the shape
+/// of its parameter, which is among `tensors`. Runs in the calling thread and two more.
 /// \error kInvalid (`path` is there; tensors that do not fit together), kLocked (another writer), kFailed (disk full)
 Result<Written> write_checkpoint(const std::string& path, const State& state,
                                  std::span<const TensorData> tensors) noexcept;
