@@ -16,12 +16,14 @@ namespace titan::train {
 
 using ckpt::Result;
 
+/// A stage of the model, and the rank of the pipeline that has it.
 struct StageForecast {
   StageParts parts;
+  std::uint32_t rank = 0;
   std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
   double cost_share = 0;         ///< of a step's matrix products
-  std::uint32_t in_flight = 0;   ///< micro-batches between forward and backward, at most
-  StageMemory memory;            ///< per rank
+  std::uint32_t in_flight = 0;   ///< micro-batches between forward and backward, at most; of all stages of the rank
+  RankMemory memory;             ///< of the rank, with all its stages
 };
 
 /// Idle time of the pipeline over that of all its ranks, with a backward of two forwards and no time between ranks.

@@ -96,8 +96,6 @@ std::vector<Key> torchtitan_keys() {
           {.hint = "stages are cut by cost", .pass_over = without_stages}),
       key("parallelism.module_fqns_per_model_part", kLayout, "stages by hand",
           {.hint = "stages are cut by cost", .pass_over = without_stages}),
-      key("parallelism.pipeline_parallel_layers_per_stage", kLayout, "stages by hand",
-          {.hint = "stages are cut by cost", .pass_over = without_stages}),
       key("parallelism.pipeline_parallel_first_stage_less_layers", kLayout, "stages by hand",
           {.harmless = {integer(1)}, .hint = "stages are cut by cost", .pass_over = without_stages}),
       key("parallelism.pipeline_parallel_last_stage_less_layers", kLayout, "stages by hand",
