@@ -122,15 +122,19 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.leaf_elements = plan.leaf_elements;
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
-  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  const std::uint64_t every = saves.interval.known_steps();
+  if (every > 0) {
+    saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
+    if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
+  }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
   const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
+  saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;
 }
 
