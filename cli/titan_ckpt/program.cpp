@@ -85,6 +85,7 @@ Program titan_ckpt_program() {
            {{"dp", "D", "data-parallel degree"},
             {"pp", "P", "pipeline degree; stages are cut by cost"},
             {"stages", "LAYOUT", "cut stages like this: Et*2|t*2L (E embedding, t layer, L norm, head and loss)"},
+            {"placement", "loop|v", "several stages a rank, in turn or in a V: two, or those of --stages"},
             {"compression", "none|zstd", "recode every leaf; else each keeps its form"},
             {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
             {"force", "", "replace DST if it is a checkpoint"},

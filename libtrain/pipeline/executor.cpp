@@ -66,12 +66,25 @@ void Executor::post_receive(const Place& place) {
   incoming_.emplace(place, std::move(incoming));
 }
 
+std::string Executor::description_of(const Place& place) const {
+  const std::uint32_t from = place.backward ? place.stage + 1 : place.stage - 1;
+  return "stage " + std::to_string(place.stage) + " waited for " +
+         (place.backward ? "the gradient" : "the activations") + " of micro-batch " +
+         std::to_string(share_.at(place.micro_batch)) + " from stage " + std::to_string(from) + " on pipeline rank " +
+         std::to_string(rank_of(from));
+}
+
 at::Tensor Executor::take_received(const Place& place) {
   const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
   if (found->second.transfer) {
     const StepClock::In waiting(clock_, &StepTimes::pipeline);
-    found->second.transfer->wait();
+    try {
+      found->second.transfer->wait();
+    } catch (CommError& error) {
+      error.status.causes.push_back(description_of(place));
+      throw;
+    }
   }
   at::Tensor tensor = std::move(found->second.tensor);
   incoming_.erase(found);

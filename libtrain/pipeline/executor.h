@@ -85,6 +85,8 @@ class Executor {
   int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
   bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
   void post_receive(const Place& place);
+  /// For the error where it does not come.
+  std::string description_of(const Place& place) const;
   at::Tensor take_received(const Place& place);
   void hand_over(const Place& place, at::Tensor tensor);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
