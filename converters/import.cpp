@@ -10,6 +10,7 @@
 #include "ckpt/io/shard_writer.h"
 #include "ckpt/model/leaf.h"
 #include "converters/companions.h"
+#include "converters/view.h"
 
 namespace titan::convert {
 
