@@ -4,14 +4,6 @@
 namespace titan::cli {
 namespace {
 
-void real(JsonOut& json, std::string_view key, const std::optional<double>& value) {
-  if (value) {
-    json.real(key, *value);
-  } else {
-    json.null(key);
-  }
-}
-
 void interval(JsonOut& json, const char* key, const std::optional<recipe::IntervalAdvice>& advice) {
   if (!advice) return json.null(key);
   json.begin_object(key);
@@ -36,11 +28,9 @@ std::string advise_json(const recipe::AdviseReport& report) {
   JsonOut json("titan.advise/1");
   json.path("metrics", report.metrics);
   json.members("first_step", record.first_step, "last_step", record.last_step, "resumes", record.resumes);
-  real(json, "step_s", record.step_s);
+  json.members("step_s", record.step_s);
   json.begin_object("saves");
-  json.members("count", record.saves, "failed", record.failed);
-  real(json, "seconds", record.save_s);
-  real(json, "stall_s", record.stall_s);
+  json.members("count", record.saves, "failed", record.failed, "seconds", record.save_s, "stall_s", record.stall_s);
   json.members("total_s", record.saves_total_s, "steps_total_s", record.steps_total_s);
   json.end_object();
   json.real("mtbf_s", report.mtbf_s);
@@ -55,8 +45,7 @@ std::string advise_json(const recipe::AdviseReport& report) {
   json.count("parameters", report.parameters);
   json.each("larger", report.larger, [&](const recipe::LargerRun& row) {
     json.members("parameters", row.parameters, "save_bytes", row.save_bytes);
-    real(json, "save_s", row.save_s);
-    real(json, "interval_s", row.interval_s);
+    json.members("save_s", row.save_s, "interval_s", row.interval_s);
   });
   json.list("not_known", report.not_known);
   return json.document();

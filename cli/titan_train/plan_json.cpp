@@ -73,9 +73,9 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
 
 void stages(JsonOut& json, const Forecast& f) {
   json.each("stages", f.stages, [&](const train::StageForecast& s) {
-    json.members("embedding", s.parts.embedding, "first_layer", s.parts.first_layer, "end_layer", s.parts.end_layer);
-    json.members("head", s.parts.head, "parameters", s.parameters, "cost_share", s.cost_share);
-    json.members("in_flight", s.in_flight);
+    json.members("rank", s.rank, "embedding", s.parts.embedding, "first_layer", s.parts.first_layer);
+    json.members("end_layer", s.parts.end_layer, "head", s.parts.head, "parameters", s.parameters);
+    json.members("cost_share", s.cost_share, "in_flight", s.in_flight);
     json.begin_object("memory");
     json.members("weights", s.memory.weights, "gradients_estimate", s.memory.gradients);
     json.members("optimizer", s.memory.optimizer, "activations_estimate", s.memory.activations);
@@ -84,7 +84,8 @@ void stages(JsonOut& json, const Forecast& f) {
     json.end_object();
   });
   json.begin_object("pipeline");
-  json.members("schedule", f.plan.schedule, "bubble_equal_stages", f.bubble.equal, "bubble", f.bubble.with_costs);
+  json.members("schedule", f.plan.schedule_name(), "stages_per_rank", f.plan.chunks);
+  json.members("bubble_equal_stages", f.bubble.equal, "bubble", f.bubble.with_costs);
   json.end_object();
 }
 
