@@ -8,6 +8,7 @@
 #include "ckpt/io/component_writer.h"
 #include "ckpt/io/rewrite.h"
 #include "converters/companions.h"
+#include "converters/view.h"
 
 namespace titan::convert {
 

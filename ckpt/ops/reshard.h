@@ -59,9 +59,8 @@ struct ReshardReport {
   std::vector<std::string> warnings;
 };
 
-/// \error kInvalid (DST, mesh or layout that cannot be), kNotFound, kLocked, kCorrupt (no DST then), kIncompatible
-/// (mesh not
-/// feasible, newer format), kFailed, kInterrupted, kTerminated
+/// \error kInvalid (DST, mesh or layout that cannot be), kNotFound, kLocked, kCorrupt (no DST then), kIncompatible (mesh
+/// not feasible, newer format), kFailed, kInterrupted, kTerminated
 Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options);
 
 }  // namespace titan::ckpt

@@ -103,13 +103,11 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   return ckpt::ok_status();
 }
 
-Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
+Status check_flags(const std::deque<Slot>& slots) {
   for (const Slot& slot : slots) {
-    const std::size_t times = slot.values.size() + static_cast<std::size_t>(slot.count);
-    if (times > 0 && slot.flag.built == Built::kNotYet)
-      return ckpt::unsupported(in_ticks(verb + " --" + slot.flag.name) + " is not supported yet");
     if (slot.values.size() > 1 && slot.flag.repeat == Repeat::kOnce)
-      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(times) + " times, expected once");
+      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(slot.values.size()) +
+                           " times, expected once");
   }
   return ckpt::ok_status();
 }
@@ -195,8 +193,6 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   const std::string word = first_word(program, arguments);
   const Verb* verb = program.find(word);
   if (verb == nullptr && !word.empty()) return unknown_verb(program, word);
-  if (verb != nullptr && verb->run == nullptr)
-    return ckpt::unsupported(in_ticks(program.name + " " + verb->name) + " is not supported yet");
 
   Command command;
   CLI::App app;
@@ -231,7 +227,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   if (verb == nullptr) return with_help_hint(ckpt::invalid("a verb is missing"), program, "");
   command.positionals.insert(command.positionals.end(), extras.begin(), extras.end());
   command.positionals.insert(command.positionals.end(), literal.begin(), literal.end());
-  TITAN_RETURN_IF_ERROR(check_flags(slots, verb->name));
+  TITAN_RETURN_IF_ERROR(check_flags(slots));
   TITAN_RETURN_IF_ERROR(check_counts(program, *verb, command));
   return command;
 }

@@ -15,7 +15,6 @@ namespace titan::cli {
 struct Answer;
 struct Request;
 
-enum class Built { kYes, kNotYet };  ///< kNotYet: known, answered with "not supported yet"
 enum class Repeat { kOnce, kMany };
 
 struct Flag {
@@ -23,7 +22,6 @@ struct Flag {
   std::string value;  ///< placeholder of the value ("GLOB"); empty: a switch
   std::string help;
   char letter = 0;  ///< short form
-  Built built = Built::kYes;
   Repeat repeat = Repeat::kOnce;
   std::string after = {};  ///< goes with this first positional only ("set" of `lr`); empty: with any
 };
@@ -45,8 +43,8 @@ struct Verb {
   std::vector<Argument> arguments;
   std::string help;  ///< one line
   std::vector<Flag> flags;
-  Answer (*run)(const Request&) = nullptr;  ///< null: not built yet
-  bool json = true;                         ///< answers as JSON with --json; else that flag says nothing here
+  Answer (*run)(const Request&) = nullptr;
+  bool json = true;  ///< answers as JSON with --json; else that flag says nothing here
 
   /// The places of arguments that name a checkpoint to read, or (with_runs) a run.
   std::vector<std::size_t> sources(bool with_runs) const;
@@ -88,8 +86,7 @@ struct Command {
 };
 
 /// Reads the arguments (without the program's name). With help or version nothing else is checked.
-/// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments; kUnsupported: not built
-/// yet.
+/// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments.
 ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words);
 
 /// One override and the words that it was typed as: {"a.b", {"--a.b", "1"}}.
@@ -102,7 +99,7 @@ struct Override {
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 
-/// Text of `--help`: of the program, or of one verb; what is not built is left out. Folded to `width` columns, 0: not.
+/// Text of `--help`: of the program, or of one verb. Folded to `width` columns, 0: not.
 std::string help_text(const Program& program, const std::string& verb = "", std::size_t width = 0);
 
 }  // namespace titan::cli

@@ -57,14 +57,11 @@ std::string error_text(const ckpt::Status& status, const Palette& palette) {
 std::string error_json(const ckpt::Status& status) {
   JsonOut json;
   json.begin_object();
-  json.text("type", "error");
-  json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
-  json.text("kind", ckpt::code_name(status.code));
-  json.text("message", status.message);
+  json.members("type", "error", "code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
+  json.members("kind", ckpt::code_name(status.code), "message", status.message);
   std::vector<std::string> causes;
   for (const std::string& cause : status.causes) causes.push_back(ckpt::cause_text(cause));
-  json.texts("causes", causes);
-  json.text("hint", hint_of(status));
+  json.members("causes", causes, "hint", hint_of(status));
   json.end_object();
   return json.line();
 }

@@ -31,9 +31,7 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
   json.each("files", files, [&](const ckpt::CarriedFile& file) {
     json.path("path", file.member);
-    json.count("bytes", file.bytes);
-    json.text("method", ckpt::carry_name(file.method));
-    json.text("reason", file.reason);
+    json.members("bytes", file.bytes, "method", ckpt::carry_name(file.method), "reason", file.reason);
   });
 }
 

@@ -68,10 +68,8 @@ const Program& titan_train_program() {
       {"init-from", "PATH",
        "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
-      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Built::kYes,
-       Repeat::kMany},
-      {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Built::kYes,
-       Repeat::kMany},
+      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Repeat::kMany},
+      {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Repeat::kMany},
   };
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
@@ -103,7 +101,7 @@ const Program& titan_train_program() {
       {"top-k", "K", "draw among the K most likely tokens only"},
       {"top-p", "P", "draw among the most likely tokens that have probability P together"},
       {"seed", "N", "what is drawn is a function of it (default: another one each time, which is printed)"},
-      {"stop", "TEXT", "end before this text", 0, Built::kYes, Repeat::kMany},
+      {"stop", "TEXT", "end before this text", 0, Repeat::kMany},
       {"ignore-end", "", "go on where the model ends the text (eos_token_id)"},
       {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
       {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
@@ -180,9 +178,12 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
   }
   rest.insert(rest.end(), files.begin(), files.end());
   ckpt::Result<Command> command = parse_command_line(titan_train_program(), rest);
-  if (!command.ok() && !files.empty() && command.status().message.starts_with("unexpected argument"))
-    return ckpt::invalid("more than one configuration file")
-        .with_hint("name it once: as CONFIG or with --job.config_file");
+  for (std::size_t left = files.size(); !command.ok() && left > 0; --left) {
+    rest.pop_back();
+    if (parse_command_line(titan_train_program(), rest).ok())
+      return ckpt::invalid("more than one configuration file")
+          .with_hint("name it once: as CONFIG or with --job.config_file");
+  }
   if (!command.ok()) return command;
   for (const std::string& item : command->all("set")) overrides.push_back("--set=" + item);
   // Flags that are short for keys.
