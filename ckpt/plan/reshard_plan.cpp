@@ -187,9 +187,9 @@ Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& ta
   return plan;
 }
 
-Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit) {
+Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads) {
   MovePlan moves;
-  moves.threads = kThreads;
+  moves.threads = threads != 0 ? threads : kThreads;
   std::uint64_t table = 0, datasets = 0, largest_leaf = 0;
   for (const FileEntry& file : source.files) table = std::max(table, 2 * file.table_rows * kLeafRowBytes);
   for (const ReshardFile& file : plan.files) {

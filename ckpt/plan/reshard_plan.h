@@ -75,6 +75,6 @@ struct MovePlan {
 };
 
 /// \error kInvalid when `limit` bytes are too few, saying how many are needed.
-Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit);
+Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads = 0);
 
 }  // namespace titan::ckpt

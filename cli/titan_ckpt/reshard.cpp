@@ -56,6 +56,7 @@ Result<ckpt::ReshardOptions> read_options(const Command& command) {
     options.target.codec = *codec == "none" ? ckpt::Codec::kRaw : ckpt::Codec::kZstd;
   }
   TITAN_RETURN_IF_ERROR(read_memory(command, options.memory));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   if (!options.target.dp && !options.target.pp && !command.has("stages") && !options.target.placement &&
       !options.target.codec)
     return ckpt::invalid("nothing to change: give a mesh (--dp, --pp), --stages, --placement or --compression")

@@ -64,7 +64,8 @@ const Program& titan_train_program() {
   static const std::vector<Flag> run_flags = {
       {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
       {"resume", "auto|required|never|PATH",
-       "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh start"},
+       "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh "
+       "start; never: a fresh start, refused where there are steps; PATH: this checkpoint, or RUN@step"},
       {"init-from", "PATH",
        "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
