@@ -36,10 +36,10 @@ class SaveSchedule {
   recipe::SaveInterval interval_;
   bool first_step_;
   double mtbf_;
-  double since_;             ///< the last save began, or the run did
-  double not_before_;        ///< after a failure
+  double since_;       ///< the last save began, or the run did
+  double not_before_;  ///< after a failure
   std::int64_t failures_ = 0;
-  bool begun_ = false;  ///< a save has
+  bool begun_ = false;          ///< a save has
   std::optional<double> cost_;  ///< of "auto"
 };
 
