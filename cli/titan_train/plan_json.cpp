@@ -95,6 +95,7 @@ void continuation(JsonOut& json, const PlanReport& report, const std::vector<std
 
 void stages(JsonOut& json, const Forecast& f) {
   json.each("stages", f.stages, [&](const train::StageForecast& s) {
+    json.count("rank", s.rank);
     json.flag("embedding", s.parts.embedding);
     json.integer("first_layer", s.parts.first_layer);
     json.integer("end_layer", s.parts.end_layer);
@@ -113,7 +114,8 @@ void stages(JsonOut& json, const Forecast& f) {
     json.end_object();
   });
   json.begin_object("pipeline");
-  json.text("schedule", f.plan.schedule);
+  json.text("schedule", f.plan.schedule_name());
+  json.count("stages_per_rank", f.plan.chunks);
   json.real("bubble_equal_stages", f.bubble.equal);
   json.real("bubble", f.bubble.with_costs);
   json.end_object();

@@ -28,15 +28,15 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
 
 }  // namespace
 
-Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, Stage& stage) {
+Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages) {
   std::map<std::size_t, std::size_t> weight_of;  // parameter -> weight
   for (const WeightMatch::Pair& pair : match.loaded) weight_of[pair.parameter] = pair.weight;
-  for (StageParameter& parameter : stage.parameters()) {
-    const auto found = weight_of.find(parameter.index);
+  for (const StageParameter* parameter : stages.parameters()) {
+    const auto found = weight_of.find(parameter->index);
     if (found == weight_of.end()) continue;
     const ckpt::WeightInfo& weight = source.tensors()[found->second];
     TITAN_ASSIGN_OR_RETURN(const at::ScalarType type, scalar_type(weight));
-    at::Tensor flat = parameter.master.view({-1});
+    at::Tensor flat = parameter->master.view({-1});
     const auto elements = static_cast<std::uint64_t>(flat.numel());
     at::Tensor buffer = at::empty({static_cast<std::int64_t>(std::min(elements, kRunElements))}, type);
     for (std::uint64_t first = 0; first < elements; first += kRunElements) {

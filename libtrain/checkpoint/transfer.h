@@ -1,14 +1,14 @@
 #pragma once
-// Weights of any checkpoint into the parameters of a stage.
+// Weights of any checkpoint into the parameters of a rank's stages.
 #include "ckpt/io/weight_source.h"
-#include "libtrain/model/stage.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/start/init_map.h"
 
 namespace titan::train {
 
-/// Reads the matched weights of this stage's parameters into their fp32 masters, widening or rounding from the stored
-/// type. What is not matched keeps its value. The caller refreshes the stage. \error kCorrupt, kFailed, kUnsupported
+/// Reads the matched weights of the stages' parameters into their fp32 masters, widening or rounding from the stored
+/// type. What is not matched keeps its value. The caller refreshes the stages. \error kCorrupt, kFailed, kUnsupported
 /// (integer weights)
-ckpt::Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, Stage& stage);
+ckpt::Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages);
 
 }  // namespace titan::train

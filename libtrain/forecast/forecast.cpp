@@ -6,7 +6,8 @@
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
-#include "libtrain/pipeline/schedule.h"
+#include "libtrain/pipeline/schedule_of.h"
+#include "libtrain/pipeline/schedule_simulator.h"
 
 namespace titan::train {
 namespace {
@@ -20,52 +21,79 @@ std::string decimals(double value, int digits) {
   return text;
 }
 
+ScheduleCosts costs_of(const std::vector<double>& forward) {
+  ScheduleCosts costs{forward, forward, forward};
+  for (double& cost : costs.input) cost *= kBackward / 2;
+  for (double& cost : costs.weight) cost *= kBackward / 2;
+  return costs;
+}
+
 struct PipelineForecast {
   Bubble bubble;
+  DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
 };
 
+/// A number of micro-batches that the schedule takes and whose fill and drain are whole.
+std::uint32_t few_micro_batches(const recipe::RunPlan& plan) { return 2 * plan.stage_count(); }
+
 /// Simulates `count` micro-batches. A long step is simulated with fewer, so that fill and drain are whole; each further
-/// micro-batch takes the time of the slowest stage.
+/// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
-  const std::uint32_t stages = plan.mesh.pp;
-  const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > 2 * stages;
-  const std::uint32_t simulated = cut ? 2 * stages : count;
-  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, make_schedule(plan.schedule, stages, simulated));
+  const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
+  const bool cut =
+      !plan.has_schedule_file() && std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
+  const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
+  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, schedule_of(plan, simulated));
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
-  const auto idle = [&](const std::vector<double>& costs, double* share) -> ckpt::Status {
-    TITAN_ASSIGN_OR_RETURN(const Simulation simulation, simulate(table, costs, kBackward, 0));
-    const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(costs);
+  const auto idle = [&](const std::vector<double>& forward, double* share) -> ckpt::Status {
+    TITAN_ASSIGN_OR_RETURN(Simulation simulation, simulate(table, costs_of(forward)));
+    std::vector<double> of_rank(ranks, 0);
+    for (std::uint32_t stage = 0; stage < stages; ++stage) of_rank[plan.rank_of(stage)] += forward[stage];
+    const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(of_rank);
     const double makespan = simulation.makespan + (count - simulated) * per_micro_batch;
-    *share = 1 - count * (1 + kBackward) * std::accumulate(costs.begin(), costs.end(), 0.0) / (stages * makespan);
+    *share = 1 - count * (1 + kBackward) * std::accumulate(forward.begin(), forward.end(), 0.0) / (ranks * makespan);
     *share = std::max(*share, 0.0);  // rounding
     forecast.in_flight = simulation.peak_in_flight;
+    if (forecast.drawn.spans.empty())
+      forecast.drawn = {table, std::move(simulation.spans), simulation.makespan, simulated, cut, forecast.in_flight};
     return ckpt::ok_status();
   };
   TITAN_RETURN_IF_ERROR(idle(equal, &forecast.bubble.equal));
   TITAN_RETURN_IF_ERROR(idle(plan.stage_share, &forecast.bubble.with_costs));
-  if (cut && plan.schedule == "GPipe") std::ranges::fill(forecast.in_flight, count);
+  const bool keeps_all =
+      plan.schedule == recipe::ScheduleKind::kGPipe || plan.schedule == recipe::ScheduleKind::kLoopedBfs;
+  if (cut && keeps_all) std::ranges::fill(forecast.in_flight, count * plan.chunks);
   return forecast;
 }
 
 void warn_about_balance(Forecast& forecast) {
-  const std::vector<double>& share = forecast.plan.stage_share;
+  const recipe::RunPlan& plan = forecast.plan;
+  std::vector<double> share(plan.mesh.pp, 0);
+  for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage)
+    share[plan.rank_of(stage)] += plan.stage_share[stage];
   const auto stages = static_cast<double>(share.size());
   const auto worst = std::ranges::max_element(share);
   if (*worst * stages <= 1.25) return;
-  const auto stage = static_cast<std::size_t>(worst - share.begin());
-  const StageParts& parts = forecast.stages[stage].parts;
-  std::string text = "stage " + std::to_string(stage) + " costs " + decimals(*worst * stages, 2) +
-                     " times the average: at most " + decimals(100 / (*worst * stages), 0) +
-                     "% of the ranks' time is used";
+  const auto rank = static_cast<std::uint32_t>(worst - share.begin());
+  const StageParts& parts = forecast.stages[plan.stage_of_chunk(rank, plan.chunks - 1)].parts;
+  std::string text = (plan.chunks == 1 ? "stage " : "pipeline rank ") + std::to_string(rank) + " costs " +
+                     decimals(*worst * stages, 2) + " times the average: at most " +
+                     decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
   if (parts.head && parts.first_layer == parts.end_layer)
     text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
   forecast.warnings.push_back(text);
 }
 
 }  // namespace
+
+ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
+  std::vector<double> forward = plan.stage_share;
+  for (double& cost : forward) cost *= plan.stage_count();
+  return costs_of(forward);
+}
 
 std::uint64_t last_step_of(const recipe::Config& config) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
@@ -122,24 +150,28 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
     forecast.rank_micro_batches.push_back(share_of(plan, rank).count);
   }
-  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
+  TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
+  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
-  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan) && !(plan.dims.tied && plan.mesh.pp > 1);
-  for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) {
+  const bool in_turns_is_built =
+      plan.mesh.pp == 1 || !(plan.dims.tied || plan.chunks > 1 || recipe::facts_of(plan.schedule).splits_backward);
+  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan) && in_turns_is_built;
+  for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
     row.parts = stage_parts(plan, stage);
+    row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
-    row.in_flight = pipeline.in_flight[stage];
-    row.memory = stage_memory(plan, stage, row.in_flight);
+    row.in_flight = pipeline.in_flight[row.rank];
+    row.memory = rank_memory(plan, row.rank, row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
       forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, stage_memory(in_turns, stage, row.in_flight).total());
-    for (const ckpt::ParameterMeta& parameter : plan.parameters)
-      if (parameter.stage == stage) row.parameters += ckpt::element_count(parameter.shape);
+          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i)
+      if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);

@@ -80,28 +80,31 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight) {
-  const StageParts parts = stage_parts(plan, stage);
+RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::uint32_t in_flight) {
+  std::vector<StageParts> stages;
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk)
+    stages.push_back(stage_parts(plan, plan.stage_of_chunk(pp_rank, chunk)));
+  const bool embedding = stages.front().embedding, head = stages.back().head;
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
-  const bool tied_head = plan.dims.tied && parts.head;
+  const bool tied_head = plan.dims.tied && head;
   const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
-  const Owned owned = largest_share(plan, ownership, stage);
+  const Owned owned = largest_share(plan, ownership, pp_rank);
 
-  StageMemory memory;
+  RankMemory memory;
   std::uint64_t elements = 0;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i) {
-    if (plan.parameters[i].stage != stage) continue;
+    if (plan.parameters[i].stage != pp_rank) continue;
     const std::uint64_t count = ckpt::element_count(plan.parameters[i].shape);
     elements += count;
     memory.weights += size(compute_width(plan, i)) * count;
   }
   // A tied head beside its embedding is the same tensor in fp32.
-  if (tied_head && (plan.bf16 || !parts.embedding)) memory.weights += (plan.bf16 ? 2 : 4) * table;
+  if (tied_head && (plan.bf16 || !embedding || plan.chunks > 1)) memory.weights += (plan.bf16 ? 2 : 4) * table;
   memory.weights += 4 * owned.masters;
   memory.optimizer = 4 * owned.moments;
 
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  const StageExchange exchange = plan_stage_exchange(plan, ownership, stage, 0);
+  const StageExchange exchange = plan_stage_exchange(plan, ownership, pp_rank, 0);
   const std::uint64_t summed = elements + (tied_head ? table : 0);
   if (exchanges_in_turns(plan)) {
     std::int64_t longest = 0;
@@ -123,20 +126,24 @@ StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
   const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
-  std::uint64_t per_token = 0, again = 0;  // `again`: of the one layer that is computed a second time
-  for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
-    const bool recomputed = recipe::recomputes(plan, i);
-    per_token += recomputed ? hidden : layer;
-    if (recomputed) again = layer - hidden;
+  std::uint64_t per_token = 0, again = 0;   // `again`: of the one layer that is computed a second time
+  std::uint64_t arriving = 0, leaving = 0;  // tensors between ranks
+  for (const StageParts& parts : stages) {
+    for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
+      const bool recomputed = recipe::recomputes(plan, i);
+      per_token += recomputed ? hidden : layer;
+      if (recomputed) again = layer - hidden;
+    }
+    per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
+    per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
+    // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
+    arriving += (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1);
+    leaving += parts.embedding ? 0 : 2;
   }
-  per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
-  per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
-  // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
-  const std::uint64_t arriving = (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1), leaving = parts.embedding ? 0 : 2;
   memory.transfers = tokens * hidden * (arriving + leaving);
-  const std::uint64_t logits = parts.head ? logits_bytes(plan.dims, plan.bf16) : 0,
+  const std::uint64_t logits = head ? logits_bytes(plan.dims, plan.bf16) : 0,
                       chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
-  memory.activations = tokens * per_token * in_flight + std::max(tokens * again, chunk * logits);
+  memory.activations = tokens * per_token * in_flight / plan.chunks + std::max(tokens * again, chunk * logits);
   return memory;
 }
 

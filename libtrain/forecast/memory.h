@@ -9,7 +9,7 @@
 
 namespace titan::train {
 
-struct StageMemory {
+struct RankMemory {
   std::uint64_t weights = 0;      ///< that it computes with, and of bf16 copies the fp32 masters that it owns
   std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree at its widest, and what a tied head sends
   std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
@@ -17,7 +17,7 @@ struct StageMemory {
   std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
   std::uint64_t transfers = 0;    ///< hidden tensors and their gradients on their way between stages
   std::uint64_t total() const { return weights + gradients + optimizer + activations + exchange + transfers; }
-  bool operator==(const StageMemory&) const = default;
+  bool operator==(const RankMemory&) const = default;
 };
 
 /// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
@@ -31,8 +31,9 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// A rank of `stage` (the one that needs most) with `in_flight` micro-batches between forward and backward.
-StageMemory stage_memory(const recipe::RunPlan& plan, std::uint32_t stage, std::uint32_t in_flight);
+/// Rank `pp_rank` of the pipeline (of the data-parallel ranks the one that needs most) with `in_flight` micro-batches
+/// between forward and backward; with several stages a rank, those of all its stages together.
+RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::uint32_t in_flight);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {

@@ -43,7 +43,7 @@ Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_
       spec_(stage_spec(plan.dims, plan.stage_cuts, stage)),
       bf16_(plan.bf16) {
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.parameters[i].stage == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
+    if (plan.stage_of(i) == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
   if (spec_.head && dims_.tied) add_tied_head(plan);
   if (spec_.embedding) {
     embedding_ = place(kEmbedding);

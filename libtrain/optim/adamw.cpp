@@ -10,22 +10,21 @@
 
 namespace titan::train {
 
-ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
-                           AdamWOptions options)
+ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world,
+                           const RankStages& stages, AdamWOptions options)
     : options_(options), leaf_elements_(owners.leaf_elements()) {
   if (leaf_elements_ % 16 != 0)
     throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
   for (const ckpt::OwnedPiece& piece :
        owners.of(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp + static_cast<std::uint32_t>(world.dp_rank))) {
-    const auto parameter =
-        std::find_if(stage.parameters().begin(), stage.parameters().end(),
-                     [&](const StageParameter& p) { return p.index == piece.parameter && !p.tied_head; });
-    if (parameter == stage.parameters().end())
-      throw std::logic_error("the stage lacks a parameter that this rank owns");
+    const auto parameter = std::ranges::find_if(
+        stages.parameters(), [&](const StageParameter* p) { return p->index == piece.parameter && !p->tied_head; });
+    if (parameter == stages.parameters().end())
+      throw std::logic_error("the stages lack a parameter that this rank owns");
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
     const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
-    states_.push_back({piece, parameter->master.view(-1).narrow(0, begin, length), at::zeros({length}, at::kFloat),
+    states_.push_back({piece, (*parameter)->master.view(-1).narrow(0, begin, length), at::zeros({length}, at::kFloat),
                        at::zeros({length}, at::kFloat)});
   }
 }
@@ -47,12 +46,12 @@ void ShardedAdamW::init_weights(const recipe::RunPlan& plan, std::uint64_t seed)
   draw_all(plan.dims, seed, drawings);
 }
 
-void ShardedAdamW::own_masters(Stage& stage) {
-  for (StageParameter& p : stage.parameters()) {
-    if (p.compute.scalar_type() == at::kFloat) continue;
+void ShardedAdamW::own_masters(const RankStages& stages) {
+  for (StageParameter* p : stages.parameters()) {
+    if (p->compute.scalar_type() == at::kFloat) continue;
     for (State& state : states_)
-      if (state.piece.parameter == p.index && !p.tied_head) state.param = state.param.clone();
-    p.master.reset();
+      if (state.piece.parameter == p->index && !p->tied_head) state.param = state.param.clone();
+    p->master.reset();
   }
 }
 

@@ -23,7 +23,7 @@ class ShardedAdamW {
   };
   /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
   /// every layout (else std::invalid_argument).
-  ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, Stage& stage,
+  ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
                AdamWOptions options);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
@@ -39,7 +39,7 @@ class ShardedAdamW {
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
   /// Takes the owned part of every master that the forward does not compute with, and frees the rest: what other ranks
   /// own is then in this rank's compute copies alone.
-  void own_masters(Stage& stage);
+  void own_masters(const RankStages& stages);
   const std::vector<State>& states() const { return states_; }
 
  private:

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "libtrain/pipeline/schedule_simulator.h"
+
 namespace titan::train {
 namespace {
 
@@ -16,11 +18,6 @@ template <typename T>
 T value_of(ckpt::Result<T> result) {
   if (!result.ok()) throw std::runtime_error(result.status().to_string());
   return std::move(*result);
-}
-
-ScheduleTable planned_table(const World& world, const recipe::RunPlan& plan) {
-  const Share share = share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
-  return value_of(make_schedule(plan.schedule, plan.mesh.pp, share.count));
 }
 
 // One tag per sending stage, micro-batch and direction, so that transfers under way at once never share one.
@@ -35,9 +32,6 @@ void check_tags(std::size_t stages, std::uint32_t count) {
 }
 
 }  // namespace
-
-Executor::Executor(World& world, const recipe::RunPlan& plan, Stage& stage)
-    : Executor(world, plan, {&stage}, planned_table(world, plan)) {}
 
 Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute)
     : world_(world),
@@ -116,7 +110,11 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
   in_flight_.emplace(std::pair{stage.index(), local}, std::move(flight));
 }
 
-void Executor::backward(const Held& held, std::uint32_t local, StepOutput& out) {
+std::span<TreeSum> Executor::sums_of(const Held& held, StepOutput& out) const {
+  return std::span(out.sums).subspan(held.first_sum, held.stage->parameters().size());
+}
+
+void Executor::backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out) {
   const Stage& stage = *held.stage;
   const auto found = in_flight_.find({stage.index(), local});
   if (found == in_flight_.end()) throw std::logic_error("pipeline table runs a backward before its forward");
@@ -129,12 +127,16 @@ void Executor::backward(const Held& held, std::uint32_t local, StepOutput& out) 
     const StepClock::In waiting(clock_, &StepTimes::pipeline);
     if (!is_here(stage.index() + 1)) activations_.settle(transfer_tag(false, stage.index(), local, share_.count));
   }
-  held.gradients->begin(std::span(out.sums).subspan(held.first_sum, stage.parameters().size()), share_.at(local));
+  held.gradients->begin(sums_of(held, out), share_.at(local), later);
   at::Tensor grad = flight.pass.backward(std::move(seed));
   if (!stage.spec().embedding) hand_over({stage.index() - 1, local, true}, std::move(grad));
-  if (!collect_) return;
-  const StepClock::In exchanging(clock_, &StepTimes::exchange);
-  collect_(out.sums);
+}
+
+void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutput& out) {
+  auto node = products_.extract({held.stage->index(), local});
+  if (node.empty()) throw std::logic_error("pipeline table runs W before its I");
+  held.gradients->begin(sums_of(held, out), share_.at(local));
+  held.gradients->multiply(std::move(node.mapped()));
 }
 
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
@@ -149,7 +151,18 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
     }
     case ActionKind::kBackward: {
       const StepClock::In running(clock_, &StepTimes::backward);
-      return backward(held(stage), local, out);
+      backward(held(stage), local, nullptr, out);
+      if (!collect_) return;
+      const StepClock::In exchanging(clock_, &StepTimes::exchange);
+      return collect_(out.sums);
+    }
+    case ActionKind::kBackwardInput: {
+      const StepClock::In running(clock_, &StepTimes::backward);
+      return backward(held(stage), local, &products_[{stage, local}], out);
+    }
+    case ActionKind::kBackwardWeight: {
+      const StepClock::In running(clock_, &StepTimes::backward);
+      return multiply_weights(held(stage), local, out);
     }
     case ActionKind::kSendForward: {
       const auto node = to_send_.extract({stage + 1, local, false});

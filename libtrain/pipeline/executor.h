@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -30,12 +32,11 @@ using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
 class Executor {
  public:
-  /// One stage on each rank, by the plan's schedule. `world`, `plan` and `stage` must outlive the executor.
-  Executor(World& world, const recipe::RunPlan& plan, Stage& stage);
-  /// Any table: `stages` are those of this rank's row, in their order in the model.
+  /// By `compute`, the table of all ranks. `stages` are those of this rank's row, in their order in the model. `world`,
+  /// `plan` and the stages must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
-  /// `collect` is called with StepOutput::sums after each backward of a micro-batch, in their order.
+  /// `collect` is called with StepOutput::sums after each whole backward of a micro-batch, in their order.
   void after_each_backward(std::function<void(std::vector<TreeSum>&)> collect) { collect_ = std::move(collect); }
 
   /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
@@ -66,6 +67,8 @@ class Executor {
     StagePass pass;
     at::Tensor seed;  ///< gradient of the output, where the stage computes the loss
   };
+  /// A stage and a micro-batch (local to this rank).
+  using Cell = std::pair<std::uint32_t, std::uint32_t>;
   struct Incoming {
     at::Tensor tensor;
     std::unique_ptr<Transfer> transfer;  ///< null: handed over on this rank
@@ -88,7 +91,10 @@ class Executor {
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
-  void backward(const Held& held, std::uint32_t local, StepOutput& out);
+  /// `later`: where the products of weights go; null: multiplied at once.
+  void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
+  void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
+  std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;
 
   World& world_;
   const recipe::RunPlan& plan_;
@@ -97,7 +103,8 @@ class Executor {
   std::vector<Held> held_;
   std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Flight> in_flight_;  ///< by stage and micro-batch
+  std::map<Cell, Flight> in_flight_;
+  std::map<Cell, std::vector<WeightProduct>> products_;  ///< between I and W
   std::map<Place, Incoming> incoming_;
   std::map<Place, at::Tensor> to_send_;
   Outbox activations_, gradients_;  ///< sends under way

@@ -1,58 +1,41 @@
 #include "libtrain/pipeline/schedule.h"
 
-#include <algorithm>
-
-#include "ckpt/base/nearest.h"
+#include "libtrain/pipeline/generators.h"
 
 namespace titan::train {
-namespace {
 
-using ckpt::Result;
-
-constexpr const char* kLater[] = {"Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble",
-                                  "DualPipeV"};
-
-ScheduleTable gpipe(std::uint32_t stages, std::uint32_t micro_batches) {
-  ScheduleTable table(stages);
-  for (std::uint32_t r = 0; r < stages; ++r) {
-    for (std::uint32_t m = 0; m < micro_batches; ++m) table[r].push_back({ActionKind::kForward, r, m});
-    for (std::uint32_t m = 0; m < micro_batches; ++m) table[r].push_back({ActionKind::kBackward, r, m});
+ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape) {
+  using enum recipe::ScheduleKind;
+  TITAN_RETURN_IF_ERROR(recipe::check_shape(kind, shape));
+  switch (kind) {
+    case kGPipe: return breadth_first(shape, false);
+    case kLoopedBfs: return breadth_first(shape, true);
+    case k1F1B: return one_forward_one_backward(shape);
+    case kInterleaved1F1B: return interleaved(shape);
+    case kZbH1:
+    case kInterleavedZeroBubble: return interleaved_zero_bubble(shape);
+    case kZbvZeroBubble: return zero_bubble_v(shape);
+    case kDualPipeV: return dual_pipe_v(shape);
   }
-  return table;
+  return ckpt::invalid("unknown schedule");
 }
 
-ScheduleTable one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches) {
-  ScheduleTable table(stages);
-  for (std::uint32_t r = 0; r < stages; ++r) {
-    const std::uint32_t warm_up = std::min(micro_batches, stages - 1 - r);
-    std::uint32_t forward = 0, backward = 0;
-    while (forward < warm_up) table[r].push_back({ActionKind::kForward, r, forward++});
-    while (backward < micro_batches) {
-      if (forward < micro_batches) table[r].push_back({ActionKind::kForward, r, forward++});
-      table[r].push_back({ActionKind::kBackward, r, backward++});
-    }
+const char* category_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kForward: return "forward";
+    case ActionKind::kBackward: return "backward";
+    case ActionKind::kBackwardInput: return "backward of inputs";
+    case ActionKind::kBackwardWeight: return "backward of weights";
+    case ActionKind::kSendForward:
+    case ActionKind::kSendBackward: return "send";
+    case ActionKind::kRecvForward:
+    case ActionKind::kRecvBackward: return "receive";
   }
-  return table;
-}
-
-}  // namespace
-
-Result<ScheduleTable> make_schedule(const std::string& name, std::uint32_t stages, std::uint32_t micro_batches) {
-  if (stages == 0 || micro_batches == 0)
-    return ckpt::invalid("a pipeline schedule needs at least one stage and one micro-batch, not " +
-                         std::to_string(stages) + " and " + std::to_string(micro_batches));
-  if (name == "GPipe") return gpipe(stages, micro_batches);
-  if (name == "1F1B") return one_f_one_b(stages, micro_batches);
-  for (const char* later : kLater) {
-    if (name == later)
-      return ckpt::unsupported("pipeline schedule '" + name + "' is not supported yet").with_hint("use GPipe or 1F1B");
-  }
-  return ckpt::invalid("pipeline schedule '" + name + "' is unknown; known are GPipe, 1F1B")
-      .with_hint(ckpt::did_you_mean(name, {"GPipe", "1F1B"}));
+  return "";
 }
 
 std::string to_csv(const Action& action) {
-  constexpr const char* kNames[] = {"F", "B", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
+  constexpr const char* kNames[] = {"F", "B", "I", "W", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
   return std::to_string(action.stage) + kNames[static_cast<int>(action.kind)] + std::to_string(action.micro_batch);
 }
 

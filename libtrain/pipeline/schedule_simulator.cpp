@@ -1,10 +1,10 @@
-// The event simulation behind lower_schedule() and simulate(): one pass validates the table and times every action.
+// One pass validates the table, another times every action.
+#include "libtrain/pipeline/schedule_simulator.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
-
-#include "libtrain/pipeline/schedule.h"
 
 namespace titan::train {
 namespace {
@@ -14,34 +14,37 @@ using ckpt::Status;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-struct Costs {
-  std::vector<double> forward, backward;  ///< per stage; one entry: of every stage
-  double hop;
-  double of(const Action& action) const {
-    const std::vector<double>& costs = action.kind == ActionKind::kForward ? forward : backward;
-    return costs.size() == 1 ? costs[0] : costs[action.stage];
+double cost_of(const ScheduleCosts& costs, const Action& action) {
+  switch (action.kind) {
+    case ActionKind::kForward: return costs.forward[action.stage];
+    case ActionKind::kBackwardInput: return costs.input[action.stage];
+    case ActionKind::kBackwardWeight: return costs.weight[action.stage];
+    default: return costs.input[action.stage] + costs.weight[action.stage];
   }
-};
+}
 
-struct Span {
-  double start = 0, finish = 0;
-};
+/// B and I have one place: a micro-batch of a stage has one of the two.
+constexpr std::size_t kPlaces = 3;
+std::size_t place_of(ActionKind kind) { return kind == ActionKind::kForward ? 0 : gives_input_gradient(kind) ? 1 : 2; }
 
-/// A table with the place of every action: stages 0..S-1 and micro-batches 0..M-1, each with one F and one B.
+/// A table with the place of every action: stages 0..S-1 and micro-batches 0..M-1, each with one F and with either one
+/// B or one I and one W.
 class Timeline {
  public:
-  explicit Timeline(const ScheduleTable& table) : table_(table), spans_(table.size()) {
+  explicit Timeline(const ScheduleTable& table, NameAction name = {})
+      : table_(table), name_(std::move(name)), spans_(table.size()) {
     for (std::size_t r = 0; r < table.size(); ++r) spans_[r].resize(table[r].size());
   }
 
   /// Fills the places. \error kInvalid: see lower_schedule.
   Status index() {
     std::size_t total = 0;
-    for (const auto& row : table_) {
-      total += row.size();
-      for (const Action& action : row) {
-        if (action.kind != ActionKind::kForward && action.kind != ActionKind::kBackward)
-          return ckpt::invalid("schedule has the transfer " + to_csv(action) + "; expected are only F and B");
+    for (std::size_t r = 0; r < table_.size(); ++r) {
+      total += table_[r].size();
+      for (std::size_t i = 0; i < table_[r].size(); ++i) {
+        const Action& action = table_[r][i];
+        if (!is_compute(action.kind))
+          return ckpt::invalid(name(r, i) + " is a transfer; expected are only F, B, I and W");
         stages_ = std::max(stages_, std::uint64_t{action.stage} + 1);
         micro_batches_ = std::max(micro_batches_, std::uint64_t{action.micro_batch} + 1);
       }
@@ -54,31 +57,32 @@ class Timeline {
                            std::to_string(stages_) + " stages and " + std::to_string(micro_batches_) +
                            " micro-batches");
     rank_of_.assign(stages_, kNone);
-    position_.assign(wanted, kNone);
+    position_.assign(kPlaces * stages_ * micro_batches_, kNone);
     for (std::uint32_t r = 0; r < table_.size(); ++r) {
       for (std::uint32_t i = 0; i < table_[r].size(); ++i) {
         const Action& action = table_[r][i];
         std::uint32_t& rank = rank_of_[action.stage];
         if (rank == kNone) rank = r;
         if (rank != r)
-          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " +
-                               std::to_string(rank) + " and " + std::to_string(r));
+          return ckpt::invalid(name(r, i) + " has stage " + std::to_string(action.stage) + ", which rank " +
+                               std::to_string(rank) + " has, too");
         std::uint32_t& position = position_[key(action)];
-        if (position != kNone)
-          return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
+        if (position != kNone) return ckpt::invalid(name(r, i) + " repeats " + name(r, position));
         position = i;
       }
     }
-    for (std::uint32_t stage = 0; stage < stages_; ++stage)
-      for (std::uint32_t m = 0; m < micro_batches_; ++m)
-        for (ActionKind kind : {ActionKind::kForward, ActionKind::kBackward})
-          if (const Action action{kind, stage, m}; position_[key(action)] == kNone)
-            return ckpt::invalid("schedule misses " + to_csv(action));
+    for (std::uint32_t stage = 0; stage < stages_; ++stage) {
+      for (std::uint32_t m = 0; m < micro_batches_; ++m) {
+        if (const Action forward{ActionKind::kForward, stage, m}; position_[key(forward)] == kNone)
+          return ckpt::invalid("schedule misses " + to_csv(forward));
+        TITAN_RETURN_IF_ERROR(check_backward(stage, m));
+      }
+    }
     return {};
   }
 
   /// Times every action. \error kInvalid: no progress.
-  Status run(const Costs& costs) {
+  Status run(const ScheduleCosts& costs) {
     std::vector<std::size_t> next(table_.size(), 0);
     for (bool progress = true; progress;) {
       progress = false;
@@ -87,25 +91,40 @@ class Timeline {
           const Action& action = table_[r][next[r]];
           double ready = next[r] == 0 ? 0 : spans_[r][next[r] - 1].finish;
           if (!inputs_ready(action, next, costs.hop, &ready)) break;
-          spans_[r][next[r]] = {ready, ready + costs.of(action)};
+          spans_[r][next[r]] = {ready, ready + cost_of(costs, action)};
         }
       }
     }
     for (std::size_t r = 0; r < table_.size(); ++r)
       if (next[r] < table_[r].size())
-        return ckpt::invalid("schedule deadlocks: rank " + std::to_string(r) + " waits for ever before " +
-                             to_csv(table_[r][next[r]]));
+        return ckpt::invalid("schedule deadlocks: " + name(r, next[r]) + " waits for ever");
     return {};
   }
 
   const Span& span(std::size_t rank, std::size_t position) const { return spans_[rank][position]; }
+  std::vector<std::vector<Span>> take_spans() { return std::move(spans_); }
   std::uint64_t stages() const { return stages_; }
   std::uint32_t rank_of(std::uint32_t stage) const { return rank_of_[stage]; }
 
  private:
+  std::string name(std::size_t rank, std::size_t action) const {
+    return name_ ? name_(rank, action) : "rank " + std::to_string(rank) + ", " + to_csv(table_[rank][action]);
+  }
   std::size_t key(const Action& action) const {
-    const std::size_t kind = action.kind == ActionKind::kForward ? 0 : 1;
-    return (action.stage * micro_batches_ + action.micro_batch) * 2 + kind;
+    return (action.stage * micro_batches_ + action.micro_batch) * kPlaces + place_of(action.kind);
+  }
+
+  Status check_backward(std::uint32_t stage, std::uint32_t micro_batch) const {
+    const Action whole{ActionKind::kBackward, stage, micro_batch};
+    const Action weight{ActionKind::kBackwardWeight, stage, micro_batch};
+    const std::uint32_t position = position_[key(whole)];
+    if (position == kNone) return ckpt::invalid("schedule misses " + to_csv(whole));
+    const bool split = table_[rank_of_[stage]][position].kind == ActionKind::kBackwardInput;
+    const bool has_weight = position_[key(weight)] != kNone;
+    if (split && !has_weight) return ckpt::invalid("schedule misses " + to_csv(weight));
+    if (!split && has_weight)
+      return ckpt::invalid("schedule has " + to_csv(weight) + " and " + to_csv(whole) + ", which contains it");
+    return {};
   }
 
   /// Whether the inputs of `action` were computed; raises `ready` to the time at which the last of them arrives.
@@ -118,11 +137,14 @@ class Timeline {
     };
     if (action.kind == ActionKind::kForward)
       return action.stage == 0 || arrived({ActionKind::kForward, action.stage - 1, action.micro_batch});
+    if (action.kind == ActionKind::kBackwardWeight)
+      return arrived({ActionKind::kBackwardInput, action.stage, action.micro_batch});
     if (!arrived({ActionKind::kForward, action.stage, action.micro_batch})) return false;
     return action.stage + 1 == stages_ || arrived({ActionKind::kBackward, action.stage + 1, action.micro_batch});
   }
 
   const ScheduleTable& table_;
+  NameAction name_;
   std::uint64_t stages_ = 0, micro_batches_ = 0;
   std::vector<std::uint32_t> rank_of_;   ///< of a stage
   std::vector<std::uint32_t> position_;  ///< of an action in its rank's row, by key()
@@ -142,7 +164,9 @@ struct Event {
 Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
   Timeline timeline(compute);
   TITAN_RETURN_IF_ERROR(timeline.index());
-  TITAN_RETURN_IF_ERROR(timeline.run({{1}, {2}, 0}));  // whole numbers, so that equal times compare equal
+  // Whole numbers, so that equal times compare equal.
+  const auto stages = static_cast<std::uint32_t>(timeline.stages());
+  TITAN_RETURN_IF_ERROR(timeline.run(ScheduleCosts::equal(stages, 1, 1, 1)));
 
   std::vector<Event> events;
   for (std::uint32_t r = 0; r < compute.size(); ++r) {
@@ -150,6 +174,7 @@ Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
       const Action& action = compute[r][i];
       const bool forward = action.kind == ActionKind::kForward;
       events.push_back({timeline.span(r, i).start, true, r, action});
+      if (action.kind == ActionKind::kBackwardWeight) continue;
       if (action.stage == (forward ? timeline.stages() - 1 : 0)) continue;
       if (timeline.rank_of(forward ? action.stage + 1 : action.stage - 1) == r) continue;
       const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
@@ -174,54 +199,61 @@ Result<ScheduleTable> lower_schedule(const ScheduleTable& compute) {
 
 namespace {
 
-Result<Simulation> simulate_costs(const ScheduleTable& compute, const Costs& costs) {
-  Timeline timeline(compute);
-  TITAN_RETURN_IF_ERROR(timeline.index());
-  if (costs.forward.size() != 1 && costs.forward.size() != timeline.stages())
-    return ckpt::invalid("simulated costs of " + std::to_string(costs.forward.size()) + " stages for a schedule of " +
-                         std::to_string(timeline.stages()));
-  TITAN_RETURN_IF_ERROR(timeline.run(costs));
-
-  Simulation result;
-  double busy = 0;
-  for (std::size_t r = 0; r < compute.size(); ++r) {
-    std::uint32_t alive = 0, peak = 0;
-    for (std::size_t i = 0; i < compute[r].size(); ++i) {
-      busy += costs.of(compute[r][i]);
-      alive += compute[r][i].kind == ActionKind::kForward ? 1 : -1;
-      peak = std::max(peak, alive);
-      result.makespan = std::max(result.makespan, timeline.span(r, i).finish);
+Status check_costs(const ScheduleCosts& costs, std::uint64_t stages) {
+  double sum = 0;
+  bool valid = costs.hop >= 0;
+  for (const std::vector<double>* some : {&costs.forward, &costs.input, &costs.weight}) {
+    if (some->size() != stages)
+      return ckpt::invalid("simulated costs of " + std::to_string(some->size()) + " stages for a schedule of " +
+                           std::to_string(stages));
+    for (const double cost : *some) {
+      valid = valid && cost >= 0;
+      sum += cost;
     }
-    result.peak_in_flight.push_back(peak);
   }
-  result.idle_share = 1 - busy / (static_cast<double>(compute.size()) * result.makespan);
-  return result;
+  // A stage that only looks up the embedding costs nothing; not all can.
+  if (valid && sum > 0 && std::isfinite(sum + costs.hop)) return {};
+  return ckpt::invalid("simulated costs must not be negative; their sum must be positive and finite");
+}
+
+/// Fills in the peaks of one rank.
+void count_activations(const std::vector<Action>& row, Simulation& simulation) {
+  std::uint32_t alive = 0, waiting = 0, peak = 0, waiting_then = 0;
+  for (const Action& action : row) {
+    if (action.kind == ActionKind::kForward) ++alive;
+    if (action.kind == ActionKind::kBackwardInput) ++waiting;
+    if (action.kind == ActionKind::kBackwardWeight) --waiting;
+    if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardWeight) --alive;
+    if (alive <= peak) continue;
+    peak = alive;
+    waiting_then = waiting;
+  }
+  simulation.peak_in_flight.push_back(peak);
+  simulation.waiting_for_weights.push_back(waiting_then);
 }
 
 }  // namespace
 
-Result<Simulation> simulate(const ScheduleTable& compute, double forward, double backward, double hop) {
-  if (!(forward > 0 && backward > 0 && hop >= 0) || !std::isfinite(forward + backward + hop))
-    return ckpt::invalid("simulated costs must be positive and finite: forward " + std::to_string(forward) +
-                         ", backward " + std::to_string(backward) + ", hop " + std::to_string(hop));
-  return simulate_costs(compute, {{forward}, {backward}, hop});
+ScheduleCosts ScheduleCosts::equal(std::uint32_t stages, double forward, double input, double weight, double hop) {
+  return {std::vector(stages, forward), std::vector(stages, input), std::vector(stages, weight), hop};
 }
 
-Result<Simulation> simulate(const ScheduleTable& compute, const std::vector<double>& forward, double backward,
-                            double hop) {
-  // A stage that only looks up the embedding costs nothing; not all can.
-  double sum = 0;
-  bool valid = backward > 0 && hop >= 0;
-  for (const double cost : forward) {
-    valid = valid && cost >= 0;
-    sum += cost;
+Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs, const NameAction& name) {
+  Timeline timeline(compute, name);
+  TITAN_RETURN_IF_ERROR(timeline.index());
+  TITAN_RETURN_IF_ERROR(check_costs(costs, timeline.stages()));
+  TITAN_RETURN_IF_ERROR(timeline.run(costs));
+
+  Simulation result;
+  result.spans = timeline.take_spans();
+  double busy = 0;
+  for (std::size_t r = 0; r < compute.size(); ++r) {
+    for (const Action& action : compute[r]) busy += cost_of(costs, action);
+    if (!result.spans[r].empty()) result.makespan = std::max(result.makespan, result.spans[r].back().finish);
+    count_activations(compute[r], result);
   }
-  if (!valid || !(sum > 0) || !std::isfinite(sum + backward + hop))
-    return ckpt::invalid(
-        "simulated costs of stages must not be negative, their sum and the cost of a backward positive and finite");
-  Costs costs{forward, forward, hop};
-  for (double& cost : costs.backward) cost *= backward;
-  return simulate_costs(compute, costs);
+  result.idle_share = 1 - busy / (static_cast<double>(compute.size()) * result.makespan);
+  return result;
 }
 
 }  // namespace titan::train

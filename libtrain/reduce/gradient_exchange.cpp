@@ -46,10 +46,10 @@ void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.co
 }  // namespace
 
 GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners,
-                                   Stage& stage)
+                                   const RankStages& stages)
     : world_(world),
       plan_(plan),
-      stage_(stage),
+      stages_(stages),
       exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
                                     static_cast<std::uint32_t>(world.dp_rank))),
       bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)),
@@ -58,9 +58,9 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
     sharded_.emplace(*world.dp, exchange_.sums, static_cast<std::uint32_t>(plan.batch.count), bytes_);
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
-  for (const StageParameter& parameter : stage.parameters()) {
-    weights_.push_back(parameter.compute.detach().view(-1));
-    if (!parameter.tied_head) slot_of_[parameter.index] = weights_.size() - 1;
+  for (const StageParameter* parameter : stages.parameters()) {
+    weights_.push_back(parameter->compute.detach().view(-1));
+    if (!parameter->tied_head) slot_of_[parameter->index] = weights_.size() - 1;
   }
 }
 
@@ -182,12 +182,12 @@ void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
   for (std::size_t node = 0; node < partials.size(); ++node) {
     const std::uint64_t tag = kTiedGradientTag + node;
     if (exchange_.sends_tied) {
-      world_.pp->send(partials[node].back(), 0, tag)->wait();
+      world_.pp->send(partials[node].back(), first_rank(), tag)->wait();
       partials[node].pop_back();
     }
     if (exchange_.receives_tied) {
       at::Tensor received = at::empty_like(partials[node].front());
-      world_.pp->recv(received, static_cast<int>(plan_.mesh.pp) - 1, tag)->wait();
+      world_.pp->recv(received, last_rank(), tag)->wait();
       partials[node].push_back(std::move(received));
     }
   }
@@ -228,8 +228,8 @@ void GradientExchange::collect(std::vector<TreeSum>& sums) {
 }
 
 std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
-  if (sums.size() != stage_.parameters().size())
-    throw std::logic_error("an exchange needs one sum per parameter of the stage");
+  if (sums.size() != stages_.parameters().size())
+    throw std::logic_error("an exchange needs one sum per parameter of the stages");
   const at::NoGradGuard no_grad;
   if (sharded_) {
     turn_ = 0;
@@ -255,10 +255,10 @@ void GradientExchange::move_tied_weight() {
   for (std::int64_t from = 0; from < table.numel(); from += piece, ++tag) {
     at::Tensor elements = table.narrow(0, from, std::min(piece, table.numel() - from));
     if (exchange_.sends_tied) {
-      world_.pp->recv(elements, 0, tag)->wait();
+      world_.pp->recv(elements, first_rank(), tag)->wait();
     } else {
       if (plan_.bf16) elements = buffer(0, elements.numel(), at::kBFloat16).copy_(elements);
-      world_.pp->send(elements, static_cast<int>(plan_.mesh.pp) - 1, tag)->wait();
+      world_.pp->send(elements, last_rank(), tag)->wait();
     }
   }
 }
@@ -283,8 +283,9 @@ void GradientExchange::share(std::span<const at::Tensor> owned) {
   }
   if (exchange_.sends_tied || exchange_.receives_tied) move_tied_weight();
   // A head beside its embedding: in fp32 they are one tensor.
-  if (!exchange_.sends_tied && stage_.parameters().back().tied_head && plan_.bf16)
-    weights_.back().copy_(weights_[slot_of_.at(stage_.parameters().back().index)]);
+  if (const StageParameter& head = *stages_.parameters().back();
+      !exchange_.sends_tied && head.tied_head && (plan_.bf16 || plan_.chunks > 1))
+    weights_.back().copy_(weights_[slot_of_.at(head.index)]);
 }
 
 }  // namespace titan::train

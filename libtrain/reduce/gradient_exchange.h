@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/model/stage.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/reduce/sharded_sums.h"
 #include "libtrain/reduce/stage_exchange.h"
@@ -25,8 +25,8 @@ struct OwnedGradient {
 
 class GradientExchange {
  public:
-  /// `world`, `plan` and `stage` must outlive the exchange.
-  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, Stage& stage);
+  /// `world`, `plan` and `stages` must outlive the exchange.
+  GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, const RankStages& stages);
 
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -38,9 +38,9 @@ class GradientExchange {
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
-  /// `sums` has one TreeSum per entry of stage.parameters(), all complete (or collected); with a tied head on the same
-  /// stage its slot is among them. With the head on another stage, that stage's ranks first send its partial nodes to
-  /// stage 0's rank of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
+  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected); with a tied head on the same
+  /// rank its slot is among them. With the head on another rank, that one first sends its partial nodes to the first
+  /// stage's rank of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
   std::vector<OwnedGradient> reduce(std::vector<TreeSum>& sums);
 
   /// Brings every rank's `owned` weights (fp32, in the order of its pieces) to the compute copies of all ranks of the
@@ -65,11 +65,14 @@ class GradientExchange {
   void move_tied_sums(std::vector<Slots>& partials);
   void move_tied_weight();
   std::optional<std::size_t> tied_slot() const;
+  /// Ranks in the pipeline of the stages that a tied weight is in.
+  int first_rank() const { return static_cast<int>(plan_.rank_of(0)); }
+  int last_rank() const { return static_cast<int>(plan_.rank_of(plan_.stage_count() - 1)); }
   at::Tensor piece_of(const ckpt::OwnedPiece& piece, const at::Tensor& flat) const;
 
   World& world_;
   const recipe::RunPlan& plan_;
-  Stage& stage_;
+  const RankStages& stages_;
   std::vector<ckpt::OwnedPiece> pieces_;          ///< of this rank
   std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
   Slots weights_;                                 ///< compute copies, flat

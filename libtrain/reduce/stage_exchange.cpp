@@ -14,21 +14,21 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
   return plan.bf16 && plan.parameters[parameter].name != kEmbedding ? kHalfWidth : kSumWidth;
 }
 
-StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
+StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
                                   std::uint32_t dp_rank) {
   const auto bytes = static_cast<std::int64_t>(plan.exchange_bytes);
   StageExchange exchange;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.parameters[i].stage == stage) exchange.parameters.push_back(i);
+    if (plan.parameters[i].stage == pp_rank) exchange.parameters.push_back(i);
   const std::vector<std::uint32_t> shared = exchange.parameters;
-  const bool first = stage == 0, last = stage + 1 == plan.mesh.pp;
+  const bool first = pp_rank == plan.rank_of(0), last = pp_rank == plan.rank_of(plan.stage_count() - 1);
   if (plan.dims.tied) {
     exchange.sends_tied = last && !first;
     exchange.receives_tied = first && !last;
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
 
-  const std::vector<SegmentRow> rows = owner_rows(plan, owners, stage, exchange.parameters);
+  const std::vector<SegmentRow> rows = owner_rows(plan, owners, pp_rank, exchange.parameters);
   exchange.sums = exchanges_in_turns(plan)
                       ? plan_turn(rows, dp_rank, bytes / kSumWidth)
                       : plan_sums(rows, dp_rank, static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
@@ -38,7 +38,7 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     std::vector<std::uint32_t> slots = shared;
     for (std::uint32_t& slot : slots)
       if (compute_width(plan, slot) != width) slot = static_cast<std::uint32_t>(plan.parameters.size());
-    ExchangePlan sharing = plan_copies(owner_rows(plan, owners, stage, slots), dp_rank, bytes / width);
+    ExchangePlan sharing = plan_copies(owner_rows(plan, owners, pp_rank, slots), dp_rank, bytes / width);
     const std::int64_t elements = sharing.buffer_elements();
     if (elements == 0) continue;
     exchange.buffer_bytes = std::max(exchange.buffer_bytes, elements * width);

@@ -1,5 +1,5 @@
 #pragma once
-// What one rank exchanges with the other ranks of its stage, and in which buffers. Pure, planned once.
+// What one rank exchanges with the other ranks of its stages, and in which buffers. Pure, planned once.
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +13,7 @@ struct StageExchange {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
   };
-  std::vector<std::uint32_t> parameters;  ///< of each slot that is summed: those of the stage, then a tied head's
+  std::vector<std::uint32_t> parameters;  ///< of each slot that is summed: those of its stages, then a tied head's
   ExchangePlan sums;
   std::vector<Sharing> sharings;
   bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
@@ -24,8 +24,8 @@ struct StageExchange {
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// For rank `dp_rank` of `stage`.
-StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage,
+/// For data-parallel rank `dp_rank` of rank `pp_rank` of the pipeline.
+StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
                                   std::uint32_t dp_rank);
 
 }  // namespace titan::train

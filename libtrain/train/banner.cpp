@@ -29,11 +29,10 @@ std::string counted(std::uint64_t count, const std::string& one, const std::stri
 std::string stage_text(const recipe::RunPlan& plan, std::uint32_t stage) {
   const auto groups = static_cast<std::uint32_t>(plan.dims.n_layers) + 2;
   const std::uint32_t begin = stage == 0 ? 0 : plan.stage_cuts[stage - 1];
-  const std::uint32_t end = stage + 1 == plan.mesh.pp ? groups : plan.stage_cuts[stage];
+  const std::uint32_t end = stage + 1 == plan.stage_count() ? groups : plan.stage_cuts[stage];
   std::uint64_t parameters = 0;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
-    if (parameter.stage == stage) parameters += ckpt::element_count(parameter.shape);
-  }
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.stage_of(i) == stage) parameters += ckpt::element_count(plan.parameters[i].shape);
   std::string parts;
   const auto add = [&parts](const std::string& part) { parts += (parts.empty() ? "" : " + ") + part; };
   if (begin == 0) add("embedding");
@@ -41,7 +40,8 @@ std::string stage_text(const recipe::RunPlan& plan, std::uint32_t stage) {
   if (first < last)
     add("layers " + std::to_string(first - 1) + (last - first > 1 ? "-" + std::to_string(last - 2) : ""));
   if (end == groups) add(plan.dims.tied ? "norm + tied head" : "norm + head");
-  return "stage " + std::to_string(stage) + ": " + parts + ", " + grouped(parameters) + " parameters, " +
+  const std::string rank = plan.chunks > 1 ? " on pipeline rank " + std::to_string(plan.rank_of(stage)) : "";
+  return "stage " + std::to_string(stage) + rank + ": " + parts + ", " + grouped(parameters) + " parameters, " +
          percent(plan.stage_share[stage]) + " of the cost";
 }
 
@@ -104,9 +104,9 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   std::uint64_t parameters = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
   lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " +
-                  counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule + ", " +
+                  counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule_name() + ", " +
                   grouped(parameters) + " parameters");
-  for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage) lines.push_back(stage_text(plan, stage));
+  for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) lines.push_back(stage_text(plan, stage));
 
   lines.push_back("RoPE: " + rope_text(plan.dims));
 

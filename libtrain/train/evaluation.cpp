@@ -4,8 +4,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "libtrain/checkpoint/transfer.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/model/stage.h"
 #include "libtrain/start/init_map.h"
 #include "libtrain/train/spin_guard.h"
 #include "recipe/plan/run_plan.h"
@@ -20,9 +20,10 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   const recipe::RunPlan plan = recipe::whole_model_plan(dims, length);
   // No rules: every weight must be a parameter, and every parameter a weight.
   TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
-  Stage stage(plan, 0, length);
-  TITAN_RETURN_IF_ERROR(load_weights(source, match, stage));
-  stage.refresh();
+  RankStages stages(plan, 0, length);
+  TITAN_RETURN_IF_ERROR(load_weights(source, match, stages));
+  stages.refresh();
+  const Stage& stage = *stages.stages().front();
 
   EvaluationReport report;
   report.rows = rows.rows();

@@ -8,8 +8,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "libtrain/checkpoint/transfer.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/model/stage.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/init_map.h"
 #include "libtrain/train/spin_guard.h"
@@ -60,8 +60,9 @@ ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const 
   plan.bf16 = options.bf16;
   plan.gemm = gemm_of(processor_vendor());
   TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
-  Stage stage(plan, 0, plan.batch.seq_len);
-  TITAN_RETURN_IF_ERROR(load_weights(source, match, stage));
+  RankStages stages(plan, 0, plan.batch.seq_len);
+  TITAN_RETURN_IF_ERROR(load_weights(source, match, stages));
+  Stage& stage = *stages.stages().front();
   stage.refresh();
   stage.drop_masters();
   report.load_s = seconds_since(begin);

@@ -73,7 +73,7 @@ struct RunState {
   recipe::Permission permission;
   /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
-  std::unique_ptr<Stage> stage;
+  std::unique_ptr<RankStages> stages;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<GradientExchange> exchange;

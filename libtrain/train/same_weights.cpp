@@ -23,20 +23,20 @@ std::int64_t digest_number(const at::Tensor& values) {
 
 }  // namespace
 
-ckpt::Status agree_on_weights(Communicator& all, const recipe::RunPlan& plan, const Stage& stage) {
+ckpt::Status agree_on_weights(Communicator& all, const recipe::RunPlan& plan, const RankStages& stages) {
   // Per parameter: the sum of the holders' digests, and their number. All are equal when each one's digest times the
   // number is the sum.
   const std::size_t count = plan.parameters.size();
   std::vector<std::int64_t> mine(count), sums(2 * count);
-  for (const StageParameter& parameter : stage.parameters()) {
-    mine[parameter.index] = digest_number(parameter.master);
-    sums[parameter.index] = mine[parameter.index];
-    sums[count + parameter.index] = 1;
+  for (const StageParameter* parameter : stages.parameters()) {
+    mine[parameter->index] = digest_number(parameter->master);
+    sums[parameter->index] = mine[parameter->index];
+    sums[count + parameter->index] = 1;
   }
   all.sum(sums);
   ckpt::Status status;
-  for (const StageParameter& parameter : stage.parameters()) {
-    const std::size_t i = parameter.index;
+  for (const StageParameter* parameter : stages.parameters()) {
+    const std::size_t i = parameter->index;
     if (sums[i] == mine[i] * sums[count + i]) continue;
     status = ckpt::incompatible("ranks have different values in their copies of " + plan.parameters[i].name)
                  .with_hint("give every rank the same copy of the weights");

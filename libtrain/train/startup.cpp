@@ -18,6 +18,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
+#include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
@@ -176,24 +177,24 @@ void settle(RunState& run) {
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
   // What lies in a folder must not name a command that somebody else's start would run.
   run.resolved.checkpoint.on_publish.reset();
-  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved)));
+  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }
 
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
-  run.stage = std::make_unique<Stage>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
+  run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
   run.owners =
       std::make_shared<const ckpt::Ownership>(run.plan().parameters, run.plan().leaf_elements, run.plan().mesh);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
                      run.config().optimizer.weight_decay};
-  run.optimizer = std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stage, adamw);
+  run.optimizer = std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stages, adamw);
   run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
   if (run.start.weight_source) {
     // Copies of weights may differ between hosts, which shows only where every rank has read all of its own.
-    run.stage->init_weights(run.state.seed);
-    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stage)));
-    check(agree_on_weights(*run.world.io, run.plan(), *run.stage));
+    run.stages->init_weights(run.state.seed);
+    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stages)));
+    check(agree_on_weights(*run.world.io, run.plan(), *run.stages));
     return;
   }
   if (run.start.source == nullptr) return run.optimizer->init_weights(run.plan(), run.state.seed);
@@ -204,10 +205,17 @@ void load_or_init(RunState& run) {
   run.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
 }
 
+ScheduleTable planned_table(const RunState& run) {
+  const Share share = share_of(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
+  Result<ScheduleTable> table = schedule_of(run.plan(), share.count);
+  check(table.status());
+  return std::move(*table);
+}
+
 // What a rank has drawn or read is what it owns. Now all ranks of a stage get all of its weights.
 void share_start(RunState& run) {
-  run.optimizer->own_masters(*run.stage);
-  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stage);
+  run.optimizer->own_masters(*run.stages);
+  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stages);
   run.exchange->share(run.optimizer->params());
 }
 
@@ -269,7 +277,7 @@ void begin_attempt(RunState& run) {
   attempt.last_step = run.start.decision.step;
   attempt.dp = run.plan().mesh.dp;
   attempt.pp = run.plan().mesh.pp;
-  attempt.schedule = run.plan().schedule;
+  attempt.schedule = run.plan().schedule_name();
   attempt.version = run.options.version;
   attempt.environment = class_line(run.plan(), environment);
   attempt.policy = run.start.continuation.policy ? ckpt::policy_name(*run.start.continuation.policy) : "";
@@ -432,7 +440,7 @@ StartOutcome start_run(RunState& run) {
   run.start.source.reset();
   run.start.weight_source.reset();
   share_start(run);
-  run.executor = std::make_unique<Executor>(run.world, run.plan(), *run.stage);
+  run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
   if (run.exchange->in_turns())
     run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });
   return StartOutcome::kReady;

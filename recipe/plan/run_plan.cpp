@@ -96,15 +96,42 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
   return batch;
 }
 
-Status cut_stages(std::uint32_t stages, RunPlan& plan) {
+/// Stages on each rank. \error kInvalid: parallelism.pipeline_parallel_layers_per_stage does not fit the schedule
+/// \source torchtitan v0.2.2 distributed/pipeline_parallel.py: its embedding and its head count as a layer each
+Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleFacts& facts, std::int64_t layers) {
+  if (!keys.pipeline_parallel_layers_per_stage) return facts.least_chunks;
+  const std::int64_t each = *keys.pipeline_parallel_layers_per_stage, pp = keys.pipeline_parallel_degree;
+  const std::int64_t stages = (layers + 2 + each - 1) / each;
+  const std::string name = "parallelism.pipeline_parallel_layers_per_stage " + text(each);
+  if (stages % pp != 0)
+    return ckpt::invalid(name + " makes " + text(stages) + " stages of " + text(layers) +
+                         " layers, embedding and head, which is not a multiple of pipeline_parallel_degree " + text(pp))
+        .with_hint("leave it out: schedule " + std::string(facts.name) + " then has " + text(facts.least_chunks) +
+                   " on each rank");
+  const auto chunks = static_cast<std::uint32_t>(stages / pp);
+  const Status fits =
+      check_shape(facts.kind, {static_cast<std::uint32_t>(pp), chunks,
+                               facts.kind == ScheduleKind::kDualPipeV ? static_cast<std::uint32_t>(stages) : 1});
+  if (!fits.ok()) return fits.wrapped(name);
+  return chunks;
+}
+
+/// The cuts of the model into stages, and which of them a parameter is in.
+Status cut_stages(RunPlan& plan) {
+  const std::uint32_t stages = plan.stage_count();
   TITAN_ASSIGN_OR_RETURN(const ckpt::ModelGroups groups, ckpt::group_parameters(plan.parameters));
-  if (groups.costs.size() < stages)
-    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(stages) +
+  if (groups.costs.size() < stages) {
+    const std::int64_t most = std::ssize(groups.costs) / plan.chunks;
+    const std::string of_a_rank =
+        plan.chunks == 1 ? "" : " with " + text(plan.chunks) + " stages a rank (" + facts_of(plan.schedule).name + ")";
+    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(plan.mesh.pp) + of_a_rank +
                          " asks for more stages than the model has parts: "
                          "embedding + " +
                          text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
-                         "; the largest feasible degree is " + text(std::ssize(groups.costs)))
-        .with_hint("set --parallelism.pipeline_parallel_degree=" + text(std::ssize(groups.costs)) + " or less");
+                         "; the largest feasible degree is " + text(most))
+        .with_hint("set --parallelism.pipeline_parallel_degree=" + text(most) + " or less" +
+                   (plan.chunks == 1 ? "" : ", or a schedule with one stage a rank, such as 1F1B"));
+  }
   TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, ckpt::partition_stages(groups.costs, stages));
 
   const auto stage_of = [&](std::uint32_t group) {
@@ -112,7 +139,11 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
     while (stage < plan.stage_cuts.size() && group >= plan.stage_cuts[stage]) ++stage;
     return stage;
   };
-  for (std::size_t i = 0; i < plan.parameters.size(); ++i) plan.parameters[i].stage = stage_of(groups.group_of[i]);
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    const std::uint32_t stage = stage_of(groups.group_of[i]);
+    plan.parameters[i].stage = plan.rank_of(stage);
+    if (plan.chunks > 1) plan.stages.push_back(stage);
+  }
   plan.stage_share.assign(stages, 0);
   double total = 0;
   for (std::uint32_t g = 0; g < groups.costs.size(); ++g) {
@@ -120,6 +151,16 @@ Status cut_stages(std::uint32_t stages, RunPlan& plan) {
     total += static_cast<double>(groups.costs[g]);
   }
   for (double& share : plan.stage_share) share /= total;
+  return ckpt::ok_status();
+}
+
+/// Whether each data-parallel rank's share of the micro-batches fits the schedule. Shares differ by one at most.
+Status check_schedule(const RunPlan& plan, bool from_file) {
+  if (plan.mesh.pp == 1 || from_file) return ckpt::ok_status();
+  const auto least = static_cast<std::uint32_t>(plan.batch.count / plan.mesh.dp);
+  const std::uint32_t most = least + (plan.batch.count % plan.mesh.dp == 0 ? 0 : 1);
+  for (const std::uint32_t count : {least, most})
+    TITAN_RETURN_IF_ERROR(check_shape(plan.schedule, plan.pipeline(count)));
   return ckpt::ok_status();
 }
 
@@ -140,8 +181,16 @@ ExchangeDomain exchange_domain(const std::string& word) {
 }
 
 /// \error kUnsupported: settings that nothing carries out together yet
-Status check_built(const RunPlan& plan) {
-  if (plan.dims.tied && plan.mesh.pp > 1 && (plan.exchange != ExchangeDomain::kLate || plan.shard_gradients))
+Status check_built(const RunPlan& plan, bool from_file) {
+  const bool in_turns = plan.exchange != ExchangeDomain::kLate || plan.shard_gradients;
+  const ScheduleFacts& schedule = facts_of(plan.schedule);
+  if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward || from_file))
+    return ckpt::unsupported("not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with schedule " +
+                             std::string(schedule.name))
+        .with_hint(
+            "set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\", or "
+            "take schedule 1F1B or GPipe");
+  if (plan.dims.tied && plan.mesh.pp > 1 && in_turns)
     return ckpt::unsupported(
                "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
                "pipeline stage than its embedding")
@@ -209,17 +258,25 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_ASSIGN_OR_RETURN(plan.dims, model_dims(config));
   TITAN_ASSIGN_OR_RETURN(plan.mesh, make_mesh(config.parallelism, world_size));
   TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
-  plan.schedule = config.parallelism.pipeline_parallel_schedule;
+  const bool from_file = !config.parallelism.pipeline_parallel_schedule_csv.empty();
+  TITAN_ASSIGN_OR_RETURN(plan.schedule, schedule_by_name(config.parallelism.pipeline_parallel_schedule, from_file));
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
   plan.loss_chunk = config.training.loss_chunk;
   TITAN_ASSIGN_OR_RETURN(plan.recompute_each, layers_between(config.activation_checkpoint));
   plan.exchange = exchange_domain(config.parallelism.gradient_exchange);
   plan.exchange_bytes = static_cast<std::uint64_t>(config.comm.exchange_bytes);
   plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
-  TITAN_RETURN_IF_ERROR(check_built(plan));
+  // On one rank nothing passes between stages: one stage is the whole model.
+  if (plan.mesh.pp > 1) {
+    TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule), plan.dims.n_layers));
+  } else if (facts_of(plan.schedule).least_chunks > 1) {
+    plan.schedule = ScheduleKind::k1F1B;
+  }
+  TITAN_RETURN_IF_ERROR(check_schedule(plan, from_file));
+  TITAN_RETURN_IF_ERROR(check_built(plan, from_file));
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
-  TITAN_RETURN_IF_ERROR(cut_stages(plan.mesh.pp, plan));
+  TITAN_RETURN_IF_ERROR(cut_stages(plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
   return plan;
@@ -230,7 +287,6 @@ RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {
   plan.dims = dims;
   plan.mesh = {1, 1, 1};
   plan.batch = {.micro = 1, .global = 1, .count = 1, .seq_len = seq_len};
-  plan.schedule = "1F1B";
   plan.parameters = model_parameters(dims);
   plan.stage_share = {1};
   return plan;

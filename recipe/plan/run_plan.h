@@ -12,6 +12,7 @@
 #include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
+#include "recipe/plan/schedule_kind.h"
 
 namespace titan::recipe {
 
@@ -36,11 +37,20 @@ enum class CpuGemm { kMkl, kOneDnn };
 /// (not built yet) or among all.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
+/// A schedule's table in torchtitan's format, as a file has it. Without a path there is none.
+struct ScheduleFile {
+  std::string path, text;
+};
+
 struct RunPlan {
   ModelDims dims;
   ckpt::Mesh mesh;
   BatchPlan batch;
-  std::string schedule;             ///< "GPipe" or "1F1B"
+  ScheduleKind schedule = ScheduleKind::k1F1B;
+  /// The order of work where a file says it; `schedule` then says where stages lie. A start reads it; make_run_plan
+  /// does not.
+  ScheduleFile schedule_file;
+  std::uint32_t chunks = 1;         ///< stages on each rank of the pipeline
   bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
   CpuGemm gemm = CpuGemm::kMkl;     ///< what a start has settled; make_run_plan leaves it
   std::int64_t loss_chunk = 0;      ///< tokens whose logits exist at once; 0: those of the micro-batch
@@ -48,13 +58,31 @@ struct RunPlan {
   ExchangeDomain exchange = ExchangeDomain::kLate;
   std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
   bool shard_gradients = false;                 ///< "zero2": as ExchangeDomain::kAlways
-  std::vector<ckpt::ParameterMeta> parameters;  ///< model order, stages assigned
+  std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
+  std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: a rank has one, its own
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
-  std::vector<double> stage_share;        ///< of the cost, per stage
+  std::vector<double> stage_share;        ///< of the cost, per stage of the model
   ckpt::LrSettings lr;
   ckpt::Codec codec = ckpt::Codec::kRaw;                     ///< of checkpoints
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< in which tensors are cut, owned and saved
   std::vector<std::string> warnings;                         ///< legal, but probably not meant; for rank 0's log
+
+  /// As pages and logs name it.
+  std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
+  bool has_schedule_file() const { return !schedule_file.path.empty(); }
+  std::uint32_t stage_count() const { return mesh.pp * chunks; }
+  std::uint32_t stage_of(std::size_t parameter) const {
+    return stages.empty() ? parameters[parameter].stage : stages[parameter];
+  }
+  /// The rank of the pipeline that has a stage.
+  std::uint32_t rank_of(std::uint32_t stage) const {
+    return rank_of_stage(facts_of(schedule).placement, mesh.pp, stage);
+  }
+  std::uint32_t stage_of_chunk(std::uint32_t rank, std::uint32_t chunk) const {
+    return recipe::stage_of_chunk(facts_of(schedule).placement, mesh.pp, rank, chunk);
+  }
+  /// Of a data-parallel rank that has `micro_batches` in each step.
+  PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan

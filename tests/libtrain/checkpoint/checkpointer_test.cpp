@@ -30,7 +30,7 @@ std::vector<ckpt::Status> save(MemFs& fs, const std::function<void(int rank, ckp
   const recipe::RunPlan plan = make_plan(tiny_dims(), {2, {2}}, 8);
   std::vector<ckpt::Status> statuses(plan.mesh.world());
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, world.stage, kSeqLen);
+    RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(3);
     const ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     Checkpointer checkpointer(fs, world, kDir);
@@ -95,10 +95,10 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
   MemFs memory;
   for (const ckpt::Status& status : save(memory, [](int, ckpt::Snapshot&) {})) ASSERT_TRUE(status.ok());
   const std::string path = std::string(kDir) + "/step-00000010";
-  Stage whole(make_plan(tiny_dims(), {}, 8), 0, kSeqLen);
+  RankStages whole(make_plan(tiny_dims(), {}, 8), 0, kSeqLen);
   whole.init_weights(3);
   std::uint64_t elements = 0;
-  for (const StageParameter& p : whole.parameters()) elements += static_cast<std::uint64_t>(p.master.numel());
+  for (const auto* p : whole.parameters()) elements += static_cast<std::uint64_t>(p->master.numel());
   for (const auto& [layout, bf16] : {std::pair(Layout{4, {}}, false),
                                      {Layout{4, {}}, true},
                                      {Layout{2, {2}}, false},
@@ -109,16 +109,16 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
     const auto manifest = ckpt::CheckpointReader::open(fs, path)->manifest();
     fs.clear_calls();
     run_ranks(plan.mesh, [&](World& world) {
-      Stage stage(plan, world.stage, kSeqLen);
+      RankStages stage(plan, world.stage, kSeqLen);
       const ckpt::Ownership owners = owners_of(plan);
       ShardedAdamW optimizer(plan, owners, world, stage, {});
       const auto reader = ckpt::CheckpointReader::known(fs, path, manifest);
       ASSERT_TRUE(Checkpointer::load(reader, plan, optimizer, true).ok());
       optimizer.own_masters(stage);
       GradientExchange(world, plan, owners, stage).share(optimizer.params());
-      for (const StageParameter& p : stage.parameters()) {
-        const at::Tensor expected = whole.parameters()[p.index].master.to(p.compute.scalar_type());
-        EXPECT_TRUE(same_bits(floats(p.compute), floats(expected))) << p.name;
+      for (const auto* p : stage.parameters()) {
+        const at::Tensor expected = whole.parameters()[p->index]->master.to(p->compute.scalar_type());
+        EXPECT_TRUE(same_bits(floats(p->compute), floats(expected))) << p->name;
       }
     });
     // Weights and two moments; rows of digests come on top, which weigh more here, where leaves have 4 KiB.

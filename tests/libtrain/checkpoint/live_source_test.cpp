@@ -15,7 +15,7 @@ TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
   const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, 0, kSeqLen);
+    RankStages stage(plan, 0, kSeqLen);
     stage.init_weights(3);
     ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     Staging staging(kLeaf * sizeof(float), 1 << 30);

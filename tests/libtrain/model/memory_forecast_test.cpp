@@ -89,13 +89,13 @@ std::vector<double> measured_peaks(const recipe::RunPlan& plan) {
   CountingAllocator allocator;
   run_ranks(plan.mesh, [&](World& world) {
     allocator.count_for(world.rank);
-    Stage stage(plan, static_cast<std::uint32_t>(world.stage), kTokens);
+    RankStages stage(plan, static_cast<std::uint32_t>(world.stage), kTokens);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
     GradientExchange exchange(world, plan, owners, stage);
-    Executor executor(world, plan, stage);
+    Executor executor(world, plan, stage.stages(), table_of(plan, world));
     const BatchSource batches = [&plan](std::uint32_t) {
       const at::Tensor rows =
           (at::arange(kMicro * (kTokens + 1), at::kLong) * 7 % plan.dims.vocab_size).view({kMicro, -1});
@@ -132,7 +132,7 @@ TEST(Memory, TheEstimateIsNearTheMeasuredPeak) {
         const std::vector<double> peaks = measured_peaks(plan);
         for (std::uint32_t stage = 0; stage < pp; ++stage) {
           const auto in_flight = static_cast<std::uint32_t>(std::min<std::int64_t>(pp - stage, count));
-          const StageMemory forecast = stage_memory(plan, stage, in_flight);
+          const RankMemory forecast = rank_memory(plan, stage, in_flight);
           EXPECT_NEAR(static_cast<double>(forecast.total()) / peaks[stage], 1, kOff)
               << "stage " << stage << " of " << pp << ", M " << count << (recompute ? ", recomputed" : "")
               << ": measured " << peaks[stage] << ", weights " << forecast.weights << ", sums " << forecast.gradients

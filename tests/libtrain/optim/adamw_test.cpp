@@ -18,7 +18,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
   std::map<std::string, std::vector<float>> result;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, world.stage, kSeqLen);
+    RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(3);
     ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     for (std::uint64_t step = 1; step <= 3; ++step) {
@@ -34,7 +34,7 @@ std::map<std::string, std::vector<float>> updated_weights(const Layout& layout, 
     }
     GradientExchange(world, plan, owners_of(plan), stage).share(optimizer.params());
     const std::lock_guard lock(mutex);
-    for (const StageParameter& p : stage.parameters()) result[p.name] = floats(p.master);
+    for (const auto* p : stage.parameters()) result[p->name] = floats(p->master);
   });
   return result;
 }
@@ -78,15 +78,15 @@ TEST(AdamW, OwnsTheMastersThatNobodyComputesWith) {
   for (const bool bf16 : {false, true}) {
     const recipe::RunPlan plan = make_plan(tiny_dims(true), {2, {}}, 8, bf16);
     run_ranks(plan.mesh, [&](World& world) {
-      Stage stage(plan, 0, kSeqLen);
+      RankStages stage(plan, 0, kSeqLen);
       stage.init_weights(3);
       ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
       std::vector<std::vector<float>> before;
       for (const at::Tensor& param : optimizer.params()) before.push_back(floats(param));
       optimizer.own_masters(stage);
-      for (const StageParameter& p : stage.parameters()) {
-        const bool in_fp32 = !bf16 || (p.index == 0 && !p.tied_head);
-        EXPECT_EQ(p.master.defined(), in_fp32) << p.name;
+      for (const auto* p : stage.parameters()) {
+        const bool in_fp32 = !bf16 || (p->index == 0 && !p->tied_head);
+        EXPECT_EQ(p->master.defined(), in_fp32) << p->name;
       }
       for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(same_bits(floats(optimizer.params()[i]), before[i]));
       for (const ShardedAdamW::State& state : optimizer.states()) {
@@ -102,24 +102,24 @@ TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
   const float nothing = std::nanf("");
   for (const bool bf16 : {false, true}) {
     const recipe::RunPlan plan = make_plan(tiny_dims(true), {3, {2}}, 8, bf16);
-    Stage whole(make_plan(tiny_dims(true), {}, 8, bf16), 0, kSeqLen);
+    RankStages whole(make_plan(tiny_dims(true), {}, 8, bf16), 0, kSeqLen);
     whole.init_weights(3);
     run_ranks(plan.mesh, [&](World& world) {
       const ckpt::Ownership owners = owners_of(plan);
-      Stage stage(plan, world.stage, kSeqLen);
-      for (StageParameter& p : stage.parameters()) p.master.fill_(nothing);
+      RankStages stage(plan, world.stage, kSeqLen);
+      for (auto* p : stage.parameters()) p->master.fill_(nothing);
       ShardedAdamW optimizer(plan, owners, world, stage, {});
       optimizer.init_weights(plan, 3);
       std::int64_t drawn = 0, owned = 0;
-      for (const StageParameter& p : stage.parameters())
-        if (!p.tied_head) drawn += p.master.isnan().logical_not().sum().item<std::int64_t>();
+      for (const auto* p : stage.parameters())
+        if (!p->tied_head) drawn += p->master.isnan().logical_not().sum().item<std::int64_t>();
       for (const at::Tensor& param : optimizer.params()) owned += param.numel();
       EXPECT_EQ(drawn, owned);
       optimizer.own_masters(stage);
       GradientExchange(world, plan, owners, stage).share(optimizer.params());
-      for (const StageParameter& p : stage.parameters()) {
-        const StageParameter& first = whole.parameters()[p.tied_head ? whole.parameters().size() - 1 : p.index];
-        EXPECT_TRUE(same_bits(floats(p.compute), floats(first.compute))) << p.name;
+      for (const auto* p : stage.parameters()) {
+        const StageParameter& first = *whole.parameters()[p->tied_head ? whole.parameters().size() - 1 : p->index];
+        EXPECT_TRUE(same_bits(floats(p->compute), floats(first.compute))) << p->name;
       }
     });
   }
@@ -128,7 +128,7 @@ TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, 0, kSeqLen);
+    RankStages stage(plan, 0, kSeqLen);
     stage.init_weights(1);
     ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
     std::vector<OwnedGradient> none;

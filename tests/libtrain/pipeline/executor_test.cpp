@@ -12,6 +12,7 @@ namespace titan::train {
 namespace {
 
 using namespace titan::test;
+using enum recipe::ScheduleKind;
 
 /// Which stages a rank holds, in their order in the model.
 using Placement = std::vector<std::vector<std::uint32_t>>;
@@ -132,9 +133,9 @@ std::vector<Case> cases(std::uint32_t micro_batches) {
   const std::vector<std::uint32_t> quarters{1, 2, 4};
   const Placement four{{0}, {1}, {2}, {3}};
   return {
-      {"GPipe", kTwoRanks, {2}, make_schedule("GPipe", 2, micro_batches).value()},
-      {"1F1B", kTwoRanks, {3}, make_schedule("1F1B", 2, micro_batches).value()},
-      {"1F1B on four ranks", four, quarters, make_schedule("1F1B", 4, micro_batches).value()},
+      {"GPipe", kTwoRanks, {2}, make_schedule(kGPipe, {2, 1, micro_batches}).value()},
+      {"1F1B", kTwoRanks, {3}, make_schedule(k1F1B, {2, 1, micro_batches}).value()},
+      {"1F1B on four ranks", four, quarters, make_schedule(k1F1B, {4, 1, micro_batches}).value()},
       {"looped, breadth first", kLooped, quarters, breadth_first(kLooped, micro_batches)},
       {"looped, depth first", kLooped, quarters, depth_first(kLooped, micro_batches)},
       {"V, breadth first", kV, quarters, breadth_first(kV, micro_batches)},
@@ -153,6 +154,25 @@ TEST(Executor, GivesTheSameBitsByEveryTable) {
       for (const Case& c : cases(7))
         expect_equal(run_one_step(plan_on(c.placement, c.cuts, 7, bf16, tied), c.placement, c.table), expected,
                      c.name + (bf16 ? ", bf16" : ", fp32") + (tied ? ", tied" : ""));
+    }
+  }
+}
+
+TEST(Executor, GivesTheSameBitsByEverySchedule) {
+  use_one_thread();
+  for (const bool bf16 : {false, true}) {
+    for (const std::int64_t recompute_each : {0, 1}) {
+      const Options options{.recompute_each = recompute_each};
+      const Outcome expected = run_in_one_piece(bf16, true, 8);
+      for (const recipe::ScheduleFacts& facts : recipe::schedules()) {
+        const std::uint32_t chunks = facts.least_chunks;
+        Placement placement(4 / chunks);
+        for (std::uint32_t stage = 0; stage < 4; ++stage)
+          placement[rank_of_stage(facts.placement, 4 / chunks, stage)].push_back(stage);
+        expect_equal(run_one_step(plan_on(placement, {1, 2, 4}, 8, bf16, true), placement,
+                                  make_schedule(facts.kind, {4 / chunks, chunks, 8}).value(), options),
+                     expected, facts.name + std::string(bf16 ? ", bf16" : ", fp32"));
+      }
     }
   }
 }
@@ -184,7 +204,7 @@ TEST(Executor, RefusesAStageThatTheTablePutsElsewhere) {
   const recipe::RunPlan plan = plan_on(kTwoRanks, {2}, 2, false, false);
   run_ranks(plan.mesh, [&](World& world) {
     Stage other(plan, static_cast<std::uint32_t>(1 - world.stage), kSeqLen);
-    EXPECT_THROW(Executor(world, plan, {&other}, make_schedule("1F1B", 2, 2).value()), std::logic_error);
+    EXPECT_THROW(Executor(world, plan, {&other}, make_schedule(k1F1B, {2, 1, 2}).value()), std::logic_error);
   });
 }
 
@@ -208,7 +228,7 @@ Use measure(std::uint32_t micro_batches, const std::function<void(Executor&, con
   run_ranks(plan.mesh, [&](World& world) {
     Stage stage(plan, static_cast<std::uint32_t>(world.stage), kLong);
     stage.init_weights(7);
-    Executor executor(world, plan, stage);
+    Executor executor(world, plan, {&stage}, table_of(plan, world));
     world.all->barrier();
     if (world.rank == 0) before = allocator.held();
     world.all->barrier();

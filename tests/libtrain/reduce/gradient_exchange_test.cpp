@@ -24,12 +24,12 @@ Reduced reduce(const recipe::RunPlan& plan) {
   Reduced result;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, world.stage, kSeqLen);
+    RankStages stage(plan, world.stage, kSeqLen);
     const auto count = static_cast<std::uint32_t>(plan.batch.count);
     const Node block = dp_block(count, plan.mesh.dp, world.dp_rank);
     std::vector<TreeSum> sums = make_sums(world, plan, stage);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const StageParameter& p = stage.parameters()[i];
+      const StageParameter& p = *stage.parameters()[i];
       for (std::uint32_t m = block.hi; m-- > block.lo;)
         sums[i].insert(m, synthetic_gradient(p.name + (p.tied_head ? "/head" : ""), m, p.master.sizes()));
     }
@@ -101,9 +101,9 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
     for (const Layout& layout : {Layout{3, {}}, Layout{4, {2}}, Layout{2, {1, 4}}}) {
       const recipe::RunPlan plan = make_plan(tiny_dims(true), layout, 12, bf16);
       run_ranks(plan.mesh, [&](World& world) {
-        Stage expected(plan, world.stage, kSeqLen), stage(plan, world.stage, kSeqLen);
+        RankStages expected(plan, world.stage, kSeqLen), stage(plan, world.stage, kSeqLen);
         expected.init_weights(5);
-        for (StageParameter& p : stage.parameters()) p.master.zero_();
+        for (auto* p : stage.parameters()) p->master.zero_();
         stage.refresh();
         ShardedAdamW pieces(plan, owners_of(plan), world, stage, {}),
             values(plan, owners_of(plan), world, expected, {});
@@ -112,7 +112,7 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         pieces.own_masters(stage);
         GradientExchange(world, plan, owners_of(plan), stage).share(pieces.params());
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
-          const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];
+          const StageParameter &got = *stage.parameters()[i], &want = *expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.compute), floats(want.compute))) << got.name << " on rank " << world.rank;
         }
       });
@@ -148,7 +148,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         auto counting = std::make_unique<CountingCommunicator>(std::move(world.dp));
         const CountingCommunicator& counted = *counting;
         world.dp = std::move(counting);
-        Stage stage(plan, world.stage, kSeqLen);
+        RankStages stage(plan, world.stage, kSeqLen);
         stage.init_weights(5);
         ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
         optimizer.own_masters(stage);
@@ -157,7 +157,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         const Node block = dp_block(static_cast<std::uint32_t>(plan.batch.count), dp, world.dp_rank);
         for (std::size_t i = 0; i < sums.size(); ++i)
           for (std::uint32_t m = block.lo; m < block.hi; ++m)
-            sums[i].insert(m, at::ones(stage.parameters()[i].compute.sizes()));
+            sums[i].insert(m, at::ones(stage.parameters()[i]->compute.sizes()));
         (void)exchange.reduce(sums);
         std::int64_t owned = 0;
         for (const at::Tensor& param : optimizer.params()) owned += param.numel();

@@ -15,8 +15,8 @@
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "libtrain/model/init.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/pipeline/executor.h"
@@ -56,21 +56,34 @@ inline std::vector<ckpt::ParameterMeta> parameters_of(const recipe::ModelDims& d
 struct Layout {
   std::uint32_t dp = 1;
   std::vector<std::uint32_t> cuts;  ///< as RunPlan::stage_cuts
+  recipe::ScheduleKind schedule = recipe::ScheduleKind::k1F1B;
+  std::uint32_t chunks = 1;  ///< stages on each rank of the pipeline
 };
 
 inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& layout, std::int64_t count,
                                  bool bf16 = false) {
   recipe::RunPlan plan;
   plan.dims = dims;
-  plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
-  plan.schedule = "1F1B";
+  plan.mesh = {.pp = (static_cast<std::uint32_t>(layout.cuts.size()) + 1) / layout.chunks, .dp = layout.dp};
+  plan.schedule = layout.schedule;
+  plan.chunks = layout.chunks;
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);
+  for (ckpt::ParameterMeta& parameter : plan.parameters) {
+    plan.stages.push_back(parameter.stage);
+    parameter.stage = plan.rank_of(parameter.stage);
+  }
   plan.stage_cuts = layout.cuts;
   plan.leaf_elements = kLeaf;
   plan.exchange_bytes = 16 * 1024;  // every exchange takes several messages
   return plan;
+}
+
+/// The plan's schedule, for a rank's share of the micro-batches.
+inline train::ScheduleTable table_of(const recipe::RunPlan& plan, const train::World& world) {
+  const train::Share share = train::share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+  return train::make_schedule(plan.schedule, plan.pipeline(share.count)).value();
 }
 
 inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
@@ -142,9 +155,9 @@ struct Trace {
 };
 
 inline std::vector<train::TreeSum> make_sums(const train::World& world, const recipe::RunPlan& plan,
-                                             const train::Stage& stage) {
+                                             const train::RankStages& stages) {
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
+  return {stages.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
 /// Sums the rows of all ranks; the norm and what else can be read from them.
@@ -167,13 +180,13 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
   Trace trace;
   std::mutex mutex;
   run_ranks(plan.mesh, [&](train::World& world) {
-    train::Stage stage(plan, world.stage, kSeqLen);
+    train::RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
     train::GradientExchange exchange(world, plan, owners, stage);
-    train::Executor executor(world, plan, stage);
+    train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
     if (exchange.in_turns())
       executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
     std::vector<double> losses, norms;

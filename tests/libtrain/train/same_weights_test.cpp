@@ -14,11 +14,11 @@ std::vector<ckpt::Status> verdicts(int other, const std::string& name) {
   const recipe::RunPlan plan = make_plan(tiny_dims(true), {2, {2}}, 4);
   std::vector<ckpt::Status> statuses(plan.mesh.world());
   run_ranks(plan.mesh, [&](World& world) {
-    Stage stage(plan, world.stage, kSeqLen);
+    RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
-    for (StageParameter& parameter : stage.parameters())
-      if (world.rank == other && plan.parameters[parameter.index].name == name)
-        parameter.master.view({-1})[-1].mul_(1 + 1e-6);
+    for (auto* parameter : stage.parameters())
+      if (world.rank == other && plan.parameters[parameter->index].name == name)
+        parameter->master.view({-1})[-1].mul_(1 + 1e-6);
     statuses[static_cast<std::size_t>(world.rank)] = agree_on_weights(*world.all, plan, stage);
   });
   return statuses;

@@ -15,7 +15,6 @@ double mean_loss(const std::string& text, const Layout& layout, std::int64_t row
   recipe::ModelDims dims = tiny_dims();
   dims.vocab_size = 256;
   recipe::RunPlan plan = make_plan(dims, layout, 4);
-  plan.schedule = "1F1B";
   recipe::Config config;
   config.training.dataset = "text";
   config.training.dataset_path = text;
@@ -32,7 +31,7 @@ double mean_loss(const std::string& text, const Layout& layout, std::int64_t row
     if ((*dataset)->validation_samples() != kSamples) throw std::runtime_error("not five samples");
     train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
-    train::Executor executor(world, plan, stage);
+    train::Executor executor(world, plan, {&stage}, table_of(plan, world));
     const train::ValidationResult result = train::run_validation(world, executor, **dataset, config);
     const std::lock_guard lock(mutex);
     if (world.rank != 0) return;

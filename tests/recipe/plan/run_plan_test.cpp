@@ -237,8 +237,8 @@ TEST(RunPlan, LrSettingsComeFromTheConfig) {
 TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
   EXPECT_TRUE(plan("", 1)->bf16);
   EXPECT_FALSE(plan("training.mixed_precision_param=float32", 1)->bf16);
-  EXPECT_EQ(plan("parallelism.pipeline_parallel_schedule=GPipe", 1)->schedule, "GPipe");
-  EXPECT_EQ(plan("", 1)->schedule, "1F1B");
+  EXPECT_EQ(plan("parallelism.pipeline_parallel_schedule=GPipe", 1)->schedule, ScheduleKind::kGPipe);
+  EXPECT_EQ(plan("", 1)->schedule, ScheduleKind::k1F1B);
 }
 
 TEST(RunPlan, RefusesWhatNothingCarriesOutTogetherYet) {
