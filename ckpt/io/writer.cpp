@@ -173,14 +173,15 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
   TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source,
-                                        {threads, snapshot.prove}, receipt));
+                                        {threads, snapshot.prove, snapshot.read_back}, receipt));
   if (derived) {
     TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
     receipt.files.push_back(std::move(file));
   }
   if (!receipt.files.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kModel)));
   const std::vector<PlannedPiece> slots = plan_pieces(snapshot, owned, snapshot.slots);
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, {threads, snapshot.prove}, receipt));
+  TITAN_RETURN_IF_ERROR(
+      write_component(fs, tmp_dir, kOptimizer, slots, source, {threads, snapshot.prove, snapshot.read_back}, receipt));
   if (!slots.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kOptimizer)));
   return receipt;
 }

@@ -212,8 +212,8 @@ std::string data(const PlanReport& report, const Palette& palette) {
 
 std::string save_count(const train::SaveForecast& s) {
   if (const std::uint64_t every = s.interval.known_steps())
-    return counted(s.count, "save") + ", every " + counted(every, "step");
-  return "the run finds out: " + s.interval.described();
+    return counted(s.count, "save") + ", every " + counted(every, "step") + " and at the end";
+  return s.interval.described() + ", and at the end: nobody knows yet how many";
 }
 
 std::string saves(const Forecast& f, const Palette& palette) {
@@ -222,10 +222,13 @@ std::string saves(const Forecast& f, const Palette& palette) {
   Facts facts;
   facts.add("each", "about " + format_bytes(s.each()) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
                         format_bytes(s.optimizer_bytes));
-  facts.add("number",
-            save_count(s) + " and at the end; " +
-                (s.kept == 0 ? "all are kept"
-                             : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
+  facts.add(
+      "number",
+      save_count(s) + "; " +
+          (s.kept == 0 ? "all are kept"
+                       : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")) +
+          (s.kept > 0 && s.keep_every > 0 ? ", those of every " + counted(s.keep_every, "step") : "") +
+          (s.kept > 0 && s.keep_best > 0 ? ", and the best " + format_count(s.keep_best) + " by validation loss" : ""));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");
   return heading(palette, "checkpoints") + facts.render(palette, "  ");
 }

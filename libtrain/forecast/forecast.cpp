@@ -124,6 +124,8 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   saves.one_save = ckpt::space_for_save(snapshot);
   saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
+  saves.keep_every = static_cast<std::uint64_t>(checkpoint.keep_every);
+  saves.keep_best = static_cast<std::uint64_t>(checkpoint.keep_best);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
   const std::uint64_t every = saves.interval.known_steps();
@@ -132,7 +134,9 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
     if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
   }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
-  const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
+  std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
+  room += saves.keep_best;
+  if (saves.keep_every > 0) room += last / saves.keep_every - start_step / saves.keep_every;
   const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
   saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;

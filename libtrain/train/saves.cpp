@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
+#include <filesystem>
+#include <utility>
 
 #include "ckpt/io/run_folder.h"
 #include "libtrain/metrics/json_text.h"
@@ -19,6 +21,11 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
+
+ckpt::ReadBack read_back(const std::string& word) {
+  if (word == "off") return ckpt::ReadBack::kOff;
+  return word == "all" ? ckpt::ReadBack::kAll : ckpt::ReadBack::kSampled;
+}
 
 /// A line about a save, unless the watcher shows it in its own way.
 void log_save(const RunWatcher& watcher, const std::string& line) {
@@ -60,6 +67,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
   snap.ownership = run_.owners;
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
+  snap.read_back = read_back(run_.config().checkpoint.verify_after_write);
   snap.optimizer_step = run_.optimizer_step;
   snap.lr = run_.start.lr;
   snap.data = run_.data;
@@ -200,7 +208,11 @@ void Saves::tell(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
+  if (run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+    log_info("the store of " + run_.checkpoint_dir +
+             " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.retention->saved(outcome.step);
+  if (run_.hook) run_.hook->published(outcome.step, std::filesystem::absolute(report.path).string());
 }
 
 }  // namespace titan::train

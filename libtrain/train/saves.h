@@ -70,6 +70,7 @@ class Saves {
   std::optional<SaveSchedule> schedule_;         ///< once the run has started
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
+  bool told_of_cache_ = false;
 };
 
 }  // namespace titan::train

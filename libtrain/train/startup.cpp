@@ -30,6 +30,7 @@
 #include "recipe/change/change_lines.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/writer.h"
+#include "recipe/record/run_metrics.h"
 
 namespace titan::train {
 namespace {
@@ -174,6 +175,8 @@ void settle(RunState& run) {
     run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
+  // What lies in a folder must not name a command that somebody else's start would run.
+  run.resolved.checkpoint.on_publish.reset();
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }
 
@@ -225,6 +228,16 @@ void check_store(RunState& run) {
   });
 }
 
+// The losses that earlier starts found, for the steps that are kept by them.
+void recall_losses(RunState& run) {
+  const std::string path = ckpt::join_path(run.config().job.dump_folder, "metrics.jsonl");
+  const auto read = recipe::read_metrics(run.fs, path, [&](const recipe::MetricsLine& line) {
+    if (line.event == "validation" && line.validation_loss) run.retention->validated(line.step, *line.validation_loss);
+  });
+  if (!read.ok() && read.status().code != ckpt::Code::kNotFound)
+    log_warn("checkpoint.keep_best knows no losses of earlier starts: " + read.status().message);
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
@@ -235,16 +248,24 @@ void keep_house(RunState& run) {
   if (!run.root()) return;
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.checkpointer->guard_commits(still_ours);
+  const auto& settings = run.config().checkpoint;
+  const ckpt::RetentionRules rules{static_cast<std::uint64_t>(settings.keep_latest_k),
+                                   static_cast<std::uint64_t>(settings.keep_every),
+                                   static_cast<std::uint64_t>(settings.keep_best)};
   run.retention = std::make_unique<ckpt::Retention>(
-      run.fs,
-      ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config().checkpoint.keep_latest_k),
-                             still_ours, [](const std::string& name) { log_info("retention removed " + name); },
-                             [](const std::string& problem) { log_warn("retention: " + problem); }});
+      run.fs, ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
+                                     [](const std::string& name) { log_info("retention removed " + name); },
+                                     [](const std::string& problem) { log_warn("retention: " + problem); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
   if (own && !run.start.continuation.fresh_optimizer)
     run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved);
+  if (rules.keep_best > 0) recall_losses(run);
+  if (settings.on_publish)
+    run.hook = std::make_unique<PublishHook>(
+        PublishHook::Options{*settings.on_publish, ckpt::join_path(run.config().job.dump_folder, "on_publish.log"),
+                             settings.on_publish_timeout_seconds, log_warn});
 }
 
 void begin_attempt(RunState& run) {

@@ -35,6 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+constexpr double kStopWait = 10;  // seconds for a command of on_publish: who stops a run may kill it soon
+
 class Trainer {
  public:
   Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
@@ -50,6 +52,8 @@ class Trainer {
     if (run_.world.shutdown) run_.world.shutdown();
     if (run_.retention && !stop_requested()) run_.retention->finish();
     run_.retention.reset();
+    if (run_.hook)
+      run_.hook->finish(stop_requested() ? kStopWait : run_.config().checkpoint.on_publish_timeout_seconds);
   }
 
  private:
@@ -88,6 +92,7 @@ void Trainer::validate(std::uint64_t step) {
   const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
   if (!run_.root()) return;
   const double seconds = seconds_since(start);
+  if (run_.retention) run_.retention->validated(step, result.loss);
   run_.options.watcher->validated(step, result.loss, static_cast<double>(result.tokens) / seconds / run_.world.size);
   run_.remember(run_.files->metrics->event(
       step, "validation",

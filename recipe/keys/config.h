@@ -84,14 +84,19 @@ struct Config {
     SaveInterval interval;
     double mtbf_seconds = 86400;  ///< of the interval "auto"
     std::int64_t keep_latest_k = 10;
+    std::int64_t keep_every = 0;            ///< steps; 0: none
+    std::int64_t keep_best = 0;             ///< steps with the lowest validation loss
+    std::optional<std::string> on_publish;  ///< of this start alone: stored nowhere
+    double on_publish_timeout_seconds = 600;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
     std::string compression = "none";
     bool verify_compression = true;
-    std::string async_mode = "disabled";   ///< disabled, async, async_with_pinned_mem
-    std::int64_t staging_bytes = 1 << 30;  ///< per rank
-    std::string on_save_error = "stop";    ///< stop, continue
-    std::int64_t max_save_failures = 3;    ///< in a row, of "continue"
+    std::string verify_after_write = "sampled";  ///< off, sampled, all
+    std::string async_mode = "disabled";         ///< disabled, async, async_with_pinned_mem
+    std::int64_t staging_bytes = 1 << 30;        ///< per rank
+    std::string on_save_error = "stop";          ///< stop, continue
+    std::int64_t max_save_failures = 3;          ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;

@@ -217,6 +217,17 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.mtbf_seconds), kSaving,
           "seconds between two failures of the whole job, on average; of the interval \"auto\"", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.keep_latest_k), kSaving, "published steps to keep; 0: all", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.keep_every), kSaving,
+          "steps that this number divides are kept besides the latest; 0: no such steps", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.keep_best), kSaving,
+          "so many steps with the lowest validation loss are kept besides the latest; 0: none", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.on_publish), kSaving,
+          "shell command that rank 0 runs beside training after each publish, with TITAN_CHECKPOINT and TITAN_STEP; "
+          "never "
+          "stored; unset: none",
+          {.of_machine = true}),
+      key(TITAN_KEY(checkpoint.on_publish_timeout_seconds), kSaving,
+          "a command of on_publish that takes longer is ended; so long an exit waits for it", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.enable_first_step_checkpoint), kSaving, "also save step 1, to test the storage"),
       key(TITAN_KEY(checkpoint.last_save_model_only), kSaving,
           "a last save with weights only cannot be resumed (torchtitan: true)",
@@ -229,6 +240,11 @@ std::vector<Key> own_keys() {
           {.choices = {"none", "zstd"}}),
       key(TITAN_KEY(checkpoint.verify_compression), kSaving,
           "decode each compressed leaf and compare it before it is written"),
+      key(TITAN_KEY(checkpoint.verify_after_write), kSaving,
+          "what a save reads again from the disk before it is published: \"sampled\", each file's table and structure "
+          "and "
+          "1 % of its leaves; \"all\", every byte",
+          {.choices = {"off", "sampled", "all"}}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
           "\"async_with_pinned_mem\" is the same on the CPU",

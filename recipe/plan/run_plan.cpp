@@ -246,6 +246,9 @@ Status check_folder(const std::string& folder) {
 Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size) {
   TITAN_RETURN_IF_ERROR(check_values(config));
   TITAN_RETURN_IF_ERROR(check_folder(config.checkpoint.folder));
+  if (config.checkpoint.keep_best > 0 && !config.validation.enable)
+    return ckpt::invalid("checkpoint.keep_best keeps steps by their validation loss, and validation.enable = false")
+        .with_hint("set validation.enable = true, or leave keep_best out");
   return make_mesh(config.parallelism, world_size);
 }
 

@@ -118,6 +118,12 @@ class SaveErrors(unittest.TestCase):
         self.assertIn("Permission denied", log)
         self.assertEqual(self.whole_steps(), [])
 
+    def test_what_cannot_be_read_back_is_not_published(self):
+        log = self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, errno.EIO, "pread", "step-00000002.tmp-")
+        self.assertRegex(log, r"step 2 could not be saved; caused by: .* was written and cannot be read back")
+        self.assertEqual(self.whole_steps(), [4, 6])
+        self.assertEqual(harness.leftovers(self.run_folder), [])
+
     def test_what_failed_beside_a_save_is_said(self):
         log = self.train(0, {"checkpoint.keep_latest_k": 0}, errno.EIO, "fdatasync", "/latest.tmp", rank="0")
         self.assertRegex(log, r" W r0 .*latest\.tmp: fdatasync")

@@ -159,6 +159,12 @@ TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
   recipe::Config config = small_config();
   config.checkpoint.keep_latest_k = 2;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 3u);
+  config.checkpoint.keep_best = 1;
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
+  config.checkpoint.keep_best = 0;
+  config.checkpoint.keep_every = 60;
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
+  config.checkpoint.keep_every = 0;
   config.checkpoint.keep_latest_k = 0;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
   const Forecast forecast = forecast_of(config, 1);
