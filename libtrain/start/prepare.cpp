@@ -54,7 +54,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
   start.plan.gemm =
       resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
-                   start.vendor.empty() ? processor_vendor() : start.vendor);
+                   start.processor.empty() ? processor_name() : start.processor);
   return ckpt::ok_status();
 }
 

@@ -45,12 +45,12 @@ const std::vector<ScheduleFacts>& schedules() {
   static const std::vector<ScheduleFacts> all = {
       {kGPipe, "GPipe", 1, 1},
       {k1F1B, "1F1B", 1, 1},
-      {kZbH1, "ZB-H1", 1, 1, Placement::kLoop, true},
+      {kZbH1, "ZB-H1", 1, 1},
       {kInterleaved1F1B, "Interleaved1F1B", 2, 0},
       {kLoopedBfs, "LoopedBFS", 2, 0},
-      {kInterleavedZeroBubble, "InterleavedZeroBubble", 2, 0, Placement::kLoop, true},
-      {kZbvZeroBubble, "ZBVZeroBubble", 2, 2, Placement::kV, true},
-      {kDualPipeV, "DualPipeV", 2, 2, Placement::kV, true},
+      {kInterleavedZeroBubble, "InterleavedZeroBubble", 2, 0},
+      {kZbvZeroBubble, "ZBVZeroBubble", 2, 2, Placement::kV},
+      {kDualPipeV, "DualPipeV", 2, 2, Placement::kV},
   };
   return all;
 }

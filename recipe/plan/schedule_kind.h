@@ -34,7 +34,6 @@ struct ScheduleFacts {
   const char* name;                         ///< as configurations and checkpoints write it
   std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: any number
   Placement placement = Placement::kLoop;
-  bool splits_backward = false;  ///< gradients of inputs and of weights are apart (I and W)
 };
 
 /// All, in the order in which pages name them.
