@@ -210,6 +210,12 @@ std::string data(const PlanReport& report, const Palette& palette) {
   return heading(palette, "data") + facts.render(palette, "  ");
 }
 
+std::string save_count(const train::SaveForecast& s) {
+  if (const std::uint64_t every = s.interval.known_steps())
+    return counted(s.count, "save") + ", every " + counted(every, "step");
+  return "the run finds out: " + s.interval.described();
+}
+
 std::string saves(const Forecast& f, const Palette& palette) {
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
@@ -217,7 +223,7 @@ std::string saves(const Forecast& f, const Palette& palette) {
   facts.add("each", "about " + format_bytes(s.each()) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
                         format_bytes(s.optimizer_bytes));
   facts.add("number",
-            counted(s.count, "save") + ", every " + counted(s.interval, "step") + " and at the end; " +
+            save_count(s) + " and at the end; " +
                 (s.kept == 0 ? "all are kept"
                              : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");

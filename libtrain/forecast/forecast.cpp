@@ -34,10 +34,10 @@ struct PipelineForecast {
   Bubble bubble;
   DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
-  ScheduleTable table;  ///< none of a long step
 
+  /// None of a long step.
   std::span<const Action> row(std::uint32_t rank) const {
-    return rank < table.size() ? std::span<const Action>(table[rank]) : std::span<const Action>();
+    return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
   }
 };
 
@@ -51,7 +51,7 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   const bool cut =
       !plan.has_schedule_file() && std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
   const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
-  TITAN_ASSIGN_OR_RETURN(ScheduleTable table, schedule_of(plan, simulated));
+  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, schedule_of(plan, simulated));
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
@@ -73,7 +73,6 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   const bool keeps_all =
       plan.schedule == recipe::ScheduleKind::kGPipe || plan.schedule == recipe::ScheduleKind::kLoopedBfs;
   if (cut && keeps_all) std::ranges::fill(forecast.in_flight, count * plan.chunks);
-  if (!cut) forecast.table = std::move(table);
   return forecast;
 }
 
@@ -123,15 +122,19 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.leaf_elements = plan.leaf_elements;
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
-  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  const std::uint64_t every = saves.interval.known_steps();
+  if (every > 0) {
+    saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
+    if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
+  }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
   const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
+  saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;
 }
 
@@ -153,7 +156,6 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
-  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
   const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan);
@@ -172,6 +174,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable)
