@@ -162,9 +162,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   forecast.bubble = pipeline.bubble;
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
-  const bool in_turns_is_built =
-      plan.mesh.pp == 1 || !(plan.dims.tied || plan.chunks > 1 || recipe::facts_of(plan.schedule).splits_backward);
-  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan) && in_turns_is_built;
+  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan);
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
     row.parts = stage_parts(plan, stage);

@@ -80,21 +80,11 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
 
 namespace {
 
-/// Elements of the stage that the data-parallel rank which owns most of it owns. A tied head counts as its embedding.
-std::uint64_t most_owned(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
-                         std::uint32_t stage, bool tied_head) {
-  std::uint64_t most = 0;
-  for (std::uint32_t rank = pp_rank * plan.mesh.dp; rank < (pp_rank + 1) * plan.mesh.dp; ++rank) {
-    std::uint64_t owned = 0;
-    for (const ckpt::OwnedPiece& piece : ownership.of(rank)) {
-      if (plan.stage_of(piece.parameter) != stage) continue;
-      const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(plan.leaf_elements);
-      const bool twice = tied_head && plan.parameters[piece.parameter].name == kEmbedding;
-      owned += (grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first)) * (twice ? 2 : 1);
-    }
-    most = std::max(most, owned);
-  }
-  return most;
+/// Elements of which the data-parallel rank that has most of them holds the sums of a stage in turns.
+std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
+  std::int64_t most = 0;
+  for (const SegmentRow& row : turn_rows(plan, ownership, stage)) most = std::max(most, row.length());
+  return size(most);
 }
 
 /// Per token: what is on top while the backward of a layer is in its feed-forward, where it needs most: four tensors of
@@ -109,8 +99,7 @@ std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t lay
 /// Per token: what an own norm's backward computes with, in fp32.
 std::uint64_t norm_backward_bytes(const recipe::ModelDims& dims) { return 4 * 4 * size(dims.dim); }
 
-StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
-                       std::uint32_t stage) {
+StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
   const StageParts parts = stage_parts(plan, stage);
   const recipe::ModelDims& dims = plan.dims;
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len), width = plan.bf16 ? 2 : 4,
@@ -153,7 +142,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   const std::uint64_t queries = size(dims.n_heads * dims.head_dim), keys = size(dims.n_kv_heads * dims.head_dim);
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
                    (4 * size(dims.dim) + 2 * queries + 2 * keys + 3 * size(dims.ffn_dim));
-  if (exchanges_in_turns(plan)) bytes.owned = 4 * most_owned(plan, ownership, pp_rank, stage, parts.head && dims.tied);
+  if (exchanges_in_turns(plan)) bytes.owned = 4 * most_summed(plan, ownership, stage);
   return bytes;
 }
 
@@ -183,7 +172,7 @@ RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::
   for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
     const std::uint32_t stage = plan.stage_of_chunk(pp_rank, chunk);
     parts.push_back(stage_parts(plan, stage));
-    stages.push_back(stage_bytes(plan, ownership, pp_rank, stage));
+    stages.push_back(stage_bytes(plan, ownership, stage));
   }
   const bool embedding = parts.front().embedding, tied_head = plan.dims.tied && parts.back().head;
   const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
@@ -205,12 +194,13 @@ RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::
   StepBytes step = step_bytes(plan, stages, row, in_flight);
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   const StageExchange exchange = plan_stage_exchange(plan, ownership, pp_rank, 0);
-  // After the step: what is left of the sums, beside what comes from a tied head.
-  if (exchange.receives_tied) {
-    const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size(),
-                        left = 4 * (elements + table) * nodes;
-    if (left > step.total()) step = {left, 0};
-  }
+  // After the step: in turns the sums and the row of them that the optimizer takes; else what is left of the sums,
+  // beside what comes from a tied head.
+  std::uint64_t left = 0;
+  for (const StageBytes& stage : stages) left += 2 * stage.owned;
+  if (left == 0 && exchange.receives_tied)
+    left = 4 * (elements + table) * maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
+  if (left > step.total()) step = {left, 0};
   memory.gradients = step.sums;
   memory.activations = step.activations;
   memory.exchange = size(exchange.buffer_bytes);

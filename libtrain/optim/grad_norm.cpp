@@ -7,6 +7,10 @@
 #include <cmath>
 #include <numeric>
 
+#ifndef _OPENMP
+#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
+#endif
+
 namespace titan::train {
 
 double leaf_sum_of_squares(const float* data, std::int64_t count) {

@@ -152,9 +152,19 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
   held.gradients->multiply(std::move(node.mapped()));
 }
 
+void Executor::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+  if (!collect_) return;
+  const StepClock::In exchanging(clock_, &StepTimes::exchange);
+  collect_(stage, local, sums);
+}
+
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
   const auto [kind, stage, local] = action;
   const std::uint32_t count = share_.count;
+  if (local >= count) {
+    if (kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeight) collect(stage, local, {});
+    return;
+  }
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
     case ActionKind::kRecvBackward: return post_receive({stage, local, true});
@@ -165,9 +175,7 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
     case ActionKind::kBackward: {
       const StepClock::In running(clock_, &StepTimes::backward);
       backward(held(stage), local, nullptr, out);
-      if (!collect_) return;
-      const StepClock::In exchanging(clock_, &StepTimes::exchange);
-      return collect_(out.sums);
+      return collect(stage, local, sums_of(held(stage), out));
     }
     case ActionKind::kBackwardInput: {
       const StepClock::In running(clock_, &StepTimes::backward);
@@ -175,7 +183,8 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
     }
     case ActionKind::kBackwardWeight: {
       const StepClock::In running(clock_, &StepTimes::backward);
-      return multiply_weights(held(stage), local, out);
+      multiply_weights(held(stage), local, out);
+      return collect(stage, local, sums_of(held(stage), out));
     }
     case ActionKind::kSendForward: {
       const auto node = to_send_.extract({stage + 1, local, false});

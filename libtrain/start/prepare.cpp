@@ -72,7 +72,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
   start.plan.gemm =
       resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
-                   start.vendor.empty() ? processor_vendor() : start.vendor);
+                   start.processor.empty() ? processor_name() : start.processor);
   return ckpt::ok_status();
 }
 

@@ -112,7 +112,7 @@ void choose_start(RunState& run) {
     return ckpt::ok_status();
   });
   const StartDecision& decision = run.start.decision;
-  StartWord word{decision, {}, draw_seed(run.config()), processor_vendor()};
+  StartWord word{decision, {}, draw_seed(run.config()), processor_name()};
   Status status;
   if (run.root() && decision.mode == StartMode::kResume) {
     auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));
@@ -138,7 +138,7 @@ void choose_start(RunState& run) {
   if (!run.start.stored) run.start.seed = word.seed;
   if (!decision.origin.empty()) run.state.origin = decision.origin;
   run.state.seed = *run.start.seed;
-  run.start.vendor = word.vendor;
+  run.start.processor = word.processor;
 }
 
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
@@ -206,8 +206,8 @@ void load_or_init(RunState& run) {
 }
 
 ScheduleTable planned_table(const RunState& run) {
-  const Share share = share_of(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
-  Result<ScheduleTable> table = schedule_of(run.plan(), share.count);
+  const std::uint32_t count = scheduled_count(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
+  Result<ScheduleTable> table = schedule_of(run.plan(), count);
   check(table.status());
   return std::move(*table);
 }
@@ -442,7 +442,9 @@ StartOutcome start_run(RunState& run) {
   share_start(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
   if (run.exchange->in_turns())
-    run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });
+    run.executor->after_each_backward([&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+      run.exchange->collect(stage, local, sums);
+    });
   return StartOutcome::kReady;
 }
 

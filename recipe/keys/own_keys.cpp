@@ -163,7 +163,8 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.device), kEnvironment, "where to compute",
           {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
-          "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else mkl",
+          "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else "
+          "onednn on AMD's family 26 (Zen 5) and later, mkl elsewhere",
           {.choices = {"auto", "mkl", "onednn"}}),
       key(TITAN_KEY(training.loss_chunk), kCurve,
           "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",

@@ -180,24 +180,6 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
-/// \error kUnsupported: settings that nothing carries out together yet
-Status check_built(const RunPlan& plan, bool from_file) {
-  const bool in_turns = plan.exchange != ExchangeDomain::kLate || plan.shard_gradients;
-  const ScheduleFacts& schedule = facts_of(plan.schedule);
-  if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward || from_file))
-    return ckpt::unsupported("not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with schedule " +
-                             std::string(schedule.name))
-        .with_hint(
-            "set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\", or "
-            "take schedule 1F1B or GPipe");
-  if (plan.dims.tied && plan.mesh.pp > 1 && in_turns)
-    return ckpt::unsupported(
-               "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
-               "pipeline stage than its embedding")
-        .with_hint("set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\"");
-  return ckpt::ok_status();
-}
-
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -273,7 +255,6 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
     plan.schedule = ScheduleKind::k1F1B;
   }
   TITAN_RETURN_IF_ERROR(check_schedule(plan, from_file));
-  TITAN_RETURN_IF_ERROR(check_built(plan, from_file));
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(plan));

@@ -164,5 +164,26 @@ TEST(Memory, TheEstimateIsNearThePeakOfOtherSchedules) {
     expect_near(make_plan(kModel, {1, c.cuts, c.kind, c.chunks}, 8), 0.1, recipe::facts_of(c.kind).name);
 }
 
+TEST(Memory, LessItsSumsAStepNeedsTheSameWithAnyNumberOfMicroBatches) {
+  use_one_thread();
+  const recipe::ModelDims dims{
+      .dim = 64, .n_layers = 2, .n_heads = 2, .n_kv_heads = 2, .head_dim = 32, .ffn_dim = 176, .vocab_size = 128};
+  const auto rest_of = [&](std::int64_t count) {
+    recipe::RunPlan plan = make_plan(dims, {1, {2}}, count);
+    plan.batch.seq_len = kTokens;
+    std::vector<double> rest = measured_peaks(plan);
+    const ScheduleTable table = make_schedule(plan.schedule, plan.pipeline(static_cast<std::uint32_t>(count))).value();
+    for (std::uint32_t rank = 0; rank < plan.mesh.pp; ++rank)
+      rest[rank] -= static_cast<double>(rank_memory(plan, rank, table.at(rank), 0).gradients);
+    return rest;
+  };
+  const std::vector<double> few = rest_of(8);
+  for (const std::int64_t count : {64, 128}) {
+    const std::vector<double> many = rest_of(count);
+    for (std::size_t rank = 0; rank < few.size(); ++rank)
+      EXPECT_NEAR(many[rank] / few[rank], 1, 0.05) << "M " << count << ", rank " << rank;
+  }
+}
+
 }  // namespace
 }  // namespace titan::train
