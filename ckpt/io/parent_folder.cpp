@@ -13,8 +13,7 @@ Result<Parent> find_parent(Fs& fs, const std::string& path) {
     // A link that leads nowhere is there already.
     if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
         fs.stat(parent.path).ok())
-      return invalid(path + " cannot be made: there is no folder " + parent.path)
-          .with_hint("mkdir -p " + parent.path);
+      return invalid(path + " cannot be made: there is no folder " + parent.path).with_hint("mkdir -p " + parent.path);
     real = join_path(*above, missing);
     parent.missing = true;
   }

@@ -56,4 +56,4 @@ TEST(ParentFolder, IsDurableOnceMadeAndGoesWhileItIsEmpty) {
 }
 
 }  // namespace
-}  // namespace titan
+}  // namespace titan::ckpt
