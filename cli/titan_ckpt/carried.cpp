@@ -25,7 +25,10 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
   if (verified) return out + "  verified: every digest of the source holds\n";
   return files.empty()
              ? out
-             : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
+             : out +
+                   folded_line("  not verified: these files were taken over unread; --verify checks every digest first",
+                               style.palette, 4) +
+                   "\n";
 }
 
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {

@@ -109,9 +109,10 @@ std::string data(const InspectReport& report, const TextStyle& style) {
     out += "; epoch " + std::to_string(d.first_epoch + since / d.samples_per_epoch) + ", sample " +
            format_count(since % d.samples_per_epoch) + " of " + format_count(d.samples_per_epoch);
   }
-  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) +
-         ", stride " + std::to_string(d.sample_stride) + ", " +
-         (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
+  const std::string how = "  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " +
+                          std::to_string(d.seq_len) + ", stride " + std::to_string(d.sample_stride) + ", " +
+                          (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order");
+  out += "\n" + folded_line(how, style.palette, 4) + "\n";
   for (const ckpt::DataFile& file : d.files)
     out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
   return out;
