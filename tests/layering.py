@@ -40,8 +40,8 @@ PLACES = [
     (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/metrics/")),
-    (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc")),
-    (r"zstd", ("ckpt/format/leaf_codec.cpp",)),
+    (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
+    (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions")),
 ]
 PRINTERS = ("cli/kit/", "libtrain/metrics/log.cpp")
 # The floors of a library: a folder includes from its own and from lower ones only.

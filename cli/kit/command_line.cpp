@@ -14,15 +14,11 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-const Flag kHelp{"help", "", "print this help", 'h'};
-const Flag kVersion{"version", "", "print version and git hash"};
-
 std::vector<Flag> flags_of(const Program& program, const Verb* verb) {
   std::vector<Flag> flags;
   if (verb != nullptr) flags = verb->flags;
   flags.insert(flags.end(), program.flags.begin(), program.flags.end());
-  flags.push_back(kHelp);
-  flags.push_back(kVersion);
+  flags.insert(flags.end(), flags_of_every_program().begin(), flags_of_every_program().end());
   return flags;
 }
 
@@ -161,6 +157,14 @@ std::vector<std::size_t> Verb::sources(bool with_runs) const {
   return found;
 }
 
+const std::vector<Flag>& flags_of_every_program() {
+  static const std::vector<Flag> flags{
+      {"help", "", "print this help; after a verb, that verb's", 'h'},
+      {"version", "", "print version and git hash, then the versions of formats and libraries"},
+      {"licenses", "", "print the notices of everything that is linked in"}};
+  return flags;
+}
+
 const Verb* Program::find(std::string_view verb) const {
   const auto found = std::ranges::find(verbs, verb, &Verb::name);
   return found == verbs.end() ? nullptr : &*found;
@@ -219,7 +223,8 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   }
   command.help = command.values.erase("help") > 0;
   command.version = command.values.erase("version") > 0;
-  if (command.help || command.version) return command;
+  command.licenses = command.values.erase("licenses") > 0;
+  if (command.help || command.version || command.licenses) return command;
 
   const std::vector<std::string> extras = app.remaining(true);
   for (const std::string& extra : extras)

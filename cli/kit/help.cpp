@@ -38,8 +38,7 @@ std::string help_text(const Program& program, const std::string& verb_name, std:
            " VERB [arguments] [flags]\n\nverbs\n" + verbs.render(plain, "  ") + "\nflags of every verb\n";
   }
   add_rows(flags, program.flags);
-  add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'},
-                   {"version", "", "print version and git hash"}});
+  add_rows(flags, flags_of_every_program());
   return text + flags.render(plain, "  ");
 }
 

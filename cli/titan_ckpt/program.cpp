@@ -2,6 +2,7 @@
 
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/notices.h"
 #include "cli/titan_ckpt/advise.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
@@ -187,6 +188,7 @@ Program titan_ckpt_program() {
           {{"run", "train", "resume"}, "titan-train run CONFIG.toml"},
           {{"plan", "config", "eval"}, "titan-train --help"},
       },
+      kNoticesOfTitanCkpt,
   };
 }
 

@@ -4,12 +4,14 @@
 
 #include "ckpt/base/fs.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/notices.h"
 #include "cli/kit/verb.h"
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
+#include "libtrain/model/runtime.h"
 #include "libtrain/start/go_on.h"
 #include "recipe/keys/key_table.h"
 
@@ -159,7 +161,10 @@ const Program& titan_train_program() {
           {{"cat", "strip"}, "titan-ckpt --help"},
           {{"plot", "draw", "graph"}, "titan-ckpt plot RUN"},
           {{"advise"}, "titan-ckpt advise RUN"},
-      }};
+      },
+      kNoticesOfTitanTrain,
+      [] { return ", LibTorch " + train::torch_version(); },
+  };
   return table;
 }
 

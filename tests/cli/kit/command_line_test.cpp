@@ -141,6 +141,7 @@ TEST(CommandLine, SaysWhichCommandWasMeant) {
 TEST(CommandLine, HelpAndVersionNeedNothingElse) {
   EXPECT_TRUE(parse({"--help"})->help);
   EXPECT_TRUE(parse({"--version"})->version);
+  EXPECT_TRUE(parse({"--licenses"})->licenses);
   const auto verb = parse({"ls", "-h"});
   ASSERT_TRUE(verb.ok());
   EXPECT_TRUE(verb->help);
