@@ -118,8 +118,8 @@ std::optional<T> convert(const Value& value) {
 
 bool same_word(const Key& key, const std::string& a, const std::string& b) {
   if (!key.any_case) return a == b;
-  return std::ranges::equal(a, b, {}, [](unsigned char c) { return std::tolower(c); },
-                            [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::equal(
+      a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
@@ -127,8 +127,8 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
   if (text.find('\0') != std::string::npos) return ckpt::invalid("expected text without NUL, found " + describe(value));
   if (text.empty() && key.name == "job.dump_folder")
     return ckpt::invalid("expected the name of a folder, found " + describe(value));
-  if (std::ranges::any_of(key.choices, [&](const std::string& choice) { return same_word(key, choice, text); }))
-    return ckpt::ok_status();
+  const auto is = [&](const std::string& choice) { return same_word(key, choice, text); };
+  if (std::ranges::any_of(key.choices, is) || std::ranges::any_of(key.other_choices, is)) return ckpt::ok_status();
   if (comes_later(key, text)) return not_yet(key, value);
   if (key.choices.empty()) return ckpt::ok_status();
   return wrong(key, value);

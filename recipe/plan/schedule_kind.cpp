@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "ckpt/base/nearest.h"
 
@@ -57,7 +58,15 @@ const std::vector<ScheduleFacts>& schedules() {
 
 const ScheduleFacts& facts_of(ScheduleKind kind) { return schedules()[static_cast<std::size_t>(kind)]; }
 
-ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name) {
+ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file) {
+  for (const auto& [of_files, kind] :
+       {std::pair("PipelineScheduleSingle", k1F1B), {"PipelineScheduleMulti", kInterleaved1F1B}}) {
+    if (lower(of_files) != lower(name)) continue;
+    if (from_file) return kind;
+    return ckpt::invalid("parallelism.pipeline_parallel_schedule = \"" + name +
+                         "\" is one from a file, and there is none")
+        .with_hint("set parallelism.pipeline_parallel_schedule_csv, or name a schedule such as 1F1B");
+  }
   std::vector<std::string> lowered, names;
   std::string known;
   for (const ScheduleFacts& facts : schedules()) {
@@ -68,7 +77,8 @@ ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name) {
   }
   std::string meant = ckpt::did_you_mean(name, names);
   if (const auto near = ckpt::nearest(lower(name), lowered, 1); meant.empty() && !near.empty())
-    meant = "did you mean `" + names[static_cast<std::size_t>(std::ranges::find(lowered, near[0]) - lowered.begin())] + "`?";
+    meant = "did you mean `" + names[static_cast<std::size_t>(std::ranges::find(lowered, near[0]) - lowered.begin())] +
+            "`?";
   return ckpt::invalid("pipeline schedule '" + name + "' is unknown; known are " + known).with_hint(meant);
 }
 
@@ -91,8 +101,8 @@ ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape) {
                    text(nearest_whole_rounds(shape.ranks, shape.micro_batches)));
   }
   if (kind == kDualPipeV && shape.micro_batches < shape.stages())
-    return ckpt::invalid("schedule DualPipeV with " + text(shape.stages()) + " stages needs at least as many" + of_each +
-                         ", not " + text(shape.micro_batches))
+    return ckpt::invalid("schedule DualPipeV with " + text(shape.stages()) + " stages needs at least as many" +
+                         of_each + ", not " + text(shape.micro_batches))
         .with_hint("the nearest number that it can carry out is " + text(shape.stages()));
   return ckpt::ok_status();
 }

@@ -31,8 +31,8 @@ enum class ScheduleKind : std::uint8_t {
 
 struct ScheduleFacts {
   ScheduleKind kind;
-  const char* name;                          ///< as configurations and checkpoints write it
-  std::uint32_t least_chunks, most_chunks;   ///< stages per rank; most 0: any number
+  const char* name;                         ///< as configurations and checkpoints write it
+  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: any number
   Placement placement = Placement::kLoop;
   bool splits_backward = false;  ///< gradients of inputs and of weights are apart (I and W)
 };
@@ -41,8 +41,10 @@ struct ScheduleFacts {
 const std::vector<ScheduleFacts>& schedules();
 const ScheduleFacts& facts_of(ScheduleKind kind);
 
-/// Upper and lower case do not matter, as in torchtitan. \error kInvalid with "did you mean"
-ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name);
+/// Upper and lower case do not matter, as in torchtitan. `from_file`: the order of work comes from a file, so that
+/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are names, too: of schedules whose stages lie alike.
+/// \error kInvalid with "did you mean"
+ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file = false);
 
 /// A pipeline's size: `chunks` stages on each of `ranks` ranks, `micro_batches` on each data-parallel rank.
 struct PipelineShape {
@@ -51,7 +53,8 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Whether the schedule can carry out this shape. \error kInvalid, with the nearest number of micro-batches that it can.
+/// Whether the schedule can carry out this shape. \error kInvalid, with the nearest number of micro-batches that it
+/// can.
 ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace titan::recipe

@@ -106,8 +106,7 @@ TEST(Simulator, AgreesWithTheFormulasForBubbleAndMemory) {
           EXPECT_NEAR(result.idle_share, (p - 1.0) / (m + p - 1.0), 1e-12) << name << " p " << p << " m " << m;
           ASSERT_EQ(result.peak_in_flight.size(), p);
           for (std::uint32_t r = 0; r < p; ++r)
-            EXPECT_EQ(result.peak_in_flight[r], kind == kGPipe ? m : std::min(m, p - r))
-                << name << " rank " << r;
+            EXPECT_EQ(result.peak_in_flight[r], kind == kGPipe ? m : std::min(m, p - r)) << name << " rank " << r;
         }
       }
     }
@@ -144,7 +143,7 @@ bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint
           const std::uint32_t source = a.kind == F ? a.stage - 1 : a.stage + 1;
           const bool local = rank_of.at(source) == r;
           const ActionKind receive = a.kind == F ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
-          const bool there = !local         ? done[{receive, a.stage, a.micro_batch}]
+          const bool there = !local        ? done[{receive, a.stage, a.micro_batch}]
                              : a.kind == F ? done[{F, source, a.micro_batch}]
                                            : done[{B, source, a.micro_batch}] || done[{I, source, a.micro_batch}];
           EXPECT_TRUE(there) << to_csv(a);
@@ -263,20 +262,18 @@ TEST(Lowering, RejectsMalformedTables) {
       {"missing backward", {{{F, 0, 0}}}, "misses 0B0"},
       {"missing forward", {{{B, 0, 0}}}, "misses 0F0"},
       {"missing stage", {{{F, 0, 0}, {B, 0, 0}}, {{F, 2, 0}, {B, 2, 0}}}, "misses 1F0"},
-      {"repeated", {{{F, 0, 0}, {F, 0, 0}, {B, 0, 0}}}, "repeats 0F0"},
-      {"stage on two ranks", {{{F, 0, 0}}, {{B, 0, 0}}}, "stage 0 on ranks 0 and 1"},
-      {"backward first", {{{B, 0, 0}, {F, 0, 0}}}, "deadlocks: rank 0 waits for ever before 0B0"},
+      {"repeated", {{{F, 0, 0}, {F, 0, 0}, {B, 0, 0}}}, "rank 0, 0F0 repeats rank 0, 0F0"},
+      {"stage on two ranks", {{{F, 0, 0}}, {{B, 0, 0}}}, "rank 1, 0B0 has stage 0, which rank 0 has, too"},
+      {"backward first", {{{B, 0, 0}, {F, 0, 0}}}, "deadlocks: rank 0, 0B0 waits for ever"},
       {"crossed",
        {{{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}},
-       "deadlocks: rank 0 waits for ever before 0B0"},
+       "deadlocks: rank 0, 0B0 waits for ever"},
       {"weights twice", {{{F, 0, 0}, {B, 0, 0}, {W, 0, 0}}}, "has 0W0 and 0B0, which contains it"},
       {"weights never", {{{F, 0, 0}, {I, 0, 0}}}, "misses 0W0"},
       {"weights without input", {{{F, 0, 0}, {W, 0, 0}}}, "misses 0B0"},
-      {"weights first", {{{F, 0, 0}, {W, 0, 0}, {I, 0, 0}}}, "deadlocks: rank 0 waits for ever before 0W0"},
-      {"both backwards", {{{F, 0, 0}, {I, 0, 0}, {B, 0, 0}, {W, 0, 0}}}, "repeats 0B0"},
-      {"transfer already there",
-       {{{F, 0, 0}, {ActionKind::kSendForward, 0, 0}, {B, 0, 0}}},
-       "has the transfer 0SEND_F0"},
+      {"weights first", {{{F, 0, 0}, {W, 0, 0}, {I, 0, 0}}}, "deadlocks: rank 0, 0W0 waits for ever"},
+      {"both backwards", {{{F, 0, 0}, {I, 0, 0}, {B, 0, 0}, {W, 0, 0}}}, "rank 0, 0B0 repeats rank 0, 0I0"},
+      {"transfer already there", {{{F, 0, 0}, {ActionKind::kSendForward, 0, 0}, {B, 0, 0}}}, "0SEND_F0 is a transfer"},
       {"huge stage", {{{F, huge, 0}, {B, huge, 0}}}, "too few"},
       {"huge micro-batch", {{{F, 0, huge}, {B, 0, huge}}}, "too few"},
   };

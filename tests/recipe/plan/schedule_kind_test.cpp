@@ -32,6 +32,14 @@ TEST(ScheduleKind, GuessesWhatAWrongNameMeant) {
   }
 }
 
+// torchtitan asks for these names beside a file.
+TEST(ScheduleKind, KnowsNamesOfOrdersFromFilesOnlyWhereThereIsOne) {
+  EXPECT_EQ(schedule_by_name("PipelineScheduleSingle", true).value(), k1F1B);
+  EXPECT_EQ(schedule_by_name("pipelineschedulemulti", true).value(), kInterleaved1F1B);
+  EXPECT_NE(schedule_by_name("PipelineScheduleMulti").status().hint.find("pipeline_parallel_schedule_csv"),
+            std::string::npos);
+}
+
 TEST(ScheduleKind, PlacesStagesInALoopOrInAV) {
   for (const Placement placement : {Placement::kLoop, Placement::kV})
     for (std::uint32_t rank = 0; rank < 4; ++rank)
@@ -54,7 +62,9 @@ TEST(ScheduleKind, RefusesShapesWithTheNearestThatFits) {
       {k1F1B, {2, 2, 4}, "schedule 1F1B has 1 stage on each rank, not 2", ""},
       {kInterleaved1F1B, {2, 1, 4}, "has at least 2 stages on each rank, not 1", ""},
       {kZbvZeroBubble, {2, 3, 4}, "ZBVZeroBubble has 2 stages on each rank, not 3", ""},
-      {kInterleaved1F1B, {4, 2, 11}, "on 4 ranks goes in 2 rounds, which do not divide the 11 micro-batches",
+      {kInterleaved1F1B,
+       {4, 2, 11},
+       "on 4 ranks goes in 2 rounds, which do not divide the 11 micro-batches",
        "carry out is 10"},
       {kInterleavedZeroBubble, {4, 2, 13}, "3 rounds", "carry out is 12"},
       {kZbH1, {4, 1, 9}, "2 rounds", "carry out is 8"},
