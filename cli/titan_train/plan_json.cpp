@@ -116,6 +116,8 @@ void stages(JsonOut& json, const Forecast& f) {
   json.begin_object("pipeline");
   json.text("schedule", f.plan.schedule_name());
   json.count("stages_per_rank", f.plan.chunks);
+  json.text("stages_from", f.plan.stages_from.empty() ? "cost" : f.plan.stages_from);
+  json.real("largest_over_average", f.largest_over_average);
   json.real("bubble_equal_stages", f.bubble.equal);
   json.real("bubble", f.bubble.with_costs);
   json.end_object();
