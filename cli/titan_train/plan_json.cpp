@@ -85,6 +85,8 @@ void stages(JsonOut& json, const Forecast& f) {
   });
   json.begin_object("pipeline");
   json.members("schedule", f.plan.schedule_name(), "stages_per_rank", f.plan.chunks);
+  json.text("stages_from", f.plan.stages_from.empty() ? "cost" : f.plan.stages_from);
+  json.members("largest_over_average", f.largest_over_average);
   json.members("bubble_equal_stages", f.bubble.equal, "bubble", f.bubble.with_costs);
   json.end_object();
 }

@@ -131,6 +131,14 @@ std::string parts_text(const train::StageParts& parts, bool tied) {
   return text;
 }
 
+/// Who cut the stages, and how even they are.
+std::string balance(const Forecast& f) {
+  if (f.plan.mesh.pp == 1) return "";
+  const std::string from = f.plan.stages_from.empty() ? "cut by cost" : "as " + f.plan.stages_from + " says";
+  return "  " + from + ": the rank that costs most has " + format_rounded(f.largest_over_average, 3) +
+         " times the average\n";
+}
+
 std::string stages(const Forecast& f, const Palette& palette) {
   std::vector<Column> columns = {{"stage", Align::kRight},        {"holds"},
                                  {"parameters", Align::kRight},   {"cost", Align::kRight},
@@ -157,7 +165,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
   }
   std::string text =
       heading(palette, "stages") + table.render(palette, "  ") + "  " +
-      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n";
+      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" + balance(f);
   if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
     text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";

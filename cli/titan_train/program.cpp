@@ -85,6 +85,8 @@ const Program& titan_train_program() {
   static const std::vector<Flag> plan_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"schedule-csv", "FILE", "write the pipeline's schedule: a row per rank, in torchtitan's format"});
+    flags.push_back({"measure", "",
+                     "time a layer, the embedding and the head here first, for parallelism.stage_cost = \"measured\""});
     flags.push_back({"trace", "FILE", "write it with its simulated times, for chrome://tracing or ui.perfetto.dev"});
     return flags;
   }();

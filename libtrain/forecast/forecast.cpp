@@ -76,14 +76,15 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   return forecast;
 }
 
-void warn_about_balance(Forecast& forecast) {
+void judge_balance(Forecast& forecast) {
   const recipe::RunPlan& plan = forecast.plan;
   std::vector<double> share(plan.mesh.pp, 0);
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage)
     share[plan.rank_of(stage)] += plan.stage_share[stage];
   const auto stages = static_cast<double>(share.size());
   const auto worst = std::ranges::max_element(share);
-  if (*worst * stages <= 1.25) return;
+  forecast.largest_over_average = *worst * stages;
+  if (forecast.largest_over_average <= 1.25) return;
   const auto rank = static_cast<std::uint32_t>(worst - share.begin());
   const StageParts& parts = forecast.stages[plan.stage_of_chunk(rank, plan.chunks - 1)].parts;
   std::string text = (plan.chunks == 1 ? "stage " : "pipeline rank ") + std::to_string(rank) + " costs " +
@@ -91,6 +92,10 @@ void warn_about_balance(Forecast& forecast) {
                      decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
   if (parts.head && parts.first_layer == parts.end_layer)
     text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
+  else if (!plan.stages_from.empty())
+    text += "; without " + plan.stages_from + " stages are cut by cost";
+  else
+    text += "; another pipeline_parallel_degree may divide the layers better";
   forecast.warnings.push_back(text);
 }
 
@@ -100,6 +105,13 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
   std::vector<double> forward = plan.stage_share;
   for (double& cost : forward) cost *= plan.stage_count();
   return costs_of(forward);
+}
+
+Result<std::vector<std::uint32_t>> peak_in_flight(const recipe::RunPlan& plan) {
+  std::uint32_t most = 0;
+  for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) most = std::max(most, share_of(plan, rank).count);
+  TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline, forecast_pipeline(plan, most));
+  return std::move(pipeline.in_flight);
 }
 
 std::uint64_t last_step_of(const recipe::Config& config) {
@@ -180,7 +192,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   }
   forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
-  warn_about_balance(forecast);
+  judge_balance(forecast);
   if (!config.checkpoint.enable)
     forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
   return forecast;

@@ -76,6 +76,7 @@ struct Forecast {
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
+  double largest_over_average = 1;  ///< cost of the pipeline rank that costs most
   Bubble bubble;
   DrawnSchedule schedule;
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
@@ -91,6 +92,10 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 /// that retention counts. \error kInvalid: a schedule that does not fit.
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
+
+/// Micro-batches between forward and backward at most, of all stages of each rank of the pipeline together.
+/// \error kInvalid: a schedule that does not fit
+Result<std::vector<std::uint32_t>> peak_in_flight(const recipe::RunPlan& plan);
 
 /// The last step that a start trains: training.steps or debug.stop_at_step.
 std::uint64_t last_step_of(const recipe::Config& config);

@@ -66,6 +66,13 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::string pipeline_parallel_schedule_csv;  ///< a path; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
+    std::optional<std::string> pipeline_parallel_layout;
+    std::vector<std::string> module_fqns_per_model_part;  ///< the names of a stage with blanks between
+    std::optional<std::int64_t> pipeline_parallel_first_stage_less_layers, pipeline_parallel_last_stage_less_layers;
+    std::string stage_cost = "flops";     ///< flops, params, uniform, measured, "embedding=0,layer=1,head=3.5"
+    std::vector<std::string> stage_pins;  ///< "layers.4=1"
+    std::optional<std::int64_t> min_layers_per_stage, max_layers_per_stage;
+    std::optional<std::string> memory_limit;  ///< of a rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
     std::string gradient_exchange = "late";  ///< late, always; not built yet: node

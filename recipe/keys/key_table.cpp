@@ -87,8 +87,8 @@ Status wrong(const Key& key, const Value& value) {
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items.
-std::optional<Words> convert_words(const Value& value) {
+/// A list of strings, or one string with commas between its items. `lists`: an item may be a list of strings.
+std::optional<Words> convert_words(const Value& value, bool lists = false) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
     words = ckpt::split(*text, ',');
@@ -99,8 +99,9 @@ std::optional<Words> convert_words(const Value& value) {
   if (list == nullptr) return std::nullopt;
   for (const Value& item : *list) {
     const auto* word = item.as<std::string>();
-    if (word == nullptr) return std::nullopt;
-    words.push_back(*word);
+    const std::optional<Words> inner = word == nullptr && lists ? convert_words(item) : std::nullopt;
+    if (word == nullptr && !inner) return std::nullopt;
+    words.push_back(inner ? ckpt::joined(*inner, " ") : *word);
   }
   return words;
 }
@@ -117,9 +118,9 @@ std::optional<SaveInterval> convert_interval(const Value& value) {
 
 /// The value as a T if it has that type; integers count as floats.
 template <typename T>
-std::optional<T> convert(const Value& value) {
+std::optional<T> convert(const Value& value, bool lists) {
   if constexpr (std::is_same_v<T, Words>) {
-    return convert_words(value);
+    return convert_words(value, lists);
   } else if constexpr (std::is_same_v<T, SaveInterval>) {
     return convert_interval(value);
   } else if (const auto* same = value.as<T>()) {
@@ -297,7 +298,7 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
             place->reset();
             return ckpt::ok_status();
           }
-        const std::optional<Plain> plain = convert<Plain>(value);
+        const std::optional<Plain> plain = convert<Plain>(value, key.lists);
         if (!plain) return wrong(key, value);
         if constexpr (std::is_same_v<Plain, std::string>) {
           TITAN_RETURN_IF_ERROR(check_string(key, value, *plain));

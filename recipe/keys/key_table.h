@@ -68,6 +68,7 @@ struct KeyFacts {
   bool any_case = false;                   ///< upper and lower case of a choice do not matter
   /// Values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean.
   std::vector<std::string> later;
+  bool lists = false;  ///< of a list: an item may be a list of words itself, and is kept as these with blanks between
   std::vector<Value> harmless;  ///< without slot: accepted besides false, "", "none" and []
   bool any_harmless = false;    ///< without slot: every value is accepted, since what it tunes is off
   std::string hint;             ///< added where a value is not supported

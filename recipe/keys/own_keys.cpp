@@ -190,6 +190,31 @@ std::vector<Key> own_keys() {
           "layers of a stage, where a rank may have several: embedding and head count as one each; unset: two stages a "
           "rank",
           {.range = count()}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_layout), kLayout,
+          "the stages as Megatron writes them: \"Et*3|t*4|t*3L\" (E embedding, t layer, L norm, head and loss); unset: "
+          "cut "
+          "by cost"),
+      key(TITAN_KEY(parallelism.module_fqns_per_model_part), kLayout,
+          "the stages as torchtitan writes them, the modules of each: [[\"tok_embeddings\", \"layers.0\"], "
+          "[\"layers.1\", \"norm\", \"output\"]]",
+          {.lists = true}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_first_stage_less_layers), kLayout,
+          "layers are dealt out by number as torchtitan does, so many fewer to the first stage; unset: cut by cost",
+          {.range = at_least(0)}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_last_stage_less_layers), kLayout, "the same for the last stage",
+          {.range = at_least(0)}),
+      key(TITAN_KEY(parallelism.stage_cost), kLayout,
+          "what stages are cut by: \"flops\", \"params\", \"uniform\" (all parts alike), \"measured\" (by plan "
+          "--measure), or "
+          "\"embedding=0,layer=1,head=3.5\""),
+      key(TITAN_KEY(parallelism.stage_pins), kLayout, "layers that must be on a stage: [\"layers.4=1\"]"),
+      key(TITAN_KEY(parallelism.min_layers_per_stage), kLayout, "layers that each stage has at least",
+          {.range = count()}),
+      key(TITAN_KEY(parallelism.max_layers_per_stage), kLayout, "layers that each stage has at most",
+          {.range = count()}),
+      key(TITAN_KEY(parallelism.memory_limit), kLayout,
+          "what plan's estimate of a rank's memory may come to, such as \"24GiB\"; stages are cut to fit; unset: "
+          "anything"),
       key(TITAN_KEY(parallelism.pipeline_parallel_microbatch_size), kCurve,
           "sequences of a micro-batch on every layout; unset: training.local_batch_size",
           {.range = count(), .effect = kInPlace, .acts_through = "training.local_batch_size"}),

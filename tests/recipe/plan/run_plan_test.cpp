@@ -197,7 +197,7 @@ TEST(RunPlan, StagesAreCutByCost) {
   // SmolLM2-135M, whose optimum is known: Et*9|t*9|t*10|t*2L.
   const Result<RunPlan> made = plan(
       "model.dim=576 model.n_layers=30 model.n_heads=9 model.ffn_dim=1536 model.vocab_size=49152 "
-      "parallelism.pipeline_parallel_degree=4",
+      "parallelism.pipeline_parallel_degree=4 parallelism.stage_cost=layer=1,head=7.111111",
       4);
   ASSERT_TRUE(made.ok()) << made.status().to_string();
   EXPECT_THAT(made->stage_cuts, ElementsAre(10, 19, 29));
