@@ -165,7 +165,8 @@ std::string stages(const Forecast& f, const Palette& palette) {
   }
   std::string text =
       heading(palette, "stages") + table.render(palette, "  ") + "  " +
-      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" + balance(f);
+      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" +
+      balance(f);
   if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
     text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";

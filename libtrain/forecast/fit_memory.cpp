@@ -21,15 +21,14 @@ constexpr std::uint64_t kMiB = 1 << 20;
 /// What ranks need by the number of their layers.
 class Needs {
  public:
-  Needs(const recipe::RunPlan& plan, std::vector<std::uint32_t> in_flight)
-      : plan_(plan), in_flight_(std::move(in_flight)) {}
+  Needs(const recipe::RunPlan& plan, RankWork work) : plan_(plan), work_(std::move(work)) {}
 
   std::uint64_t bytes(std::uint32_t rank, std::uint32_t layers) {
     const auto [at, is_new] = known_.try_emplace({rank, layers}, 0);
-    if (is_new) at->second = rank_memory(with_layers(rank, layers), rank, in_flight_[rank]).total();
+    if (is_new) at->second = need(with_layers(rank, layers), rank);
     return at->second;
   }
-  std::uint64_t of_plan(std::uint32_t rank) { return rank_memory(plan_, rank, in_flight_[rank]).total(); }
+  std::uint64_t of_plan(std::uint32_t rank) { return need(plan_, rank); }
 
   /// Layers that fit on each rank; 0 also where not even its other parts do.
   std::vector<std::uint32_t> most_layers(std::uint64_t limit) {
@@ -56,6 +55,9 @@ class Needs {
   }
 
  private:
+  std::uint64_t need(const recipe::RunPlan& plan, std::uint32_t rank) const {
+    return rank_memory(plan, rank, work_.row(rank), work_.in_flight[rank]).total();
+  }
   /// The plan with so many layers on the rank, and the others elsewhere.
   recipe::RunPlan with_layers(std::uint32_t rank, std::uint32_t layers) const {
     recipe::RunPlan plan = plan_;
@@ -68,7 +70,7 @@ class Needs {
   }
 
   const recipe::RunPlan& plan_;
-  std::vector<std::uint32_t> in_flight_;
+  RankWork work_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> known_;
 };
 
@@ -94,9 +96,9 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
   const std::string& word = *config.parallelism.memory_limit;
   const auto limit = ckpt::parse_bytes(word);
   if (!limit) return ckpt::invalid(std::string(kKey) + ": expected a size such as \"24GiB\", found \"" + word + "\"");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> in_flight, peak_in_flight(plan));
+  TITAN_ASSIGN_OR_RETURN(RankWork work, rank_work(plan));
   const recipe::RunPlan best = plan;
-  Needs needs(best, in_flight);
+  Needs needs(best, std::move(work));
   const auto above = rank_above(needs, plan, *limit);
   if (!above) return ckpt::ok_status();
   if (plan.mesh.pp == 1)

@@ -107,11 +107,13 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
   return costs_of(forward);
 }
 
-Result<std::vector<std::uint32_t>> peak_in_flight(const recipe::RunPlan& plan) {
+Result<RankWork> rank_work(const recipe::RunPlan& plan) {
   std::uint32_t most = 0;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) most = std::max(most, share_of(plan, rank).count);
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline, forecast_pipeline(plan, most));
-  return std::move(pipeline.in_flight);
+  RankWork work{std::move(pipeline.in_flight), {}};
+  if (!pipeline.drawn.cut) work.table = std::move(pipeline.drawn.table);
+  return work;
 }
 
 std::uint64_t last_step_of(const recipe::Config& config) {

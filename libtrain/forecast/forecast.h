@@ -3,6 +3,7 @@
 // Pure; `titan-train plan` prints it.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,9 +94,16 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
-/// Micro-batches between forward and backward at most, of all stages of each rank of the pipeline together.
+/// What the memory of a pipeline's ranks follows from.
+struct RankWork {
+  std::vector<std::uint32_t> in_flight;  ///< of each rank: micro-batches between forward and backward at most
+  ScheduleTable table;                   ///< empty of a step too long to be simulated whole
+  std::span<const Action> row(std::uint32_t rank) const {
+    return table.empty() ? std::span<const Action>() : std::span<const Action>(table[rank]);
+  }
+};
 /// \error kInvalid: a schedule that does not fit
-Result<std::vector<std::uint32_t>> peak_in_flight(const recipe::RunPlan& plan);
+Result<RankWork> rank_work(const recipe::RunPlan& plan);
 
 /// The last step that a start trains: training.steps or debug.stop_at_step.
 std::uint64_t last_step_of(const recipe::Config& config);

@@ -11,9 +11,9 @@ using Wide = unsigned __int128;  // squared costs need more than 64 bits
 
 /// A rank with a number of layers, dealt out to its stages in the best way.
 struct Load {
-  std::uint64_t rank = 0;   ///< cost of the rank
-  std::uint64_t stage = 0;  ///< of its stage that costs most
-  Wide squares = 0;         ///< of its stages
+  std::uint64_t rank = 0;             ///< cost of the rank
+  std::uint64_t stage = 0;            ///< of its stage that costs most
+  Wide squares = 0;                   ///< of its stages
   std::vector<std::uint32_t> layers;  ///< of each of its stages, in model order
 };
 
@@ -117,7 +117,9 @@ std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& probl
       [&](const Load& load) {
         return load.rank > rank_bound ? std::nullopt : std::optional(Squares{Wide{load.rank} * load.rank, load.stage});
       },
-      [](const Squares& a, const Squares& b) { return Squares{a.first + b.first, std::max(a.second, b.second)}; });
+      [](const Squares& a, const Squares& b) {
+        return Squares{a.first + b.first, std::max(a.second, b.second)};
+      });
   const Wide stage_bound = of_ranks[0][0]->second;
 
   const auto squares_of = [&](const Load& load) {

@@ -27,10 +27,11 @@ struct SplitProblem {
   std::uint32_t ranks = 1, chunks = 1;  ///< `chunks` stages on each rank
   Placement placement = Placement::kLoop;
   std::uint32_t layers = 0;
-  PartCosts costs;                                  ///< a layer costs something; the whole model less than 2^63
-  std::uint32_t min_layers = 0, max_layers = kAny;  ///< of each stage; a stage without embedding and head has one at least
-  std::vector<std::uint32_t> most_of_rank;        ///< layers that fit on each rank; empty: any number
-  std::vector<StagePin> pins;                     ///< with one stage a rank only
+  PartCosts costs;  ///< a layer costs something; the whole model less than 2^63
+  std::uint32_t min_layers = 0,
+                max_layers = kAny;          ///< of each stage; a stage without embedding and head has one at least
+  std::vector<std::uint32_t> most_of_rank;  ///< layers that fit on each rank; empty: any number
+  std::vector<StagePin> pins;               ///< with one stage a rank only
 
   std::uint32_t stages() const { return ranks * chunks; }
 };

@@ -164,8 +164,8 @@ TEST(SplitLayers, EqualsExhaustiveSearchOnTenThousandRandomProblems) {
     if (random() % 4 == 0)
       for (std::uint32_t rank = 0; rank < problem.ranks; ++rank) problem.most_of_rank.push_back(random() % 6);
     if (problem.chunks == 1 && problem.layers > 0 && random() % 3 == 0)
-      problem.pins.push_back({static_cast<std::uint32_t>(random() % problem.layers),
-                              static_cast<std::uint32_t>(random() % stages)});
+      problem.pins.push_back(
+          {static_cast<std::uint32_t>(random() % problem.layers), static_cast<std::uint32_t>(random() % stages)});
     const auto found = split_layers(problem), right = brute_force(problem);
     ASSERT_EQ(found, right) << "round " << round << ": " << problem.ranks << " ranks, " << problem.chunks
                             << " stages each, " << problem.layers << " layers";
