@@ -80,7 +80,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.members("weights", s.memory.weights, "gradients_estimate", s.memory.gradients);
     json.members("optimizer", s.memory.optimizer, "activations_estimate", s.memory.activations);
     json.members("exchange", s.memory.exchange, "transfers_estimate", s.memory.transfers);
-    json.members("total_estimate", s.memory.total());
+    json.members("slack_estimate", s.memory.slack, "total_estimate", s.memory.total());
     json.end_object();
   });
   json.begin_object("pipeline");
@@ -115,7 +115,13 @@ void data(JsonOut& json, const PlanReport& report) {
 void saves(JsonOut& json, const Forecast& f) {
   json.begin_object("checkpoints");
   json.members("enabled", f.saves.enabled, "model_bytes", f.saves.model_bytes);
-  json.members("optimizer_bytes", f.saves.optimizer_bytes, "count", f.saves.count, "interval", f.saves.interval);
+  json.members("optimizer_bytes", f.saves.optimizer_bytes);
+  if (const std::uint64_t every = f.saves.interval.known_steps()) {
+    json.members("count", f.saves.count, "interval", every);
+  } else {
+    json.null("count");
+    json.text("interval", f.saves.interval.text);
+  }
   json.members("kept", f.saves.kept, "most_at_once", f.saves.peak_count, "disk_bytes", f.saves.disk_bytes());
   json.end_object();
 }
