@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
+#include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/pipeline/schedule_simulator.h"
 
 namespace titan::train {
@@ -20,9 +23,22 @@ std::string decimals(double value, int digits) {
   return text;
 }
 
+ScheduleCosts costs_of(const std::vector<double>& forward) {
+  ScheduleCosts costs{forward, forward, forward};
+  for (double& cost : costs.input) cost *= kBackward / 2;
+  for (double& cost : costs.weight) cost *= kBackward / 2;
+  return costs;
+}
+
 struct PipelineForecast {
   Bubble bubble;
+  DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
+
+  /// None of a long step.
+  std::span<const Action> row(std::uint32_t rank) const {
+    return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
+  }
 };
 
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
@@ -32,17 +48,15 @@ std::uint32_t few_micro_batches(const recipe::RunPlan& plan) { return 2 * plan.s
 /// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
   const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
-  const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
+  const bool cut =
+      !plan.has_schedule_file() && std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
   const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
-  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, make_schedule(plan.schedule, plan.pipeline(simulated)));
+  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, schedule_of(plan, simulated));
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
   const auto idle = [&](const std::vector<double>& forward, double* share) -> ckpt::Status {
-    ScheduleCosts costs{forward, forward, forward};
-    for (double& cost : costs.input) cost *= kBackward / 2;
-    for (double& cost : costs.weight) cost *= kBackward / 2;
-    TITAN_ASSIGN_OR_RETURN(const Simulation simulation, simulate(table, costs));
+    TITAN_ASSIGN_OR_RETURN(Simulation simulation, simulate(table, costs_of(forward)));
     std::vector<double> of_rank(ranks, 0);
     for (std::uint32_t stage = 0; stage < stages; ++stage) of_rank[plan.rank_of(stage)] += forward[stage];
     const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(of_rank);
@@ -50,6 +64,8 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
     *share = 1 - count * (1 + kBackward) * std::accumulate(forward.begin(), forward.end(), 0.0) / (ranks * makespan);
     *share = std::max(*share, 0.0);  // rounding
     forecast.in_flight = simulation.peak_in_flight;
+    if (forecast.drawn.spans.empty())
+      forecast.drawn = {table, std::move(simulation.spans), simulation.makespan, simulated, cut, forecast.in_flight};
     return ckpt::ok_status();
   };
   TITAN_RETURN_IF_ERROR(idle(equal, &forecast.bubble.equal));
@@ -80,6 +96,12 @@ void warn_about_balance(Forecast& forecast) {
 
 }  // namespace
 
+ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
+  std::vector<double> forward = plan.stage_share;
+  for (double& cost : forward) cost *= plan.stage_count();
+  return costs_of(forward);
+}
+
 std::uint64_t last_step_of(const recipe::Config& config) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
   return config.debug.stop_at_step ? std::min(steps, static_cast<std::uint64_t>(*config.debug.stop_at_step)) : steps;
@@ -100,15 +122,19 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.leaf_elements = plan.leaf_elements;
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
-  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  const std::uint64_t every = saves.interval.known_steps();
+  if (every > 0) {
+    saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
+    if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
+  }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
   const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
+  saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;
 }
 
@@ -127,7 +153,7 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
     forecast.rank_micro_batches.push_back(share_of(plan, rank).count);
   }
-  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
+  TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
   recipe::RunPlan in_turns = plan;
@@ -141,15 +167,16 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[row.rank];
-    row.memory = rank_memory(plan, row.rank, row.in_flight);
+    row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
-      forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+      forecast.rank_bytes_in_turns = std::max(
+          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable)

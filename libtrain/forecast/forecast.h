@@ -9,6 +9,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
 #include "libtrain/forecast/memory.h"
+#include "libtrain/pipeline/schedule_simulator.h"
 #include "recipe/keys/config.h"
 #include "recipe/plan/run_plan.h"
 
@@ -32,14 +33,28 @@ struct Bubble {
   double with_costs = 0;  ///< with the costs of these stages
 };
 
+/// The order of work of the data-parallel rank with the most micro-batches, on stages that all cost the same: a forward
+/// takes one unit of time, a backward two. Of a step too long to be simulated whole, one with fewer micro-batches.
+struct DrawnSchedule {
+  ScheduleTable table;
+  std::vector<std::vector<Span>> spans;  ///< of each action
+  double makespan = 0;
+  std::uint32_t micro_batches = 0;
+  bool cut = false;                           ///< the step has more of them
+  std::vector<std::uint32_t> peak_in_flight;  ///< of each rank: pairs of stage and micro-batch
+};
+
 struct SaveForecast {
   bool enabled = true;
   std::uint64_t model_bytes = 0,
-                optimizer_bytes = 0;     ///< of one checkpoint without compression; tables and JSON come on top
-  std::uint64_t count = 0;               ///< until the last step
-  std::uint64_t interval = 0, kept = 0;  ///< kept 0: all
-  std::uint64_t peak_count = 0;  ///< there at once besides those that are there already, the one being written included
-  std::uint64_t one_save = 0;    ///< bytes that must be free for a save to begin
+                optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
+  std::uint64_t count = 0;            ///< until the last step; 0 also where the interval does not say
+  recipe::SaveInterval interval;
+  std::uint64_t kept = 0;  ///< 0: all
+  /// There at once besides those that are there already, the one being written included. Of a number that is not known:
+  /// the most that are kept, and one where all are.
+  std::uint64_t peak_count = 0;
+  std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
   /// Of peak_count checkpoints, the last of them being saved.
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }
@@ -61,11 +76,15 @@ struct Forecast {
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
   Bubble bubble;
+  DrawnSchedule schedule;
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
   std::uint64_t tokens_per_step = 0, tokens_before = 0, tokens_after = 0;
   SaveForecast saves;
   std::vector<std::string> warnings;  ///< the plan's and those of the forecast
 };
+
+/// Times of the stages' actions in simulations: by the stages' costs, in forwards of an average stage.
+ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 
 /// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints
 /// that retention counts. \error kInvalid: a schedule that does not fit.

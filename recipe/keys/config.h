@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "recipe/keys/interval.h"
+
 namespace titan::recipe {
 
 struct Config {
@@ -62,6 +64,7 @@ struct Config {
     std::int64_t data_parallel_replicate_degree = 1, data_parallel_shard_degree = -1;
     std::int64_t pipeline_parallel_degree = 1;
     std::string pipeline_parallel_schedule = "1F1B";
+    std::string pipeline_parallel_schedule_csv;  ///< a path; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
@@ -78,7 +81,8 @@ struct Config {
   struct Checkpoint {
     bool enable = true;
     std::string folder = "checkpoint";
-    std::int64_t interval = 500;
+    SaveInterval interval;
+    double mtbf_seconds = 86400;  ///< of the interval "auto"
     std::int64_t keep_latest_k = 10;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
@@ -87,6 +91,7 @@ struct Config {
     std::string async_mode = "disabled";   ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;  ///< per rank
     std::string on_save_error = "stop";    ///< stop, continue
+    std::int64_t max_save_failures = 3;    ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;

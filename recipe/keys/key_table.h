@@ -33,7 +33,7 @@ const char* class_name(KeyClass cls);
 /// Where a key's value lives in a Config; an optional may be unset.
 using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
-                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*>;
+                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
 /// Numbers from `min` to `max` (not `min` itself when `open`), and `also`.
 struct Range {
@@ -62,9 +62,10 @@ enum class TransferRule {
 
 /// What only some keys have: each row of the table names what differs from these.
 struct KeyFacts {
-  Range range;                       ///< of numbers
-  std::vector<std::string> choices;  ///< of strings, or of a list's items; empty: any
-  bool any_case = false;             ///< upper and lower case of a choice do not matter
+  Range range;                             ///< of numbers
+  std::vector<std::string> choices;        ///< of strings, or of a list's items; empty: any
+  std::vector<std::string> other_choices;  ///< taken as well, and named in `doc` alone
+  bool any_case = false;                   ///< upper and lower case of a choice do not matter
   std::vector<std::string>
       later;  ///< values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean
   std::vector<Value> harmless;  ///< without slot: accepted besides false, "", "none" and []
@@ -123,7 +124,7 @@ bool same_on_all_ranks(const std::string& name);
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);
-/// Returns "integer", "float", "boolean", "string", "list"; "any" without slot.
+/// Returns "integer", "float", "boolean", "string", "list", "interval"; "any" without slot.
 std::string type_name(const Key& key);
 /// Returns "an integer of at least 1, or -1", "one of \"a\", \"b\"": what the key accepts.
 std::string expectation(const Key& key);

@@ -179,7 +179,12 @@ std::vector<Key> own_keys() {
           "order of work in the pipeline; does not change results",
           {.choices = {"GPipe", "1F1B", "ZB-H1", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble",
                        "ZBVZeroBubble", "DualPipeV"},
+           .other_choices = {"PipelineScheduleSingle", "PipelineScheduleMulti"},
            .any_case = true}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_schedule_csv), kLayout,
+          "file with the order of work, a row of cells such as 0F1 per rank; the schedule (or PipelineScheduleSingle, "
+          "PipelineScheduleMulti) says where stages lie",
+          {.of_machine = true}),
       key(TITAN_KEY(parallelism.pipeline_parallel_layers_per_stage), kLayout,
           "layers of a stage, where a rank may have several: embedding and head count as one each; unset: two stages a "
           "rank",
@@ -206,7 +211,11 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.enable), kSaving, "save and resume (torchtitan: false)",
           {.aliases = {"checkpoint.enable_checkpoint"}}),
       key(TITAN_KEY(checkpoint.folder), kSaving, "below job.dump_folder", {.of_machine = true}),
-      key(TITAN_KEY(checkpoint.interval), kSaving, "steps between two saves", {.range = at_least(1)}),
+      key(TITAN_KEY(checkpoint.interval), kSaving,
+          "steps between two saves, or time; \"continuous\": when the last one is durable; \"auto\": where saves and "
+          "failures together cost least"),
+      key(TITAN_KEY(checkpoint.mtbf_seconds), kSaving,
+          "seconds between two failures of the whole job, on average; of the interval \"auto\"", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.keep_latest_k), kSaving, "published steps to keep; 0: all", {.range = at_least(0)}),
       key(TITAN_KEY(checkpoint.enable_first_step_checkpoint), kSaving, "also save step 1, to test the storage"),
       key(TITAN_KEY(checkpoint.last_save_model_only), kSaving,
@@ -233,6 +242,8 @@ std::vector<Key> own_keys() {
           "a save that the store refuses (no space, quota, I/O error): \"stop\" ends the run; \"continue\" goes on "
           "and saves again at the next interval",
           {.choices = {"stop", "continue"}}),
+      key(TITAN_KEY(checkpoint.max_save_failures), kSaving,
+          "saves that fail in a row before on_save_error = \"continue\" ends the run, too", {.range = at_least(1)}),
       key(TITAN_KEY(checkpoint.on_drift), kStart,
           "what a resume does when a key that shapes the curve differs; \"policy\": training.steps, lr_scheduler.* "
           "and optimizer.lr follow lr_scheduler.on_change",
