@@ -65,8 +65,8 @@ class ReadingBack {
  private:
   Status add(std::uint64_t begin, std::uint64_t end, Hasher& hasher) const {
     AlignedBuffer buffer(std::min<std::uint64_t>(end - begin, kBuffer));
-    return hash_range(file_, begin, end, buffer.first(std::min<std::uint64_t>(end - begin, kBuffer)),
-                      [](std::uint64_t) {}, hasher);
+    return hash_range(
+        file_, begin, end, buffer.first(std::min<std::uint64_t>(end - begin, kBuffer)), [](std::uint64_t) {}, hasher);
   }
 
   File& file_;

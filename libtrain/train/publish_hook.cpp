@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 20ms;      // at a command that runs
-constexpr auto kLastWords = 2s;   // between SIGTERM and SIGKILL
+constexpr auto kLook = 20ms;     // at a command that runs
+constexpr auto kLastWords = 2s;  // between SIGTERM and SIGKILL
 
 /// This process's environment with `more`.
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
@@ -86,7 +86,8 @@ void PublishHook::published(std::uint64_t step, const std::string& path) {
 
 void PublishHook::finish(double seconds) {
   if (!thread_.joinable()) return;
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   {
     ckpt::MutexLock lock(mutex_);
     while ((busy_ || !queue_.empty()) && Clock::now() < deadline) changed_.wait_until(lock, deadline);
@@ -139,9 +140,9 @@ void PublishHook::run(const Publish& one) {
     while (!ended(pid, status) && Clock::now() < last) std::this_thread::sleep_for(kLook);
     ::kill(-pid, SIGKILL);
     (void)waitpid(pid, &status, 0);
-    return options_.problem(what + " was ended: " +
-                            (Clock::now() >= deadline ? "it took longer than checkpoint.on_publish_timeout_seconds"
-                                                      : "the run has ended"));
+    return options_.problem(
+        what + " was ended: " +
+        (Clock::now() >= deadline ? "it took longer than checkpoint.on_publish_timeout_seconds" : "the run has ended"));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   options_.problem(what + " failed: " +

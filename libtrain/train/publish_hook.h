@@ -15,9 +15,9 @@ namespace titan::train {
 class PublishHook {
  public:
   struct Options {
-    std::string command;     ///< of /bin/sh; TITAN_STEP and TITAN_CHECKPOINT are in its environment
-    std::string output;      ///< file that its output is appended to
-    double limit_s = 0;      ///< a command that takes longer is ended
+    std::string command;  ///< of /bin/sh; TITAN_STEP and TITAN_CHECKPOINT are in its environment
+    std::string output;   ///< file that its output is appended to
+    double limit_s = 0;   ///< a command that takes longer is ended
     std::function<void(const std::string&)> problem;  ///< called by the thread
   };
   explicit PublishHook(Options options);

@@ -56,8 +56,8 @@ TEST_F(Hook, TheEndOfARunWaitsForItsTimeAndNoLonger) {
     hook.published(20, "/b");
     hook.finish(0.2);
   }
-  EXPECT_THAT(problems_, ElementsAre(HasSubstr("for step 10 was ended: the run has ended"),
-                                     HasSubstr("did not run for step 20")));
+  EXPECT_THAT(problems_,
+              ElementsAre(HasSubstr("for step 10 was ended: the run has ended"), HasSubstr("did not run for step 20")));
 }
 
 }  // namespace
