@@ -331,7 +331,6 @@ const std::vector<Scenario>& scenarios() {
                                         "save-over-a-pinned-damaged-step",
                                         "first-save-of-a-run",
                                         "save-and-retention",
-                                        "save-in-the-background-beside-retention",
                                         "rewrite-with-exchange",
                                         "rewrite-without-exchange",
                                         "reshard-to-a-new-folder",
