@@ -35,7 +35,7 @@ TEST(Errors, WhoMayNotDoSomethingIsToldWhereToLook) {
 
 TEST(Errors, NotesFoldToATerminal) {
   EXPECT_EQ(note_text("one two\x1b three", {}), "note: one two\\x1b three\n");
-  EXPECT_EQ(note_text("one two three", {false, 14}), "note: one two\n  three\n");
+  EXPECT_EQ(note_text("one two three", {false, 15}), "note: one two\n  three\n");
 }
 
 TEST(Errors, LinesToPasteStandBelowTheHint) {

@@ -28,7 +28,7 @@ TEST(DecideColor, FollowsFlagThenNoColorThenForceThenTerminal) {
 
 TEST(Palette, FoldsLinesOnATerminalAlone) {
   EXPECT_EQ(folded_line("  one two three", {}, 4), "  one two three");
-  EXPECT_EQ(folded_line("  one two three", {false, 10}, 4), "  one two\n    three");
+  EXPECT_EQ(folded_line("  one two three", {false, 14}, 4), "  one two\n    three");
 }
 
 TEST(Palette, PaintsRolesOnlyWhenOn) {
