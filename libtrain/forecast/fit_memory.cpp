@@ -96,9 +96,9 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
   const std::string& word = *config.parallelism.memory_limit;
   const auto limit = ckpt::parse_bytes(word);
   if (!limit) return ckpt::invalid(std::string(kKey) + ": expected a size such as \"24GiB\", found \"" + word + "\"");
-  TITAN_ASSIGN_OR_RETURN(RankWork work, rank_work(plan));
+  TITAN_ASSIGN_OR_RETURN(const RankWork work, rank_work(plan));
   const recipe::RunPlan best = plan;
-  Needs needs(best, std::move(work));
+  Needs needs(best, work);
   const auto above = rank_above(needs, plan, *limit);
   if (!above) return ckpt::ok_status();
   if (plan.mesh.pp == 1)
@@ -115,7 +115,7 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
     for (;;) {
       auto made = recipe::make_run_plan(config, plan.mesh.world(), stored_global_batch, most);
       if (!made.ok()) return made;
-      Needs of_cut(*made, in_flight);
+      Needs of_cut(*made, work);
       const auto rank = rank_above(of_cut, *made, bytes);
       if (!rank) return made;
       if (most[*rank] == 0) return ckpt::invalid(std::string(kKey) + " " + word + ": no cut fits");
