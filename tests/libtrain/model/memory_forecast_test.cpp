@@ -167,9 +167,9 @@ TEST(Memory, TheEstimateIsNearThePeakOfOtherSchedules) {
 TEST(Memory, LessItsSumsAStepNeedsTheSameWithAnyNumberOfMicroBatches) {
   use_one_thread();
   const recipe::ModelDims dims{
-      .dim = 64, .n_layers = 2, .n_heads = 2, .n_kv_heads = 2, .head_dim = 32, .ffn_dim = 176, .vocab_size = 128};
+      .dim = 64, .n_layers = 4, .n_heads = 2, .n_kv_heads = 2, .head_dim = 32, .ffn_dim = 176, .vocab_size = 128};
   const auto rest_of = [&](std::int64_t count) {
-    recipe::RunPlan plan = make_plan(dims, {1, {2}}, count);
+    recipe::RunPlan plan = make_plan(dims, {1, {3}}, count);
     plan.batch.seq_len = kTokens;
     std::vector<double> rest = measured_peaks(plan);
     const ScheduleTable table = make_schedule(plan.schedule, plan.pipeline(static_cast<std::uint32_t>(count))).value();
