@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and the leaves' sums of squares.
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and what the norm needs of each leaf.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,7 +14,7 @@ namespace titan::train {
 
 class StepRow {
  public:
-  explicit StepRow(const recipe::RunPlan& plan);
+  explicit StepRow(const recipe::RunPlan& plan, NormOrder order = {});
 
   /// What this rank knows. `losses`: one element per micro-batch, each set by one rank. `stop`: this rank was asked to
   /// stop. `trouble`: rank 0 has to tell of an error. `saved`: the save in the background is over on this rank.

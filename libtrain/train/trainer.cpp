@@ -102,7 +102,7 @@ int Trainer::loop() {
   const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
   std::vector<std::string> names;
   for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
-  StepRow row(run_.plan());
+  StepRow row(run_.plan(), NormOrder::of(run_.config().training.norm_type));
 
   note(StopPhase::kTraining);
   if (run_.root()) run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);

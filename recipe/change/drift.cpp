@@ -38,6 +38,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       // Checkpoints from before these keys existed have no row for them.
       {"model.qkv_bias", kNotSet},
       {"model.rope_scaling", kNotSet},
+      {"training.norm_type", config.training.norm_type == 2 ? kNotSet : toml_float(config.training.norm_type)},
       {"training.loss_chunk", plan.loss_chunk == 0 ? kNotSet : integer(plan.loss_chunk)},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},

@@ -51,6 +51,7 @@ struct Config {
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
+    double norm_type = 2.0;  ///< 1 to 16, or infinity
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";

@@ -111,8 +111,11 @@ std::optional<T> convert(const Value& value) {
   } else if (const auto* same = value.as<T>()) {
     return *same;
   }
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, double>) {
     if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
+    if (const auto* text = value.as<std::string>(); text != nullptr && *text == "inf")
+      return std::numeric_limits<double>::infinity();
+  }
   return std::nullopt;
 }
 
@@ -137,8 +140,9 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
 }  // namespace
 
 bool Range::contains(double value) const {
-  if (!std::isfinite(value)) return false;
-  return (also && value == *also) || (value <= max && (open ? value > min : value >= min));
+  if (also && value == *also) return true;
+  if (!std::isfinite(value) || (whole && value != std::floor(value))) return false;
+  return value <= max && (open ? value > min : value >= min);
 }
 
 const char* class_name(KeyClass cls) {
@@ -229,9 +233,9 @@ std::string expectation(const Key& key) {
   if (!key.choices.empty())
     return key.choices.size() == 1 ? toml_string(key.choices[0]) : "one of " + quoted_list(key.choices);
   const std::string type = type_name(key);
-  std::string text = (type == "integer" ? "an " : "a ") + type;
+  std::string text = (type == "integer" ? "an " : "a ") + (key.range.whole ? "whole number" : type);
   if (type == "boolean" || type == "string" || type == "list") return text;
-  const auto& [min, max, also, open] = key.range;
+  const auto& [min, max, also, open, whole] = key.range;
   if (std::isfinite(max))
     text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
   else
