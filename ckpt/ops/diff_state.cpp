@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/same_files.h"
 
@@ -39,14 +40,7 @@ class Collector {
   std::string kind_;
 };
 
-std::string join(const std::vector<std::string>& parts, const char* separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
-
 void diff_schedule(const LrSchedule& a, const LrSchedule& b, std::vector<Difference>& out) {
-  Collector lr(out, "lr_schedule");
   for (std::size_t i = 0; i < std::max(a.phases.size(), b.phases.size()); ++i) {
     const auto text = [i](const LrSchedule& s) { return i < s.phases.size() ? phase_text(s.phases[i]) : kAbsent; };
     const bool both = i < a.phases.size() && i < b.phases.size();
@@ -71,7 +65,7 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
     std::vector<std::string> parts;
     for (const DataFile& file : position.files)
       parts.push_back(file.name + " (" + std::to_string(file.bytes) + " bytes, " + file.blocks.hex() + ")");
-    return join(parts, ", ");
+    return joined(parts);
   };
   const bool same = match_files(a.files, b.files).same;
   data.field(same ? "files (the same contents)" : "files", files(a), files(b));
@@ -133,7 +127,7 @@ std::string attempts_text(const TrainState& train) {
   for (const Attempt& attempt : train.attempts)
     parts.push_back(std::to_string(attempt.first_step) + "-" + std::to_string(attempt.last_step) + " on " +
                     std::to_string(attempt.dp) + "x" + std::to_string(attempt.pp) + " " + attempt.schedule);
-  return join(parts, "; ");
+  return joined(parts, "; ");
 }
 
 Settings accepted_settings(const LrSettings& settings) {
@@ -195,7 +189,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
   const auto cuts = [](const Manifest& m) {
     std::vector<std::string> parts;
     for (const std::uint32_t cut : m.stage_cuts) parts.push_back(std::to_string(cut));
-    return parts.empty() ? std::string("none") : join(parts, ", ");
+    return parts.empty() ? std::string("none") : joined(parts);
   };
   const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
   if (sorted(a.left_out) != sorted(b.left_out))

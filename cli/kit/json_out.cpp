@@ -85,6 +85,10 @@ void JsonOut::count(std::string_view key, const std::optional<std::uint64_t>& va
   if (!value) return null(key);
   count(key, *value);
 }
+void JsonOut::real(std::string_view key, const std::optional<double>& value) {
+  if (!value) return null(key);
+  real(key, *value);
+}
 void JsonOut::text_or_null(std::string_view key, std::string_view value) {
   if (value.empty()) return null(key);
   text(key, value);

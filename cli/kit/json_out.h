@@ -39,6 +39,7 @@ class JsonOut {
   void flag(std::string_view key, bool value);
   void null(std::string_view key);
   void count(std::string_view key, const std::optional<std::uint64_t>& value);  ///< null where there is none
+  void real(std::string_view key, const std::optional<double>& value);          ///< likewise
   void text_or_null(std::string_view key, std::string_view value);              ///< null for ""
   /// As text; a path that is not UTF-8 gets a sibling "<key>_b64" with its exact bytes.
   void path(std::string_view key, std::string_view value);

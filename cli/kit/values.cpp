@@ -45,10 +45,7 @@ void lr_settings_json(JsonOut& json, std::string_view key, const ckpt::LrSetting
   json.real("peak", settings.peak);
   json.count("warmup_steps", settings.warmup_steps);
   json.count("total_steps", settings.total_steps);
-  if (settings.decay_ratio)
-    json.real("decay_ratio", *settings.decay_ratio);
-  else
-    json.null("decay_ratio");
+  json.real("decay_ratio", settings.decay_ratio);
   json.text("decay_type", settings.decay_type);
   json.real("min_lr_factor", settings.min_lr_factor);
   json.end_object();

@@ -4,14 +4,6 @@
 namespace titan::cli {
 namespace {
 
-void real(JsonOut& json, std::string_view key, const std::optional<double>& value) {
-  if (value) {
-    json.real(key, *value);
-  } else {
-    json.null(key);
-  }
-}
-
 void interval(JsonOut& json, const char* key, const std::optional<recipe::IntervalAdvice>& advice) {
   if (!advice) return json.null(key);
   json.begin_object(key);
@@ -43,12 +35,12 @@ std::string advise_json(const recipe::AdviseReport& report) {
   json.count("first_step", record.first_step);
   json.count("last_step", record.last_step);
   json.count("resumes", record.resumes);
-  real(json, "step_s", record.step_s);
+  json.real("step_s", record.step_s);
   json.begin_object("saves");
   json.count("count", record.saves);
   json.count("failed", record.failed);
-  real(json, "seconds", record.save_s);
-  real(json, "stall_s", record.stall_s);
+  json.real("seconds", record.save_s);
+  json.real("stall_s", record.stall_s);
   json.real("total_s", record.saves_total_s);
   json.real("steps_total_s", record.steps_total_s);
   json.end_object();
@@ -68,8 +60,8 @@ std::string advise_json(const recipe::AdviseReport& report) {
   json.each("larger", report.larger, [&](const recipe::LargerRun& row) {
     json.count("parameters", row.parameters);
     json.count("save_bytes", row.save_bytes);
-    real(json, "save_s", row.save_s);
-    real(json, "interval_s", row.interval_s);
+    json.real("save_s", row.save_s);
+    json.real("interval_s", row.interval_s);
   });
   json.texts("not_known", report.not_known);
   return json.document();

@@ -13,20 +13,15 @@ using ckpt::DiffReport;
 using ckpt::DiffSide;
 
 /// Null where nothing was measured: 0 would say that the values are close.
-void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& distance, double value) {
-  if (distance.measured())
-    json.real(key, value);
-  else
-    json.null(key);
+void measure_json(JsonOut& json, const char* key, const ckpt::TensorDistance& distance,
+                  const std::optional<double>& value) {
+  json.real(key, distance.measured() ? value : std::nullopt);
 }
 
 /// How large the difference is beside the tensors themselves; null where a side is all zeros.
 void size_json(JsonOut& json, const ckpt::TensorDistance& t) {
   const auto finite = [&](const char* key, double value) {
-    if (t.measured() && std::isfinite(value))
-      json.real(key, value);
-    else
-      json.null(key);
+    measure_json(json, key, t, std::isfinite(value) ? std::optional(value) : std::nullopt);
   };
   finite("norm", t.norm());
   finite("change", t.change());

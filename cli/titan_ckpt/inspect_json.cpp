@@ -90,10 +90,7 @@ void statistics(JsonOut& json, const ckpt::TensorStats& s) {
   json.begin_object("stats");
   for (const auto& [key, value] :
        {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
-    if (s.finite() == 0)
-      json.null(key);
-    else
-      json.real(key, value);
+    json.real(key, s.finite() > 0 ? std::optional(value) : std::nullopt);
   }
   json.real("norm", s.norm());
   json.count("zeros", s.zeros);

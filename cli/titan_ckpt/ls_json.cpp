@@ -61,10 +61,7 @@ std::string ls_runs_json(const std::string& folder, const std::vector<ckpt::List
     json.count("bytes", run.bytes);
     json.text_or_null("saved", run.newest ? format_utc(saved_at(*run.newest)) : "");
     json.count("last_step", run.last_step);
-    if (run.last_loss)
-      json.real("last_loss", *run.last_loss);
-    else
-      json.null("last_loss");
+    json.real("last_loss", run.last_loss);
   });
   return json.document();
 }

@@ -14,11 +14,7 @@ std::string eval_json(const EvalReport& report) {
   json.count("seq_len", report.row_length);
   json.count("left_over", report.left_over);
   json.count("predictions", e.predictions);
-  if (e.predictions > 0) {
-    json.real("loss", e.loss);
-  } else {
-    json.null("loss");
-  }
+  json.real("loss", e.predictions > 0 ? std::optional(e.loss) : std::nullopt);
   if (!report.logits_file.empty()) json.path("logits", report.logits_file);
   return json.document();
 }

@@ -129,23 +129,18 @@ std::string parts_text(const train::StageParts& parts, bool tied) {
 }
 
 std::string stages(const Forecast& f, const Palette& palette) {
-  std::vector<Column> columns = {{"stage", Align::kRight},
-                                 {"holds"},
-                                 {"parameters", Align::kRight},
-                                 {"cost", Align::kRight},
-                                 {"in flight", Align::kRight},
-                                 {"weights", Align::kRight},
-                                 {"gradients*", Align::kRight},
-                                 {"optimizer", Align::kRight},
-                                 {"activations*", Align::kRight},
-                                 {"buffers*", Align::kRight},
+  std::vector<Column> columns = {{"stage", Align::kRight},        {"holds"},
+                                 {"parameters", Align::kRight},   {"cost", Align::kRight},
+                                 {"in flight", Align::kRight},    {"weights", Align::kRight},
+                                 {"gradients*", Align::kRight},   {"optimizer", Align::kRight},
+                                 {"activations*", Align::kRight}, {"buffers*", Align::kRight},
                                  {"a rank*", Align::kRight}};
   if (f.plan.chunks > 1) columns.insert(columns.begin() + 1, {"rank", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < f.stages.size(); ++i) {
     const train::StageForecast& s = f.stages[i];
-    std::vector<Cell> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied),
-                                      format_count(s.parameters), percent(s.cost_share)};
+    std::vector<Cell> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied), format_count(s.parameters),
+                               percent(s.cost_share)};
     if (f.plan.chunks > 1) cells.insert(cells.begin() + 1, Cell(std::to_string(s.rank)));
     // What a rank needs stands beside the first of its stages.
     if (i < f.plan.mesh.pp)
@@ -169,8 +164,9 @@ std::string pipeline(const Forecast& f, const Palette& palette) {
   if (f.plan.mesh.pp == 1) return "";
   std::string text = heading(palette, "pipeline") + "  " + recipe::facts_of(f.plan.schedule).name + " over " +
                      counted(f.plan.stage_count(), "stage") +
-                     (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + ": bubble " + percent(f.bubble.equal) + " with equal stages, " +
-                     percent(f.bubble.with_costs) + " with these costs\n";
+                     (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + ": bubble " +
+                     percent(f.bubble.equal) + " with equal stages, " + percent(f.bubble.with_costs) +
+                     " with these costs\n";
   return text + "  " + palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") +
          "\n";
 }

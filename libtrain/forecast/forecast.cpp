@@ -63,15 +63,16 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
 void warn_about_balance(Forecast& forecast) {
   const recipe::RunPlan& plan = forecast.plan;
   std::vector<double> share(plan.mesh.pp, 0);
-  for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) share[plan.rank_of(stage)] += plan.stage_share[stage];
+  for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage)
+    share[plan.rank_of(stage)] += plan.stage_share[stage];
   const auto stages = static_cast<double>(share.size());
   const auto worst = std::ranges::max_element(share);
   if (*worst * stages <= 1.25) return;
   const auto rank = static_cast<std::uint32_t>(worst - share.begin());
   const StageParts& parts = forecast.stages[plan.stage_of_chunk(rank, plan.chunks - 1)].parts;
-  std::string text = (plan.chunks == 1 ? "stage " : "pipeline rank ") + std::to_string(rank) + " costs " + decimals(*worst * stages, 2) +
-                     " times the average: at most " + decimals(100 / (*worst * stages), 0) +
-                     "% of the ranks' time is used";
+  std::string text = (plan.chunks == 1 ? "stage " : "pipeline rank ") + std::to_string(rank) + " costs " +
+                     decimals(*worst * stages, 2) + " times the average: at most " +
+                     decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
   if (parts.head && parts.first_layer == parts.end_layer)
     text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
   forecast.warnings.push_back(text);

@@ -126,7 +126,7 @@ RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
                       hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
   const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
-  std::uint64_t per_token = 0, again = 0;  // `again`: of the one layer that is computed a second time
+  std::uint64_t per_token = 0, again = 0;   // `again`: of the one layer that is computed a second time
   std::uint64_t arriving = 0, leaving = 0;  // tensors between ranks
   for (const StageParts& parts : stages) {
     for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {

@@ -17,8 +17,8 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
   for (const ckpt::OwnedPiece& piece :
        owners.of(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp + static_cast<std::uint32_t>(world.dp_rank))) {
-    const auto parameter =
-        std::ranges::find_if(stages.parameters(), [&](const StageParameter* p) { return p->index == piece.parameter && !p->tied_head; });
+    const auto parameter = std::ranges::find_if(
+        stages.parameters(), [&](const StageParameter* p) { return p->index == piece.parameter && !p->tied_head; });
     if (parameter == stages.parameters().end())
       throw std::logic_error("the stages lack a parameter that this rank owns");
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);

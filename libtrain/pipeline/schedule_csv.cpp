@@ -62,7 +62,8 @@ Result<ScheduleTable> parse_schedule_csv(std::string_view text) {
   bool any = false;
   for (std::size_t line = 1; !text.empty(); ++line) {
     std::string_view row = cut(text, '\n');
-    if (trimmed(row).empty() && trimmed(text).find_first_not_of('\n') == std::string_view::npos) break;  // the last lines
+    if (trimmed(row).empty() && trimmed(text).find_first_not_of('\n') == std::string_view::npos)
+      break;  // the last lines
     std::vector<Action>& actions = table.emplace_back();
     for (std::size_t place = 1; !row.empty(); ++place) {
       const std::string_view cell = trimmed(cut(row, ','));

@@ -25,12 +25,10 @@ double cost_of(const ScheduleCosts& costs, const Action& action) {
 
 /// B and I have one place: a micro-batch of a stage has one of the two.
 constexpr std::size_t kPlaces = 3;
-std::size_t place_of(ActionKind kind) {
-  return kind == ActionKind::kForward ? 0 : gives_input_gradient(kind) ? 1 : 2;
-}
+std::size_t place_of(ActionKind kind) { return kind == ActionKind::kForward ? 0 : gives_input_gradient(kind) ? 1 : 2; }
 
-/// A table with the place of every action: stages 0..S-1 and micro-batches 0..M-1, each with one F and with either one B
-/// or one I and one W.
+/// A table with the place of every action: stages 0..S-1 and micro-batches 0..M-1, each with one F and with either one
+/// B or one I and one W.
 class Timeline {
  public:
   explicit Timeline(const ScheduleTable& table) : table_(table), spans_(table.size()) {

@@ -8,8 +8,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "libtrain/checkpoint/transfer.h"
-#include "libtrain/model/runtime.h"
 #include "libtrain/model/rank_stages.h"
+#include "libtrain/model/runtime.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/init_map.h"
 #include "libtrain/train/spin_guard.h"

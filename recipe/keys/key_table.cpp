@@ -121,8 +121,8 @@ std::optional<T> convert(const Value& value) {
 
 bool same_word(const Key& key, const std::string& a, const std::string& b) {
   if (!key.any_case) return a == b;
-  return std::ranges::equal(a, b, {}, [](unsigned char c) { return std::tolower(c); },
-                            [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::equal(
+      a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {

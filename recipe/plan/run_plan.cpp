@@ -109,7 +109,9 @@ Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleF
         .with_hint("leave it out: schedule " + std::string(facts.name) + " then has " + text(facts.least_chunks) +
                    " on each rank");
   const auto chunks = static_cast<std::uint32_t>(stages / pp);
-  const Status fits = check_shape(facts.kind, {static_cast<std::uint32_t>(pp), chunks, facts.kind == ScheduleKind::kDualPipeV ? static_cast<std::uint32_t>(stages) : 1});
+  const Status fits =
+      check_shape(facts.kind, {static_cast<std::uint32_t>(pp), chunks,
+                               facts.kind == ScheduleKind::kDualPipeV ? static_cast<std::uint32_t>(stages) : 1});
   if (!fits.ok()) return fits.wrapped(name);
   return chunks;
 }
@@ -185,8 +187,9 @@ Status check_built(const RunPlan& plan) {
   if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward))
     return ckpt::unsupported("not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with schedule " +
                              std::string(schedule.name))
-        .with_hint("set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\", or "
-                   "take schedule 1F1B or GPipe");
+        .with_hint(
+            "set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\", or "
+            "take schedule 1F1B or GPipe");
   if (plan.dims.tied && plan.mesh.pp > 1 && in_turns)
     return ckpt::unsupported(
                "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
@@ -261,8 +264,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
   // On one rank nothing passes between stages: one stage is the whole model.
   if (plan.mesh.pp > 1) {
-    TITAN_ASSIGN_OR_RETURN(plan.chunks,
-                           chunks_of(config.parallelism, facts_of(plan.schedule), plan.dims.n_layers));
+    TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule), plan.dims.n_layers));
   } else if (facts_of(plan.schedule).least_chunks > 1) {
     plan.schedule = ScheduleKind::k1F1B;
   }

@@ -68,7 +68,8 @@ ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name) {
   }
   std::string meant = ckpt::did_you_mean(name, names);
   if (const auto near = ckpt::nearest(lower(name), lowered, 1); meant.empty() && !near.empty())
-    meant = "did you mean `" + names[static_cast<std::size_t>(std::ranges::find(lowered, near[0]) - lowered.begin())] + "`?";
+    meant = "did you mean `" + names[static_cast<std::size_t>(std::ranges::find(lowered, near[0]) - lowered.begin())] +
+            "`?";
   return ckpt::invalid("pipeline schedule '" + name + "' is unknown; known are " + known).with_hint(meant);
 }
 
@@ -91,8 +92,8 @@ ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape) {
                    text(nearest_whole_rounds(shape.ranks, shape.micro_batches)));
   }
   if (kind == kDualPipeV && shape.micro_batches < shape.stages())
-    return ckpt::invalid("schedule DualPipeV with " + text(shape.stages()) + " stages needs at least as many" + of_each +
-                         ", not " + text(shape.micro_batches))
+    return ckpt::invalid("schedule DualPipeV with " + text(shape.stages()) + " stages needs at least as many" +
+                         of_each + ", not " + text(shape.micro_batches))
         .with_hint("the nearest number that it can carry out is " + text(shape.stages()));
   return ckpt::ok_status();
 }

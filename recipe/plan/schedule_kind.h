@@ -31,8 +31,8 @@ enum class ScheduleKind : std::uint8_t {
 
 struct ScheduleFacts {
   ScheduleKind kind;
-  const char* name;                          ///< as configurations and checkpoints write it
-  std::uint32_t least_chunks, most_chunks;   ///< stages per rank; most 0: any number
+  const char* name;                         ///< as configurations and checkpoints write it
+  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: any number
   Placement placement = Placement::kLoop;
   bool splits_backward = false;  ///< gradients of inputs and of weights are apart (I and W)
 };
@@ -51,7 +51,8 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Whether the schedule can carry out this shape. \error kInvalid, with the nearest number of micro-batches that it can.
+/// Whether the schedule can carry out this shape. \error kInvalid, with the nearest number of micro-batches that it
+/// can.
 ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace titan::recipe

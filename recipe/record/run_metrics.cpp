@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ckpt/base/text.h"
 #include "recipe/record/metrics_history.h"
 
 namespace titan::recipe {
@@ -62,7 +63,7 @@ Result<Lines> each_line(ckpt::File& file, std::uint64_t size, Take take) {
   for (std::uint64_t begin = 0; begin < size; begin += buffer.size()) {
     const std::span<std::byte> part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - begin));
     TITAN_RETURN_IF_ERROR(file.pread(begin, part));
-    lines.feed({reinterpret_cast<const char*>(part.data()), part.size()}, take);
+    lines.feed(ckpt::text_of(part), take);
   }
   return lines;
 }

@@ -52,7 +52,7 @@ struct Rank {
       for (at::Tensor* tensor : {&state.param, &state.exp_avg, &state.exp_avg_sq}) tensor->fill_(99);
   }
 
-  Stage stage;
+  RankStages stage;
   ShardedAdamW optimizer;
   Checkpointer checkpointer;
 };

@@ -117,7 +117,7 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
       optimizer.own_masters(stage);
       GradientExchange(world, plan, owners, stage).share(optimizer.params());
       for (const auto* p : stage.parameters()) {
-        const at::Tensor expected = whole.parameters()[p->index].master.to(p->compute.scalar_type());
+        const at::Tensor expected = whole.parameters()[p->index]->master.to(p->compute.scalar_type());
         EXPECT_TRUE(same_bits(floats(p->compute), floats(expected))) << p->name;
       }
     });

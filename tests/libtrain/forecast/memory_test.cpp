@@ -144,8 +144,7 @@ TEST(Memory, ActivationsGrowWithLayersAndMicroBatchesInFlight) {
   const std::uint64_t tokens = 2 * 32;
   for (std::uint32_t stage = 0; stage < 4; ++stage) {
     const StageParts parts = stage_parts(plan, stage);
-    const std::uint64_t one = rank_memory(plan, stage, 1).activations,
-                        three = rank_memory(plan, stage, 3).activations;
+    const std::uint64_t one = rank_memory(plan, stage, 1).activations, three = rank_memory(plan, stage, 3).activations;
     const std::uint64_t logits = parts.head ? tokens * logits_bytes(plan.dims, false) : 0;
     EXPECT_EQ(three - logits, 3 * (one - logits)) << stage;
     EXPECT_GE(one, tokens * static_cast<std::uint64_t>(parts.end_layer - parts.first_layer) *

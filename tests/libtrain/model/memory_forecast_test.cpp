@@ -26,7 +26,7 @@ Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_
   recipe::RunPlan plan = make_plan(dims, {}, 1, bf16);
   plan.batch.seq_len = seq_len;
   plan.recompute_each = recompute ? 1 : 0;
-  RankStages stage(plan, 0, seq_len);
+  Stage stage(plan, 0, seq_len);
   stage.init_weights(1);
   const at::Tensor tokens = (at::arange(kMicro * seq_len, at::kLong) % dims.vocab_size).view({kMicro, seq_len});
   StageGradients gradients;
@@ -132,7 +132,7 @@ TEST(Memory, TheEstimateIsNearTheMeasuredPeak) {
         const std::vector<double> peaks = measured_peaks(plan);
         for (std::uint32_t stage = 0; stage < pp; ++stage) {
           const auto in_flight = static_cast<std::uint32_t>(std::min<std::int64_t>(pp - stage, count));
-          const StageMemory forecast = stage_memory(plan, stage, in_flight);
+          const RankMemory forecast = rank_memory(plan, stage, in_flight);
           EXPECT_NEAR(static_cast<double>(forecast.total()) / peaks[stage], 1, kOff)
               << "stage " << stage << " of " << pp << ", M " << count << (recompute ? ", recomputed" : "")
               << ": measured " << peaks[stage] << ", weights " << forecast.weights << ", sums " << forecast.gradients

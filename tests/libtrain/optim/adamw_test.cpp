@@ -118,7 +118,7 @@ TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
       optimizer.own_masters(stage);
       GradientExchange(world, plan, owners, stage).share(optimizer.params());
       for (const auto* p : stage.parameters()) {
-        const StageParameter& first = whole.parameters()[p->tied_head ? whole.parameters().size() - 1 : p->index];
+        const StageParameter& first = *whole.parameters()[p->tied_head ? whole.parameters().size() - 1 : p->index];
         EXPECT_TRUE(same_bits(floats(p->compute), floats(first.compute))) << p->name;
       }
     });

@@ -158,6 +158,25 @@ TEST(Executor, GivesTheSameBitsByEveryTable) {
   }
 }
 
+TEST(Executor, GivesTheSameBitsByEverySchedule) {
+  use_one_thread();
+  for (const bool bf16 : {false, true}) {
+    for (const std::int64_t recompute_each : {0, 1}) {
+      const Options options{.recompute_each = recompute_each};
+      const Outcome expected = run_in_one_piece(bf16, true, 8);
+      for (const recipe::ScheduleFacts& facts : recipe::schedules()) {
+        const std::uint32_t chunks = facts.least_chunks;
+        Placement placement(4 / chunks);
+        for (std::uint32_t stage = 0; stage < 4; ++stage)
+          placement[rank_of_stage(facts.placement, 4 / chunks, stage)].push_back(stage);
+        expect_equal(run_one_step(plan_on(placement, {1, 2, 4}, 8, bf16, true), placement,
+                                  make_schedule(facts.kind, {4 / chunks, chunks, 8}).value(), options),
+                     expected, facts.name + std::string(bf16 ? ", bf16" : ", fp32"));
+      }
+    }
+  }
+}
+
 // With the settings that make a class of its own too.
 TEST(Executor, RecomputationChangesNoBitByAnyTable) {
   use_one_thread();

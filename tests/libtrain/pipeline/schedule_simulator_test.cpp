@@ -106,8 +106,7 @@ TEST(Simulator, AgreesWithTheFormulasForBubbleAndMemory) {
           EXPECT_NEAR(result.idle_share, (p - 1.0) / (m + p - 1.0), 1e-12) << name << " p " << p << " m " << m;
           ASSERT_EQ(result.peak_in_flight.size(), p);
           for (std::uint32_t r = 0; r < p; ++r)
-            EXPECT_EQ(result.peak_in_flight[r], kind == kGPipe ? m : std::min(m, p - r))
-                << name << " rank " << r;
+            EXPECT_EQ(result.peak_in_flight[r], kind == kGPipe ? m : std::min(m, p - r)) << name << " rank " << r;
         }
       }
     }
@@ -144,7 +143,7 @@ bool execute(const ScheduleTable& table, const std::map<std::uint32_t, std::uint
           const std::uint32_t source = a.kind == F ? a.stage - 1 : a.stage + 1;
           const bool local = rank_of.at(source) == r;
           const ActionKind receive = a.kind == F ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
-          const bool there = !local         ? done[{receive, a.stage, a.micro_batch}]
+          const bool there = !local        ? done[{receive, a.stage, a.micro_batch}]
                              : a.kind == F ? done[{F, source, a.micro_batch}]
                                            : done[{B, source, a.micro_batch}] || done[{I, source, a.micro_batch}];
           EXPECT_TRUE(there) << to_csv(a);

@@ -29,7 +29,7 @@ Reduced reduce(const recipe::RunPlan& plan) {
     const Node block = dp_block(count, plan.mesh.dp, world.dp_rank);
     std::vector<TreeSum> sums = make_sums(world, plan, stage);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const StageParameter& p = stage.parameters()[i];
+      const StageParameter& p = *stage.parameters()[i];
       for (std::uint32_t m = block.hi; m-- > block.lo;)
         sums[i].insert(m, synthetic_gradient(p.name + (p.tied_head ? "/head" : ""), m, p.master.sizes()));
     }
@@ -112,7 +112,7 @@ TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
         pieces.own_masters(stage);
         GradientExchange(world, plan, owners_of(plan), stage).share(pieces.params());
         for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
-          const StageParameter &got = stage.parameters()[i], &want = expected.parameters()[i];
+          const StageParameter &got = *stage.parameters()[i], &want = *expected.parameters()[i];
           EXPECT_TRUE(same_bits(floats(got.compute), floats(want.compute))) << got.name << " on rank " << world.rank;
         }
       });
@@ -157,7 +157,7 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
         const Node block = dp_block(static_cast<std::uint32_t>(plan.batch.count), dp, world.dp_rank);
         for (std::size_t i = 0; i < sums.size(); ++i)
           for (std::uint32_t m = block.lo; m < block.hi; ++m)
-            sums[i].insert(m, at::ones(stage.parameters()[i].compute.sizes()));
+            sums[i].insert(m, at::ones(stage.parameters()[i]->compute.sizes()));
         (void)exchange.reduce(sums);
         std::int64_t owned = 0;
         for (const at::Tensor& param : optimizer.params()) owned += param.numel();

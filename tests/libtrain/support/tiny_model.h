@@ -15,8 +15,8 @@
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "libtrain/model/init.h"
+#include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/pipeline/executor.h"
@@ -56,16 +56,24 @@ inline std::vector<ckpt::ParameterMeta> parameters_of(const recipe::ModelDims& d
 struct Layout {
   std::uint32_t dp = 1;
   std::vector<std::uint32_t> cuts;  ///< as RunPlan::stage_cuts
+  recipe::ScheduleKind schedule = recipe::ScheduleKind::k1F1B;
+  std::uint32_t chunks = 1;  ///< stages on each rank of the pipeline
 };
 
 inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& layout, std::int64_t count,
                                  bool bf16 = false) {
   recipe::RunPlan plan;
   plan.dims = dims;
-  plan.mesh = {.pp = static_cast<std::uint32_t>(layout.cuts.size()) + 1, .dp = layout.dp};
+  plan.mesh = {.pp = (static_cast<std::uint32_t>(layout.cuts.size()) + 1) / layout.chunks, .dp = layout.dp};
+  plan.schedule = layout.schedule;
+  plan.chunks = layout.chunks;
   plan.batch = {.micro = kMicro, .global = kMicro * count, .count = count, .seq_len = kSeqLen};
   plan.bf16 = bf16;
   plan.parameters = parameters_of(dims, layout.cuts);
+  for (ckpt::ParameterMeta& parameter : plan.parameters) {
+    plan.stages.push_back(parameter.stage);
+    parameter.stage = plan.rank_of(parameter.stage);
+  }
   plan.stage_cuts = layout.cuts;
   plan.leaf_elements = kLeaf;
   plan.exchange_bytes = 16 * 1024;  // every exchange takes several messages
@@ -147,9 +155,9 @@ struct Trace {
 };
 
 inline std::vector<train::TreeSum> make_sums(const train::World& world, const recipe::RunPlan& plan,
-                                             const train::Stage& stage) {
+                                             const train::RankStages& stages) {
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  return {stage.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
+  return {stages.parameters().size(), train::TreeSum(count, train::dp_block(count, plan.mesh.dp, world.dp_rank))};
 }
 
 /// Sums the rows of all ranks; the norm and what else can be read from them.

@@ -141,8 +141,6 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.gradient_exchange = \"node\"", "parallelism.gradient_exchange = \"node\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
-      {"parallelism.pipeline_parallel_degree = 2\nparallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\"",
-       "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
       {"parallelism.num_pp_microbatches = 4\nparallelism.pipeline_parallel_degree = 2",
        "parallelism.num_pp_microbatches = 4"},
       {"validation.enable = true\nvalidation.dataset = \"c4_validation\"", "validation.dataset = \"c4_validation\""},
@@ -188,7 +186,7 @@ TEST(Loader, PassesOverWhatShapesNothingHereWithOneWarning) {
             "= \"c4\": nothing is downloaded: "
             "the files of training.dataset_path are read as text");
   EXPECT_EQ(loaded.config.parallelism.ranks_of_a_batch, 16);
-  EXPECT_EQ(loaded.config.parallelism.pipeline_parallel_schedule, "1F1B");
+  EXPECT_EQ(loaded.config.parallelism.pipeline_parallel_schedule, "interleaved1f1b");
   EXPECT_FALSE(loaded.config.checkpoint.last_save_model_only);
   EXPECT_EQ(loaded.config.training.dataset, "text");
   EXPECT_EQ(loaded.config.training.corpus, "c4");
