@@ -1,7 +1,8 @@
 #pragma once
-// JSON objects whose keys are all required, read by a list of keys and places.
+// JSON objects read by a list of keys and places.
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ckpt/format/json_reader.h"
 
@@ -21,16 +22,19 @@ auto read_value(JsonReader&, const Read& read) -> decltype(read()) {
   read();
 }
 
-/// A required key. `place` is a variable that takes the value, or a function that reads it.
+/// A key, required unless it is said. `place` is a variable that takes the value, or a function that reads it.
 template <typename Place>
 struct JsonField {
   const char* name;
   Place place;
+  bool required = true;
 };
 template <typename Place>
 JsonField(const char*, Place&&) -> JsonField<Place>;
+template <typename Place>
+JsonField(const char*, Place&&, bool) -> JsonField<Place>;
 
-/// Reads the object `what`, which must have each of `fields` once; skips other keys.
+/// Reads the object `what`, which must have each of the required `fields` once, the others at most once; skips other keys.
 /// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
 template <typename... Place>
 void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {
@@ -45,7 +49,10 @@ void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fi
     if (!(take(fields) || ...)) in.skip();
   });
   unsigned bit = 0;
-  for (const char* name : {fields.name...}) seen.require(bit++, name);
+  for (const auto& [name, required] : {std::pair(fields.name, fields.required)...}) {
+    if (required) seen.require(bit, name);
+    ++bit;
+  }
 }
 
 }  // namespace titan::ckpt

@@ -87,9 +87,10 @@ std::string encode_manifest(const Manifest& manifest) {
   JsonWriter out;
   out.begin().key("self_digest").value(kZeros).line().key("format").begin().key("name").value(kFormatName);
   const bool zstd = manifest.uses(Codec::kZstd);
-  out.key("major").value(manifest.major).key("minor").value(std::uint32_t{zstd}).end();
+  out.key("major").value(manifest.major).key("minor").value(manifest.lowest_minor()).end();
   out.line().key("requires").begin_list();
   if (zstd) out.value("zstd");
+  if (manifest.excluded) out.value("excluded");
   out.end_list().line().key("id").value(manifest.id).line().key("step").value(manifest.step);
   out.line().key("created").value(manifest.created).line().key("writer").value(manifest.writer);
   out.line().key("mesh").begin().key("pp").value(manifest.mesh.pp).key("dp").value(manifest.mesh.dp);

@@ -203,7 +203,7 @@ void read_format(JsonReader& in, Manifest& manifest) {
 }
 
 // Returns whether compressed pieces are announced.
-bool read_requires(JsonReader& in) {
+bool read_requires(JsonReader& in, Manifest& manifest) {
   bool zstd = false;
   std::vector<std::string> features;
   in.array([&](std::size_t i) {
@@ -214,6 +214,8 @@ bool read_requires(JsonReader& in) {
   for (const std::string& feature : features) {
     if (feature == "zstd")
       zstd = true;
+    else if (feature == "excluded")
+      manifest.excluded = true;
     else
       in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have")
                   .with_hint("use a newer titan"));
@@ -263,7 +265,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     else if (seen.is(key, 1, "format"))
       read_format(in, manifest);
     else if (seen.is(key, 2, "requires"))
-      zstd = read_requires(in);
+      zstd = read_requires(in, manifest);
     else if (seen.is(key, 3, "id"))
       manifest.id = in.digest();
     else if (seen.is(key, 4, "step"))

@@ -51,6 +51,11 @@ void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
   json.count("samples_per_epoch", d.samples_per_epoch);
   json.text("kind", d.kind);
   json.text("tokenizer", d.tokenizer);
+  if (!d.excluded.empty())
+    json.each("excluded", d.excluded, [&](const ckpt::SampleRange& range) {
+      json.count("first", range.first);
+      json.count("count", range.count);
+    });
   json.each("files", d.files, [&](const ckpt::DataFile& file) {
     json.path("name", file.name);
     json.count("bytes", file.bytes);

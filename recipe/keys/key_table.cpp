@@ -85,7 +85,7 @@ Status wrong(const Key& key, const Value& value) {
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items.
+/// A list of strings, or one string with commas between its items. A table of the list is the string of its words.
 std::optional<Words> convert_words(const Value& value) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
@@ -97,8 +97,9 @@ std::optional<Words> convert_words(const Value& value) {
   if (list == nullptr) return std::nullopt;
   for (const Value& item : *list) {
     const auto* word = item.as<std::string>();
-    if (word == nullptr) return std::nullopt;
-    words.push_back(*word);
+    const auto* table = item.as<Value::Other>();
+    if (word == nullptr && (table == nullptr || table->kind != kTable)) return std::nullopt;
+    words.push_back(word != nullptr ? *word : table->text);
   }
   return words;
 }
