@@ -34,8 +34,8 @@ JsonField(const char*, Place&&) -> JsonField<Place>;
 template <typename Place>
 JsonField(const char*, Place&&, bool) -> JsonField<Place>;
 
-/// Reads the object `what`, which must have each of the required `fields` once, the others at most once; skips other keys.
-/// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
+/// Reads the object `what`, which must have each of the required `fields` once, the others at most once; skips other
+/// keys. Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
 template <typename... Place>
 void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {
   SeenKeys seen(in, what);

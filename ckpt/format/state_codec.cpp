@@ -167,7 +167,8 @@ Result<DataPosition> decode_data_position(const std::string& what, std::string_v
               JsonField{"samples_per_epoch", position.samples_per_epoch}, JsonField{"kind", position.kind},
               JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files},
               JsonField{"excluded", excluded, /*required=*/false});
-  if (in.ok() && (!is_in_order(position.excluded) || ahead_of(position.excluded, position.samples) != position.excluded))
+  if (in.ok() &&
+      (!is_in_order(position.excluded) || ahead_of(position.excluded, position.samples) != position.excluded))
     in.fail("the ranges of samples that are left out do not ascend from the position on");
   return finished(in, std::move(position));
 }

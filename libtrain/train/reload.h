@@ -6,8 +6,8 @@
 
 namespace titan::train {
 
-/// Weights and, with `moments`, Adam's moments of the checkpoint at `path`; without, moments of zero. Rank 0 alone looks
-/// for it. Collective. \error StatusError on all ranks together
+/// Weights and, with `moments`, Adam's moments of the checkpoint at `path`; without, moments of zero. Rank 0 alone
+/// looks for it. Collective. \error StatusError on all ranks together
 void reload(RunState& run, const std::string& path, bool moments);
 
 }  // namespace titan::train

@@ -40,8 +40,13 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 void Saves::begin() {
   newest_ = run_.start.decision.step;
   if (run_.start.decision.mode == StartMode::kResume)
-    saved_ = SavedPoint{newest_, run_.start.decision.path, run_.data, run_.state.tokens, run_.optimizer_step,
-                        run_.next_epoch, !run_.start.continuation.fresh_optimizer};
+    saved_ = SavedPoint{newest_,
+                        run_.start.decision.path,
+                        run_.data,
+                        run_.state.tokens,
+                        run_.optimizer_step,
+                        run_.next_epoch,
+                        !run_.start.continuation.fresh_optimizer};
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
   options.group = run_.world.save.get();
@@ -52,8 +57,12 @@ void Saves::begin() {
 }
 
 ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
-  under_way_ = SavedPoint{step, ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)), run_.data,
-                          run_.state.tokens, run_.optimizer_step, run_.next_epoch};
+  under_way_ = SavedPoint{step,
+                          ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
+                          run_.data,
+                          run_.state.tokens,
+                          run_.optimizer_step,
+                          run_.next_epoch};
   ckpt::Snapshot snap;
   snap.parameters = run_.plan().parameters;
   snap.mesh = run_.plan().mesh;

@@ -19,8 +19,7 @@ SpoiledGradient::SpoiledGradient(const char* text, int rank, const recipe::RunPl
   if (!samples || found == plan.parameters.end())
     throw std::invalid_argument("TITAN_SPOIL_GRADIENT: expected RANK:FIRST-LAST:PARAMETER, found " + std::string(text));
   samples_ = *samples;
-  if (ckpt::number_of<int>(parts[0]) == rank)
-    parameter_ = static_cast<std::uint32_t>(found - plan.parameters.begin());
+  if (ckpt::number_of<int>(parts[0]) == rank) parameter_ = static_cast<std::uint32_t>(found - plan.parameters.begin());
 }
 
 void SpoiledGradient::spoil(ckpt::SampleRange samples, std::vector<OwnedGradient>& grads) const {

@@ -94,8 +94,8 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
 // The samples that a step reads from here, with what it leaves out between them.
 ckpt::SampleRange Trainer::samples_of_step() const {
   const auto last = static_cast<std::uint64_t>(run_.plan().batch.global) - 1;
-  const std::uint64_t end = ckpt::kept_sample(run_.data.excluded, run_.data.samples, last) + 1;
-  return {run_.data.samples, end - run_.data.samples};
+  const std::uint64_t first = ckpt::kept_sample(run_.data.excluded, run_.data.samples, 0);
+  return {first, ckpt::kept_sample(run_.data.excluded, run_.data.samples, last) + 1 - first};
 }
 
 void Trainer::move_to(std::uint64_t sample) {

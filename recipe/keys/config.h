@@ -52,9 +52,9 @@ struct Config {
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
-    double norm_type = 2.0;                    ///< 1 to 16, or infinity
-    std::string on_nonfinite = "abort";        ///< abort, skip, rollback
-    std::int64_t max_skips = 10;               ///< in a row
+    double norm_type = 2.0;              ///< 1 to 16, or infinity
+    std::string on_nonfinite = "abort";  ///< abort, skip, rollback
+    std::int64_t max_skips = 10;         ///< in a row
     std::int64_t max_rollbacks = 3;
     std::vector<std::string> exclude_samples;  ///< "32-39" or "64" each
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";

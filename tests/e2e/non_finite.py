@@ -14,7 +14,7 @@ import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 STEPS = 10
-TENSOR = "layers.1.attention.wq.weight"  # of the last stage; rank 2 owns it
+TENSOR = "layers.1.attention.wq.weight"  # of the first stage; rank 1 owns it
 
 
 class NonFinite(unittest.TestCase):
@@ -43,7 +43,7 @@ class NonFinite(unittest.TestCase):
     def train(cls, run, nproc, expect=0, spoil="", **overrides):
         os.environ.pop("TITAN_SPOIL_GRADIENT", None)
         if spoil:
-            os.environ["TITAN_SPOIL_GRADIENT"] = f"{2 if nproc == 4 else 0}:{spoil}:{TENSOR}"
+            os.environ["TITAN_SPOIL_GRADIENT"] = f"{1 if nproc == 4 else 0}:{spoil}:{TENSOR}" if ":" not in spoil else spoil
         try:
             return harness.train(CONFIG, nproc, cls.settings(run, nproc, overrides), expect=expect)[1]
         finally:
@@ -60,9 +60,9 @@ class NonFinite(unittest.TestCase):
         self.assertEqual(harness.step_lines(self.work / run), self.lines)
 
     def test_abort_says_where_and_leaves_the_checkpoint(self):
-        log = self.train("abort", 4, 3, "32-39", **{"checkpoint.interval": 2})
+        log = self.train("abort", 4, 3, "3:32-39:output.weight", **{"checkpoint.interval": 2})
         self.assertIn("step 5: non-finite gradient norm; nothing was updated or saved", log)
-        self.assertIn(f"{TENSOR} (layer 1, stage 1)", log)
+        self.assertIn("output.weight (stage 1)", log)
         self.assertEqual(log.count("error: "), 1, log)
         for text in self.logs("abort"):
             self.assertIn("step 5: non-finite gradient norm", text)
@@ -77,10 +77,10 @@ class NonFinite(unittest.TestCase):
         self.expect_as_told("skip")
         for text in self.logs("skip"):
             self.assertIn(f"step 5: non-finite gradient norm (samples 32 to 39); the first gradient by name that is not finite: {TENSOR} "
-                          "(layer 1, stage 1); these samples are skipped", text)
+                          "(layer 1, stage 0); these samples are skipped", text)
         (event,) = self.found("skip")
         self.assertEqual({key: event[key] for key in ("step", "value", "tensor", "layer", "stage", "action", "first_sample", "last_sample")},
-                         {"step": 5, "value": "nan", "tensor": TENSOR, "layer": 1, "stage": 1, "action": "skip", "first_sample": 32, "last_sample": 39})
+                         {"step": 5, "value": "nan", "tensor": TENSOR, "layer": 1, "stage": 0, "action": "skip", "first_sample": 32, "last_sample": 39})
 
     def test_skips_in_a_row_have_an_end(self):
         log = self.train("row", 1, 3, "32-63", **{"training.on_nonfinite": "skip", "training.max_skips": 2})
@@ -89,7 +89,7 @@ class NonFinite(unittest.TestCase):
 
     def test_a_kill_between_skip_and_save_changes_nothing(self):
         self.train("killed", 1, 75, **{"training.on_nonfinite": "skip", "debug.stop_at_step": 4})
-        os.environ["TITAN_SPOIL_GRADIENT"] = f"2:32-39:{TENSOR}"
+        os.environ["TITAN_SPOIL_GRADIENT"] = f"1:32-39:{TENSOR}"
         try:
             endless = {"training.steps": 1_000_000, "checkpoint.interval": 1_000_000, "training.on_nonfinite": "skip"}
             process = harness.start(CONFIG, 4, self.settings("killed", 4, endless))
@@ -114,7 +114,7 @@ class NonFinite(unittest.TestCase):
         for text in self.logs("back"):
             self.assertIn("went back to step 3, these samples are left out", text)
         (event,) = self.found("back")
-        self.assertEqual((event["step"], event["from_step"], event["action"], event["stage"]), (3, 5, "rollback", 1))
+        self.assertEqual((event["step"], event["from_step"], event["action"], event["stage"]), (3, 5, "rollback", 0))
 
     def test_what_is_left_out_ahead_is_stored_and_kept(self):
         ahead = {"checkpoint.interval": 1, "training.exclude_samples": "32-39"}

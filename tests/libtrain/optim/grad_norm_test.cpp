@@ -30,8 +30,8 @@ std::vector<OwnedGradient> owned_of(const recipe::RunPlan& plan, const World& wo
   std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
   for (OwnedGradient& g : grads) {
     const ckpt::LeafGrid grid = plan.parameters[g.piece.parameter].grid(kLeaf);
-    g.grad.copy_(all[g.piece.parameter].narrow(0, static_cast<std::int64_t>(grid.begin(g.piece.leaves.first)),
-                                               g.grad.numel()));
+    g.grad.copy_(
+        all[g.piece.parameter].narrow(0, static_cast<std::int64_t>(grid.begin(g.piece.leaves.first)), g.grad.numel()));
   }
   return grads;
 }

@@ -90,7 +90,8 @@ TEST(Continuation, RulesAndNormTypeAreSettingsOfTheCurve) {
   for (const std::string flag : {"--training.norm_type=inf", "--optimizer.rules=*norm* weight_decay=0"}) {
     const std::string key = flag.substr(2, flag.find('=') - 2);
     EXPECT_FALSE(ckpt::has_setting(stored.state.accepted, key) &&
-                 ckpt::setting(stored.state.accepted, key) != ckpt::kNotSet) << "older versions read it";
+                 ckpt::setting(stored.state.accepted, key) != ckpt::kNotSet)
+        << "older versions read it";
     const Continuation refused = go_on(stored, {flag});
     EXPECT_EQ(refused.verdict.code, ckpt::Code::kIncompatible);
     EXPECT_THAT(ckpt::joined(refused.verdict.causes, "\n"), HasSubstr(key));
