@@ -95,7 +95,7 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(optimizer.weight_decay), kCurve, "decoupled decay, where optimizer.rules say nothing else",
           {.range = between(0, 1e6), .effect = kInPlace}),
       key(TITAN_KEY(optimizer.rules), kCurve,
-          "other settings for parameters by name, the first that fits: [\"*norm* weight_decay=0 lr_factor=0.5\"], or "
+          "other settings for parameters by name, the first that fits: [\"*norm* weight_decay=0\"], or "
           "[[optimizer.rules]] with pattern, weight_decay, lr_factor",
           {.effect = kInPlace, .row_note = "in one form"}),
 
