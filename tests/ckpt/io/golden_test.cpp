@@ -58,7 +58,7 @@ constexpr Variant kVariants[] = {
      false,
      "format-1.1",
      Codec::kZstd},
-    {"excluded", DType::kF32, {1, 2, 1}, 16, "?", true, "format-1.2", Codec::kRaw, true},
+    {"excluded", DType::kF32, {1, 2, 1}, 16, "84528497bf3eff97cdb91d5eea346c3c", true, "format-1.2", Codec::kRaw, true},
 };
 
 // Raw checkpoints hold noise. For compression, which keeps noise as it is, the upper bytes become those of numbers
