@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_schedule.h"
+#include "cli/titan_train/plan_files.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/launch/cores.h"
@@ -139,8 +140,11 @@ Answer run_plan(const Request& request) {
   PlanReport report;
   if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};
   if (!refused.ok()) report.refused = refused;
+  std::vector<std::string> written;
+  TITAN_ASSIGN_OR_ANSWER(written, write_plan_files(request, report));
   if (request.json) return {.text = plan_json(report), .error = report.refused};
-  return {.text = plan_text(report, request.style.palette), .error = in_short(report.refused, report)};
+  return {
+      .text = plan_text(report, request.style.palette), .notes = written, .error = in_short(report.refused, report)};
 }
 
 }  // namespace titan::cli

@@ -114,7 +114,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.end_object();
   });
   json.begin_object("pipeline");
-  json.text("schedule", recipe::facts_of(f.plan.schedule).name);
+  json.text("schedule", f.plan.schedule_name());
   json.count("stages_per_rank", f.plan.chunks);
   json.real("bubble_equal_stages", f.bubble.equal);
   json.real("bubble", f.bubble.with_costs);

@@ -9,6 +9,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "cli/titan_train/plan_drawing.h"
 #include "recipe/change/change_lines.h"
 
 namespace titan::cli {
@@ -16,9 +17,11 @@ namespace {
 
 using train::Forecast;
 
+constexpr std::size_t kDrawingWidth = 80;  // in a pipe
+
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string counted(std::uint64_t count, const std::string& thing) {
-  return format_count(count) + " " + thing + (count == 1 ? "" : "s");
+  return format_count(count) + " " + thing + (count == 1 ? "" : thing.ends_with("ch") ? "es" : "s");
 }
 std::string percent(double share) { return format_rounded(100 * share, 3) + "%"; }
 
@@ -162,13 +165,21 @@ std::string stages(const Forecast& f, const Palette& palette) {
 
 std::string pipeline(const Forecast& f, const Palette& palette) {
   if (f.plan.mesh.pp == 1) return "";
-  std::string text = heading(palette, "pipeline") + "  " + recipe::facts_of(f.plan.schedule).name + " over " +
+  const auto [least, most] = std::ranges::minmax(f.schedule.peak_in_flight);
+  std::string text = heading(palette, "pipeline") + "  " + escape(f.plan.schedule_name()) + " over " +
                      counted(f.plan.stage_count(), "stage") +
-                     (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + ": bubble " +
+                     (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + "\n" + "  bubble " +
                      percent(f.bubble.equal) + " with equal stages, " + percent(f.bubble.with_costs) +
-                     " with these costs\n";
-  return text + "  " + palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") +
-         "\n";
+                     " with these costs\n" + "  at most " +
+                     (f.plan.chunks > 1 ? counted(most, "forward") : counted(most, "micro-batch")) +
+                     " of a rank in flight" + (least == most ? "" : ", " + number(least) + " of the one with fewest") +
+                     "\n" + draw_schedule(f.schedule, palette, palette.width == 0 ? kDrawingWidth : palette.width);
+  std::string legend = "F forward, B backward";
+  if (recipe::facts_of(f.plan.schedule).splits_backward) legend += " (I of inputs, W of weights)";
+  if (f.plan.chunks > 1) legend += "; small: not its first stage";
+  if (f.schedule.cut) legend += "; of " + counted(f.schedule.micro_batches, "micro-batch");
+  return text + "  " + palette.paint(Role::kDim, legend) + "\n  " +
+         palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") + "\n";
 }
 
 std::string data(const PlanReport& report, const Palette& palette) {

@@ -81,6 +81,12 @@ const Program& titan_train_program() {
     flags.push_back({"output", "FILE.toml", "with --init: write it there", 'o'});
     return flags;
   }();
+  static const std::vector<Flag> plan_flags = [] {
+    std::vector<Flag> flags = run_flags;
+    flags.push_back({"schedule-csv", "FILE", "write the pipeline's schedule: a row per rank, in torchtitan's format"});
+    flags.push_back({"trace", "FILE", "write it with its simulated times, for chrome://tracing or ui.perfetto.dev"});
+    return flags;
+  }();
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
       {"text", "FILE", "text, for models of bytes, that is cut into rows"},
@@ -116,8 +122,8 @@ const Program& titan_train_program() {
            run_config},
           {"plan",
            {{"CONFIG"}},
-           "say what a run would do, without ranks or tensors, writing nothing",
-           run_flags,
+           "say what a run would do, without ranks or tensors, writing nothing but what is asked for",
+           plan_flags,
            run_plan},
           {"eval",
            {{"CKPT", Names::kSource, Takes::kForeign}},

@@ -6,6 +6,7 @@
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
+#include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/pipeline/schedule_simulator.h"
 
 namespace titan::train {
@@ -20,8 +21,16 @@ std::string decimals(double value, int digits) {
   return text;
 }
 
+ScheduleCosts costs_of(const std::vector<double>& forward) {
+  ScheduleCosts costs{forward, forward, forward};
+  for (double& cost : costs.input) cost *= kBackward / 2;
+  for (double& cost : costs.weight) cost *= kBackward / 2;
+  return costs;
+}
+
 struct PipelineForecast {
   Bubble bubble;
+  DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
 };
 
@@ -32,17 +41,15 @@ std::uint32_t few_micro_batches(const recipe::RunPlan& plan) { return 2 * plan.s
 /// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
   const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
-  const bool cut = std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
+  const bool cut =
+      !plan.has_schedule_file() && std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
   const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
-  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, make_schedule(plan.schedule, plan.pipeline(simulated)));
+  TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, schedule_of(plan, simulated));
   const std::vector<double> equal(stages, 1.0);
 
   PipelineForecast forecast;
   const auto idle = [&](const std::vector<double>& forward, double* share) -> ckpt::Status {
-    ScheduleCosts costs{forward, forward, forward};
-    for (double& cost : costs.input) cost *= kBackward / 2;
-    for (double& cost : costs.weight) cost *= kBackward / 2;
-    TITAN_ASSIGN_OR_RETURN(const Simulation simulation, simulate(table, costs));
+    TITAN_ASSIGN_OR_RETURN(Simulation simulation, simulate(table, costs_of(forward)));
     std::vector<double> of_rank(ranks, 0);
     for (std::uint32_t stage = 0; stage < stages; ++stage) of_rank[plan.rank_of(stage)] += forward[stage];
     const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(of_rank);
@@ -50,6 +57,8 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
     *share = 1 - count * (1 + kBackward) * std::accumulate(forward.begin(), forward.end(), 0.0) / (ranks * makespan);
     *share = std::max(*share, 0.0);  // rounding
     forecast.in_flight = simulation.peak_in_flight;
+    if (forecast.drawn.spans.empty())
+      forecast.drawn = {table, std::move(simulation.spans), simulation.makespan, simulated, cut, forecast.in_flight};
     return ckpt::ok_status();
   };
   TITAN_RETURN_IF_ERROR(idle(equal, &forecast.bubble.equal));
@@ -79,6 +88,12 @@ void warn_about_balance(Forecast& forecast) {
 }
 
 }  // namespace
+
+ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
+  std::vector<double> forward = plan.stage_share;
+  for (double& cost : forward) cost *= plan.stage_count();
+  return costs_of(forward);
+}
 
 std::uint64_t last_step_of(const recipe::Config& config) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
@@ -127,9 +142,10 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) {
     forecast.rank_micro_batches.push_back(share_of(plan, rank).count);
   }
-  TITAN_ASSIGN_OR_RETURN(const PipelineForecast pipeline,
+  TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
+  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
   const bool in_turns_is_built =

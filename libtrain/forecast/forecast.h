@@ -9,6 +9,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
 #include "libtrain/forecast/memory.h"
+#include "libtrain/pipeline/schedule_simulator.h"
 #include "recipe/keys/config.h"
 #include "recipe/plan/run_plan.h"
 
@@ -30,6 +31,17 @@ struct StageForecast {
 struct Bubble {
   double equal = 0;       ///< if all stages cost the same: the schedule's own
   double with_costs = 0;  ///< with the costs of these stages
+};
+
+/// The order of work of the data-parallel rank with the most micro-batches, on stages that all cost the same: a forward
+/// takes one unit of time, a backward two. Of a step too long to be simulated whole, one with fewer micro-batches.
+struct DrawnSchedule {
+  ScheduleTable table;
+  std::vector<std::vector<Span>> spans;  ///< of each action
+  double makespan = 0;
+  std::uint32_t micro_batches = 0;
+  bool cut = false;                           ///< the step has more of them
+  std::vector<std::uint32_t> peak_in_flight;  ///< of each rank: pairs of stage and micro-batch
 };
 
 struct SaveForecast {
@@ -61,11 +73,15 @@ struct Forecast {
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
   Bubble bubble;
+  DrawnSchedule schedule;
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
   std::uint64_t tokens_per_step = 0, tokens_before = 0, tokens_after = 0;
   SaveForecast saves;
   std::vector<std::string> warnings;  ///< the plan's and those of the forecast
 };
+
+/// Times of the stages' actions in simulations: by the stages' costs, in forwards of an average stage.
+ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 
 /// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints
 /// that retention counts. \error kInvalid: a schedule that does not fit.

@@ -20,6 +20,20 @@ ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recip
   return ckpt::invalid("unknown schedule");
 }
 
+const char* category_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kForward: return "forward";
+    case ActionKind::kBackward: return "backward";
+    case ActionKind::kBackwardInput: return "backward of inputs";
+    case ActionKind::kBackwardWeight: return "backward of weights";
+    case ActionKind::kSendForward:
+    case ActionKind::kSendBackward: return "send";
+    case ActionKind::kRecvForward:
+    case ActionKind::kRecvBackward: return "receive";
+  }
+  return "";
+}
+
 std::string to_csv(const Action& action) {
   constexpr const char* kNames[] = {"F", "B", "I", "W", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
   return std::to_string(action.stage) + kNames[static_cast<int>(action.kind)] + std::to_string(action.micro_batch);

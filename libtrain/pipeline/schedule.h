@@ -43,6 +43,9 @@ inline bool gives_input_gradient(ActionKind kind) {
 /// Compute actions only. \error kInvalid: see recipe::check_shape
 ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape);
 
+/// "forward", "backward", "backward of inputs", "backward of weights", "send", "receive".
+const char* category_of(ActionKind kind);
+
 /// "0F12", "0SEND_F12": torchtitan's cells.
 std::string to_csv(const Action& action);
 /// One line per rank.

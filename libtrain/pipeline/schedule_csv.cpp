@@ -46,6 +46,10 @@ std::optional<Action> action_of(std::string_view cell) {
   return Action{static_cast<ActionKind>(kind), *stage, *micro_batch};
 }
 
+std::string place_text(std::size_t line, std::size_t cell) {
+  return "line " + std::to_string(line) + ", cell " + std::to_string(cell);
+}
+
 std::string hint_for(std::string_view cell) {
   if (cell.find("OVERLAP_F_B") != std::string_view::npos)
     return "there are no overlapped cells here: write the forward and the backward as two cells, one after the other";
@@ -57,28 +61,34 @@ std::string hint_for(std::string_view cell) {
 
 }  // namespace
 
-Result<ScheduleTable> parse_schedule_csv(std::string_view text) {
-  ScheduleTable table;
+std::string ScheduleCsv::where(std::size_t row, std::size_t action) const {
+  return place_text(lines[row], cells[row][action]) + " (" + to_csv(table[row][action]) + ")";
+}
+
+Result<ScheduleCsv> parse_schedule_csv(std::string_view text) {
+  ScheduleCsv csv;
   bool any = false;
   for (std::size_t line = 1; !text.empty(); ++line) {
     std::string_view row = cut(text, '\n');
     if (trimmed(row).empty() && trimmed(text).find_first_not_of('\n') == std::string_view::npos)
       break;  // the last lines
-    std::vector<Action>& actions = table.emplace_back();
+    csv.table.emplace_back();
+    csv.lines.push_back(line);
+    csv.cells.emplace_back();
     for (std::size_t place = 1; !row.empty(); ++place) {
       const std::string_view cell = trimmed(cut(row, ','));
       if (cell.empty()) continue;
       const std::optional<Action> action = action_of(cell);
       if (!action)
-        return ckpt::invalid("line " + std::to_string(line) + ", cell " + std::to_string(place) + ": `" +
-                             std::string(cell.substr(0, 40)) + "` is no action")
+        return ckpt::invalid(place_text(line, place) + ": `" + std::string(cell.substr(0, 40)) + "` is no action")
             .with_hint(hint_for(cell));
-      actions.push_back(*action);
+      csv.table.back().push_back(*action);
+      csv.cells.back().push_back(place);
       any = true;
     }
   }
   if (!any) return ckpt::invalid("the schedule has no actions").with_hint(hint_for(""));
-  return table;
+  return csv;
 }
 
 }  // namespace titan::train

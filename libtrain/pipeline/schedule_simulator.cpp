@@ -31,18 +31,20 @@ std::size_t place_of(ActionKind kind) { return kind == ActionKind::kForward ? 0 
 /// B or one I and one W.
 class Timeline {
  public:
-  explicit Timeline(const ScheduleTable& table) : table_(table), spans_(table.size()) {
+  explicit Timeline(const ScheduleTable& table, NameAction name = {})
+      : table_(table), name_(std::move(name)), spans_(table.size()) {
     for (std::size_t r = 0; r < table.size(); ++r) spans_[r].resize(table[r].size());
   }
 
   /// Fills the places. \error kInvalid: see lower_schedule.
   Status index() {
     std::size_t total = 0;
-    for (const auto& row : table_) {
-      total += row.size();
-      for (const Action& action : row) {
+    for (std::size_t r = 0; r < table_.size(); ++r) {
+      total += table_[r].size();
+      for (std::size_t i = 0; i < table_[r].size(); ++i) {
+        const Action& action = table_[r][i];
         if (!is_compute(action.kind))
-          return ckpt::invalid("schedule has the transfer " + to_csv(action) + "; expected are only F, B, I and W");
+          return ckpt::invalid(name(r, i) + " is a transfer; expected are only F, B, I and W");
         stages_ = std::max(stages_, std::uint64_t{action.stage} + 1);
         micro_batches_ = std::max(micro_batches_, std::uint64_t{action.micro_batch} + 1);
       }
@@ -62,11 +64,10 @@ class Timeline {
         std::uint32_t& rank = rank_of_[action.stage];
         if (rank == kNone) rank = r;
         if (rank != r)
-          return ckpt::invalid("schedule has stage " + std::to_string(action.stage) + " on ranks " +
-                               std::to_string(rank) + " and " + std::to_string(r));
+          return ckpt::invalid(name(r, i) + " has stage " + std::to_string(action.stage) + ", which rank " +
+                               std::to_string(rank) + " has, too");
         std::uint32_t& position = position_[key(action)];
-        if (position != kNone)
-          return ckpt::invalid("schedule repeats " + to_csv(action) + " on rank " + std::to_string(r));
+        if (position != kNone) return ckpt::invalid(name(r, i) + " repeats " + name(r, position));
         position = i;
       }
     }
@@ -96,8 +97,7 @@ class Timeline {
     }
     for (std::size_t r = 0; r < table_.size(); ++r)
       if (next[r] < table_[r].size())
-        return ckpt::invalid("schedule deadlocks: rank " + std::to_string(r) + " waits for ever before " +
-                             to_csv(table_[r][next[r]]));
+        return ckpt::invalid("schedule deadlocks: " + name(r, next[r]) + " waits for ever");
     return {};
   }
 
@@ -107,6 +107,9 @@ class Timeline {
   std::uint32_t rank_of(std::uint32_t stage) const { return rank_of_[stage]; }
 
  private:
+  std::string name(std::size_t rank, std::size_t action) const {
+    return name_ ? name_(rank, action) : "rank " + std::to_string(rank) + ", " + to_csv(table_[rank][action]);
+  }
   std::size_t key(const Action& action) const {
     return (action.stage * micro_batches_ + action.micro_batch) * kPlaces + place_of(action.kind);
   }
@@ -141,6 +144,7 @@ class Timeline {
   }
 
   const ScheduleTable& table_;
+  NameAction name_;
   std::uint64_t stages_ = 0, micro_batches_ = 0;
   std::vector<std::uint32_t> rank_of_;   ///< of a stage
   std::vector<std::uint32_t> position_;  ///< of an action in its rank's row, by key()
@@ -234,8 +238,8 @@ ScheduleCosts ScheduleCosts::equal(std::uint32_t stages, double forward, double 
   return {std::vector(stages, forward), std::vector(stages, input), std::vector(stages, weight), hop};
 }
 
-Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs) {
-  Timeline timeline(compute);
+Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs, const NameAction& name) {
+  Timeline timeline(compute, name);
   TITAN_RETURN_IF_ERROR(timeline.index());
   TITAN_RETURN_IF_ERROR(check_costs(costs, timeline.stages()));
   TITAN_RETURN_IF_ERROR(timeline.run(costs));

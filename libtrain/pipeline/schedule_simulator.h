@@ -1,6 +1,8 @@
 #pragma once
 // Checks a schedule before anything starts, times it, and finds an order of transfers that cannot deadlock. Pure.
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "libtrain/pipeline/schedule.h"
@@ -31,9 +33,13 @@ struct Simulation {
   std::vector<std::vector<Span>> spans;  ///< of each action of the table
 };
 
+/// Names an action of a row in an error; empty: "rank 1, 1B0".
+using NameAction = std::function<std::string(std::size_t row, std::size_t action)>;
+
 /// \error kInvalid: the table misses or repeats an action, has a stage on two ranks, has transfers, or deadlocks; costs
 /// of another number of stages, negative, not finite, or none above 0.
-ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs);
+ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs,
+                                  const NameAction& name = {});
 
 /// Adds SEND/RECV actions by simulating all ranks: both sides of a transfer see one global order, so no deadlock, even
 /// with sends and receives that block. Neighbouring stages on one rank hand over locally, without actions.

@@ -6,6 +6,8 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/pipeline/schedule_of.h"
+#include "libtrain/reduce/exchange_plan.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "recipe/keys/key_table.h"
@@ -38,6 +40,21 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
   return ckpt::ok_status();
 }
 
+/// Reads the order of work where a file has it, and checks it for each share of the micro-batches.
+Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
+  constexpr std::uint64_t kMostBytes = 64 << 20;
+  const std::string& path = config.parallelism.pipeline_parallel_schedule_csv;
+  if (path.empty() || plan.mesh.pp == 1) return ckpt::ok_status();
+  auto bytes = ckpt::read_file(ckpt::posix_fs(), path, kMostBytes);
+  if (bytes.status().code == ckpt::Code::kNotFound)
+    return ckpt::invalid("parallelism.pipeline_parallel_schedule_csv: there is no file " + path);
+  if (!bytes.ok()) return bytes.status().wrapped("parallelism.pipeline_parallel_schedule_csv");
+  plan.schedule_file = {path, std::string(ckpt::text_of(*bytes))};
+  for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank)
+    TITAN_RETURN_IF_ERROR(schedule_of(plan, share_of(plan, rank).count).status());
+  return ckpt::ok_status();
+}
+
 Status plan_start(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
   if (start.stored) TITAN_RETURN_IF_ERROR(check_steps(config, start.stored->state.step));
@@ -52,6 +69,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
     plan = recipe::make_run_plan(single, 1, global_batch);
   }
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
+  TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
   start.plan.gemm =
       resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
                    start.vendor.empty() ? processor_vendor() : start.vendor);

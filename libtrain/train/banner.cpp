@@ -104,8 +104,8 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   std::uint64_t parameters = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) parameters += ckpt::element_count(parameter.shape);
   lines.push_back("mesh: " + std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " (DP x PP), " +
-                  counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + recipe::facts_of(plan.schedule).name +
-                  ", " + grouped(parameters) + " parameters");
+                  counted(plan.mesh.world(), "rank", "ranks") + ", schedule " + plan.schedule_name() + ", " +
+                  grouped(parameters) + " parameters");
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) lines.push_back(stage_text(plan, stage));
 
   lines.push_back("RoPE: " + rope_text(plan.dims));

@@ -27,10 +27,14 @@ ckpt::Settings rows_of(const std::string& text) {
 
 }  // namespace
 
-ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved) {
+ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved,
+                               const recipe::RunPlan& plan) {
   ckpt::Settings more;
   for (const auto& row : recipe::resolved_settings(resolved))
     if (recipe::same_on_all_ranks(row.first) && !ckpt::has_setting(accepted, row.first)) more.push_back(row);
+  if (plan.has_schedule_file())
+    more.emplace_back("the contents of parallelism.pipeline_parallel_schedule_csv",
+                      ckpt::digest_of(plan.schedule_file.text).hex());
   return ckpt::with_rows(accepted, more);
 }
 

@@ -4,12 +4,14 @@
 #include "ckpt/base/result.h"
 #include "libtrain/parallel/communicator.h"
 #include "recipe/change/drift.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
 /// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what
-/// and when. Places on disk, threads and deadlines are a machine's own.
-ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved);
+/// and when, and the contents of a schedule's file. Places on disk, threads and deadlines are a machine's own.
+ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved,
+                               const recipe::RunPlan& plan);
 
 /// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that
 /// differs, and each of its rows with both values

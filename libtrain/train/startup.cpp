@@ -18,6 +18,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
+#include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
@@ -173,7 +174,7 @@ void settle(RunState& run) {
     run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
-  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved)));
+  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }
 
 void load_or_init(RunState& run) {
@@ -203,7 +204,7 @@ void load_or_init(RunState& run) {
 
 ScheduleTable planned_table(const RunState& run) {
   const Share share = share_of(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
-  Result<ScheduleTable> table = make_schedule(run.plan().schedule, run.plan().pipeline(share.count));
+  Result<ScheduleTable> table = schedule_of(run.plan(), share.count);
   check(table.status());
   return std::move(*table);
 }
@@ -255,7 +256,7 @@ void begin_attempt(RunState& run) {
   attempt.last_step = run.start.decision.step;
   attempt.dp = run.plan().mesh.dp;
   attempt.pp = run.plan().mesh.pp;
-  attempt.schedule = recipe::facts_of(run.plan().schedule).name;
+  attempt.schedule = run.plan().schedule_name();
   attempt.version = run.options.version;
   attempt.environment = class_line(run.plan(), environment);
   attempt.policy = run.start.continuation.policy ? ckpt::policy_name(*run.start.continuation.policy) : "";

@@ -68,6 +68,7 @@ struct Config {
     std::int64_t data_parallel_replicate_degree = 1, data_parallel_shard_degree = -1;
     std::int64_t pipeline_parallel_degree = 1;
     std::string pipeline_parallel_schedule = "1F1B";
+    std::string pipeline_parallel_schedule_csv;  ///< a path; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";

@@ -131,8 +131,8 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
   if (text.find('\0') != std::string::npos) return ckpt::invalid("expected text without NUL, found " + describe(value));
   if (text.empty() && key.name == "job.dump_folder")
     return ckpt::invalid("expected the name of a folder, found " + describe(value));
-  if (std::ranges::any_of(key.choices, [&](const std::string& choice) { return same_word(key, choice, text); }))
-    return ckpt::ok_status();
+  const auto is = [&](const std::string& choice) { return same_word(key, choice, text); };
+  if (std::ranges::any_of(key.choices, is) || std::ranges::any_of(key.other_choices, is)) return ckpt::ok_status();
   if (comes_later(key, text)) return not_yet(key, value);
   if (key.choices.empty()) return ckpt::ok_status();
   return wrong(key, value);

@@ -63,9 +63,10 @@ enum class TransferRule {
 
 /// What only some keys have: each row of the table names what differs from these.
 struct KeyFacts {
-  Range range;                       ///< of numbers
-  std::vector<std::string> choices;  ///< of strings, or of a list's items; empty: any
-  bool any_case = false;             ///< upper and lower case of a choice do not matter
+  Range range;                             ///< of numbers
+  std::vector<std::string> choices;        ///< of strings, or of a list's items; empty: any
+  std::vector<std::string> other_choices;  ///< taken as well, and named in `doc` alone
+  bool any_case = false;                   ///< upper and lower case of a choice do not matter
   std::vector<std::string>
       later;  ///< values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean
   std::vector<Value> harmless;  ///< without slot: accepted besides false, "", "none" and []

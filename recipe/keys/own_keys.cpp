@@ -196,7 +196,12 @@ std::vector<Key> own_keys() {
           "order of work in the pipeline; does not change results",
           {.choices = {"GPipe", "1F1B", "ZB-H1", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble",
                        "ZBVZeroBubble", "DualPipeV"},
+           .other_choices = {"PipelineScheduleSingle", "PipelineScheduleMulti"},
            .any_case = true}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_schedule_csv), kLayout,
+          "file with the order of work, a row of cells such as 0F1 per rank; the schedule (or PipelineScheduleSingle, "
+          "PipelineScheduleMulti) says where stages lie",
+          {.of_machine = true}),
       key(TITAN_KEY(parallelism.pipeline_parallel_layers_per_stage), kLayout,
           "layers of a stage, where a rank may have several: embedding and head count as one each; unset: two stages a "
           "rank",

@@ -91,7 +91,6 @@ std::vector<Key> torchtitan_keys() {
       key("parallelism.enable_compiled_autograd", kLayout, "compiled autograd", {.pass_over = always}),
       key("parallelism.fsdp_reshard_after_forward", kLayout, "fully sharded data parallelism",
           {.harmless = {word("default")}, .pass_over = always}),
-      key("parallelism.pipeline_parallel_schedule_csv", kLayout, "schedule from a file", {.pass_over = without_stages}),
       key("parallelism.pipeline_parallel_split_points", kLayout, "stages by hand",
           {.hint = "stages are cut by cost", .pass_over = without_stages}),
       key("parallelism.module_fqns_per_model_part", kLayout, "stages by hand",

@@ -155,8 +155,8 @@ Status cut_stages(RunPlan& plan) {
 }
 
 /// Whether each data-parallel rank's share of the micro-batches fits the schedule. Shares differ by one at most.
-Status check_schedule(const RunPlan& plan) {
-  if (plan.mesh.pp == 1) return ckpt::ok_status();
+Status check_schedule(const RunPlan& plan, bool from_file) {
+  if (plan.mesh.pp == 1 || from_file) return ckpt::ok_status();
   const auto least = static_cast<std::uint32_t>(plan.batch.count / plan.mesh.dp);
   const std::uint32_t most = least + (plan.batch.count % plan.mesh.dp == 0 ? 0 : 1);
   for (const std::uint32_t count : {least, most})
@@ -181,10 +181,10 @@ ExchangeDomain exchange_domain(const std::string& word) {
 }
 
 /// \error kUnsupported: settings that nothing carries out together yet
-Status check_built(const RunPlan& plan) {
+Status check_built(const RunPlan& plan, bool from_file) {
   const bool in_turns = plan.exchange != ExchangeDomain::kLate || plan.shard_gradients;
   const ScheduleFacts& schedule = facts_of(plan.schedule);
-  if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward))
+  if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward || from_file))
     return ckpt::unsupported("not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with schedule " +
                              std::string(schedule.name))
         .with_hint(
@@ -255,7 +255,8 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_ASSIGN_OR_RETURN(plan.dims, model_dims(config));
   TITAN_ASSIGN_OR_RETURN(plan.mesh, make_mesh(config.parallelism, world_size));
   TITAN_ASSIGN_OR_RETURN(plan.batch, make_batch(config, plan.mesh.dp, stored_global_batch));
-  TITAN_ASSIGN_OR_RETURN(plan.schedule, schedule_by_name(config.parallelism.pipeline_parallel_schedule));
+  const bool from_file = !config.parallelism.pipeline_parallel_schedule_csv.empty();
+  TITAN_ASSIGN_OR_RETURN(plan.schedule, schedule_by_name(config.parallelism.pipeline_parallel_schedule, from_file));
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
   plan.loss_chunk = config.training.loss_chunk;
   TITAN_ASSIGN_OR_RETURN(plan.recompute_each, layers_between(config.activation_checkpoint));
@@ -268,8 +269,8 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   } else if (facts_of(plan.schedule).least_chunks > 1) {
     plan.schedule = ScheduleKind::k1F1B;
   }
-  TITAN_RETURN_IF_ERROR(check_schedule(plan));
-  TITAN_RETURN_IF_ERROR(check_built(plan));
+  TITAN_RETURN_IF_ERROR(check_schedule(plan, from_file));
+  TITAN_RETURN_IF_ERROR(check_built(plan, from_file));
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(plan));

@@ -38,11 +38,19 @@ enum class CpuGemm { kMkl, kOneDnn };
 /// (not built yet) or among all.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
+/// A schedule's table in torchtitan's format, as a file has it. Without a path there is none.
+struct ScheduleFile {
+  std::string path, text;
+};
+
 struct RunPlan {
   ModelDims dims;
   ckpt::Mesh mesh;
   BatchPlan batch;
   ScheduleKind schedule = ScheduleKind::k1F1B;
+  /// The order of work where a file says it; `schedule` then says where stages lie. A start reads it; make_run_plan
+  /// does not.
+  ScheduleFile schedule_file;
   std::uint32_t chunks = 1;         ///< stages on each rank of the pipeline
   bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
   CpuGemm gemm = CpuGemm::kMkl;     ///< what a start has settled; make_run_plan leaves it
@@ -61,6 +69,9 @@ struct RunPlan {
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< in which tensors are cut, owned and saved
   std::vector<std::string> warnings;                         ///< legal, but probably not meant; for rank 0's log
 
+  /// As pages and logs name it.
+  std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
+  bool has_schedule_file() const { return !schedule_file.path.empty(); }
   std::uint32_t stage_count() const { return mesh.pp * chunks; }
   std::uint32_t stage_of(std::size_t parameter) const {
     return stages.empty() ? parameters[parameter].stage : stages[parameter];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "ckpt/base/nearest.h"
 
@@ -57,7 +58,15 @@ const std::vector<ScheduleFacts>& schedules() {
 
 const ScheduleFacts& facts_of(ScheduleKind kind) { return schedules()[static_cast<std::size_t>(kind)]; }
 
-ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name) {
+ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file) {
+  for (const auto& [of_files, kind] :
+       {std::pair("PipelineScheduleSingle", k1F1B), {"PipelineScheduleMulti", kInterleaved1F1B}}) {
+    if (lower(of_files) != lower(name)) continue;
+    if (from_file) return kind;
+    return ckpt::invalid("parallelism.pipeline_parallel_schedule = \"" + name +
+                         "\" is one from a file, and there is none")
+        .with_hint("set parallelism.pipeline_parallel_schedule_csv, or name a schedule such as 1F1B");
+  }
   std::vector<std::string> lowered, names;
   std::string known;
   for (const ScheduleFacts& facts : schedules()) {

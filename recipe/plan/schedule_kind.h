@@ -41,8 +41,10 @@ struct ScheduleFacts {
 const std::vector<ScheduleFacts>& schedules();
 const ScheduleFacts& facts_of(ScheduleKind kind);
 
-/// Upper and lower case do not matter, as in torchtitan. \error kInvalid with "did you mean"
-ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name);
+/// Upper and lower case do not matter, as in torchtitan. `from_file`: the order of work comes from a file, so that
+/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are names, too: of schedules whose stages lie alike.
+/// \error kInvalid with "did you mean"
+ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file = false);
 
 /// A pipeline's size: `chunks` stages on each of `ranks` ranks, `micro_batches` on each data-parallel rank.
 struct PipelineShape {

@@ -10,7 +10,7 @@ namespace {
 TEST(ScheduleCsv, ReadsWhatItPrints) {
   for (const recipe::ScheduleFacts& facts : recipe::schedules()) {
     const ScheduleTable table = make_schedule(facts.kind, {2, facts.least_chunks, 4}).value();
-    EXPECT_EQ(parse_schedule_csv(to_csv(table)).value(), table) << facts.name;
+    EXPECT_EQ(parse_schedule_csv(to_csv(table))->table, table) << facts.name;
   }
 }
 
@@ -18,7 +18,9 @@ TEST(ScheduleCsv, ReadsWhatItPrints) {
 TEST(ScheduleCsv, PassesOverIdleSlotsAndSpaces) {
   const auto table = parse_schedule_csv("0F0, 0F1,,2I0,2W0,\r\n,1F0,1B0\r\n\r\n");
   ASSERT_TRUE(table.ok()) << table.status().to_string();
-  EXPECT_EQ(to_csv(*table), "0F0,0F1,2I0,2W0\n1F0,1B0\n");
+  EXPECT_EQ(to_csv(table->table), "0F0,0F1,2I0,2W0\n1F0,1B0\n");
+  EXPECT_EQ(table->where(0, 2), "line 1, cell 4 (2I0)");
+  EXPECT_EQ(table->where(1, 0), "line 2, cell 2 (1F0)");
 }
 
 TEST(ScheduleCsv, RefusesByLineAndCell) {
@@ -48,7 +50,7 @@ TEST(ScheduleCsv, RefusesByLineAndCell) {
 }
 
 TEST(ScheduleCsv, KeepsAnEmptyRowBetweenOthersAsARankWithoutWork) {
-  EXPECT_EQ(parse_schedule_csv("0F0,0B0\n\n1F0,1B0\n").value().size(), 3U);
+  EXPECT_EQ(parse_schedule_csv("0F0,0B0\n\n1F0,1B0\n")->table.size(), 3U);
 }
 
 }  // namespace

@@ -32,6 +32,14 @@ TEST(ScheduleKind, GuessesWhatAWrongNameMeant) {
   }
 }
 
+// torchtitan asks for these names beside a file.
+TEST(ScheduleKind, KnowsNamesOfOrdersFromFilesOnlyWhereThereIsOne) {
+  EXPECT_EQ(schedule_by_name("PipelineScheduleSingle", true).value(), k1F1B);
+  EXPECT_EQ(schedule_by_name("pipelineschedulemulti", true).value(), kInterleaved1F1B);
+  EXPECT_NE(schedule_by_name("PipelineScheduleMulti").status().hint.find("pipeline_parallel_schedule_csv"),
+            std::string::npos);
+}
+
 TEST(ScheduleKind, PlacesStagesInALoopOrInAV) {
   for (const Placement placement : {Placement::kLoop, Placement::kV})
     for (std::uint32_t rank = 0; rank < 4; ++rank)
