@@ -77,6 +77,17 @@ bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   return (number || which == "latest") && fs.stat(dst.substr(0, at)).ok();
 }
 
+/// DST is not SRC, not inside of it and not around it. `real_dst`: without links.
+Status check_apart(Fs& fs, const std::string& src, const std::string& dst, const std::string& real_dst) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
+  if (real_dst == real_src)
+    return invalid("the destination " + dst + " is the source " + src)
+        .with_hint("published checkpoints are never changed: choose another name");
+  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
+  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  return ok_status();
+}
+
 Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force,
                           const ReplaceCheck& replaceable) {
   Names names;
@@ -87,7 +98,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (names_a_step_of_a_run(fs, names.dst))
     return invalid("the destination " + dst + " has the form RUN@step, which names a checkpoint that is there")
         .with_hint("give the path of the new folder");
-  if (parse_step_name(name)) {
+  if (parse_step_name(name) && !src.empty()) {
     if (const auto source = CheckpointReader::open(fs, src); source.ok())
       TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
   }
@@ -107,7 +118,6 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   }
   if (const auto info = fs.stat(*real_parent); info.ok() && info->type != FileType::kDirectory)
     return invalid(dst + " cannot be made: " + names.parent + " is not a folder");
-  TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
   const auto there = fs.stat(names.dst);
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   std::string real_dst = join_path(*real_parent, name);
@@ -115,11 +125,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
     // A link may lead anywhere, SRC included.
     if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
   }
-  if (real_dst == real_src)
-    return invalid("the destination " + dst + " is the source " + src)
-        .with_hint("published checkpoints are never changed: choose another name");
-  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
-  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  if (!src.empty()) TITAN_RETURN_IF_ERROR(check_apart(fs, src, dst, real_dst));
   TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent_missing ? names.parent : names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)

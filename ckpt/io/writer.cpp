@@ -153,8 +153,12 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
   TITAN_RETURN_IF_ERROR(make_own_dir(fs, tmp_dir));
-  TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kModel)));
-  if (!snapshot.slots.empty()) TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kOptimizer)));
+  Status made = make_own_dir(fs, join_path(tmp_dir, kModel));
+  if (made.ok() && !snapshot.slots.empty()) made = make_own_dir(fs, join_path(tmp_dir, kOptimizer));
+  if (!made.ok()) {
+    abandon_save(fs, tmp_dir);
+    return made;
+  }
   return tmp_dir;
 }
 

@@ -120,6 +120,7 @@ std::string data(const InspectReport& report, const TextStyle& style) {
 
 std::string attempts(const InspectReport& report, const TextStyle& style) {
   if (!report.train) return heading(style.palette, "attempts") + "  absent\n";
+  if (report.train->attempts.empty()) return heading(style.palette, "attempts") + "  none\n";
   Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
   for (const ckpt::Attempt& a : report.train->attempts)
     table.row({std::to_string(a.number), escape(a.started),

@@ -110,6 +110,7 @@ void stages(JsonOut& json, const Forecast& f) {
     json.count("activations_estimate", s.memory.activations);
     json.count("exchange", s.memory.exchange);
     json.count("transfers_estimate", s.memory.transfers);
+    json.count("slack_estimate", s.memory.slack);
     json.count("total_estimate", s.memory.total());
     json.end_object();
   });
@@ -163,8 +164,13 @@ void saves(JsonOut& json, const Forecast& f) {
   json.flag("enabled", f.saves.enabled);
   json.count("model_bytes", f.saves.model_bytes);
   json.count("optimizer_bytes", f.saves.optimizer_bytes);
-  json.count("count", f.saves.count);
-  json.count("interval", f.saves.interval);
+  if (const std::uint64_t every = f.saves.interval.known_steps()) {
+    json.count("count", f.saves.count);
+    json.count("interval", every);
+  } else {
+    json.null("count");
+    json.text("interval", f.saves.interval.text);
+  }
   json.count("kept", f.saves.kept);
   json.count("most_at_once", f.saves.peak_count);
   json.count("disk_bytes", f.saves.disk_bytes());

@@ -150,13 +150,14 @@ std::string stages(const Forecast& f, const Palette& palette) {
       for (const std::string& cell :
            {std::to_string(s.in_flight), format_bytes(s.memory.weights), format_bytes(s.memory.gradients),
             format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
-            format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())})
+            format_bytes(s.memory.exchange + s.memory.transfers + s.memory.slack), format_bytes(s.memory.total())})
         cells.push_back(cell);
     cells.resize(columns.size(), Cell(""));
     table.row(cells);
   }
-  std::string text = heading(palette, "stages") + table.render(palette, "  ") + "  " +
-                     palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
+  std::string text =
+      heading(palette, "stages") + table.render(palette, "  ") + "  " +
+      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n";
   if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
     text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";
@@ -209,6 +210,12 @@ std::string data(const PlanReport& report, const Palette& palette) {
   return heading(palette, "data") + facts.render(palette, "  ");
 }
 
+std::string save_count(const train::SaveForecast& s) {
+  if (const std::uint64_t every = s.interval.known_steps())
+    return counted(s.count, "save") + ", every " + counted(every, "step");
+  return "the run finds out: " + s.interval.described();
+}
+
 std::string saves(const Forecast& f, const Palette& palette) {
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
@@ -216,7 +223,7 @@ std::string saves(const Forecast& f, const Palette& palette) {
   facts.add("each", "about " + format_bytes(s.each()) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
                         format_bytes(s.optimizer_bytes));
   facts.add("number",
-            counted(s.count, "save") + ", every " + counted(s.interval, "step") + " and at the end; " +
+            save_count(s) + " and at the end; " +
                 (s.kept == 0 ? "all are kept"
                              : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
@@ -32,6 +34,11 @@ struct PipelineForecast {
   Bubble bubble;
   DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
+
+  /// None of a long step.
+  std::span<const Action> row(std::uint32_t rank) const {
+    return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
+  }
 };
 
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
@@ -115,15 +122,19 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.leaf_elements = plan.leaf_elements;
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
-  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  const std::uint64_t every = saves.interval.known_steps();
+  if (every > 0) {
+    saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
+    if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
+  }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
   const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
+  saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;
 }
 
@@ -145,7 +156,6 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
-  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
   const bool in_turns_is_built =
@@ -157,15 +167,16 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[row.rank];
-    row.memory = rank_memory(plan, row.rank, row.in_flight);
+    row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
-      forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+      forecast.rank_bytes_in_turns = std::max(
+          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   warn_about_balance(forecast);
   if (!config.checkpoint.enable)

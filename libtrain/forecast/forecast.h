@@ -47,11 +47,14 @@ struct DrawnSchedule {
 struct SaveForecast {
   bool enabled = true;
   std::uint64_t model_bytes = 0,
-                optimizer_bytes = 0;     ///< of one checkpoint without compression; tables and JSON come on top
-  std::uint64_t count = 0;               ///< until the last step
-  std::uint64_t interval = 0, kept = 0;  ///< kept 0: all
-  std::uint64_t peak_count = 0;  ///< there at once besides those that are there already, the one being written included
-  std::uint64_t one_save = 0;    ///< bytes that must be free for a save to begin
+                optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
+  std::uint64_t count = 0;            ///< until the last step; 0 also where the interval does not say
+  recipe::SaveInterval interval;
+  std::uint64_t kept = 0;  ///< 0: all
+  /// There at once besides those that are there already, the one being written included. Of a number that is not known:
+  /// the most that are kept, and one where all are.
+  std::uint64_t peak_count = 0;
+  std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
   /// Of peak_count checkpoints, the last of them being saved.
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }

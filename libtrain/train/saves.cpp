@@ -47,6 +47,7 @@ void Saves::begin() {
                         run_.optimizer_step,
                         run_.next_epoch,
                         !run_.start.continuation.fresh_optimizer};
+  schedule_.emplace(run_.config().checkpoint, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
   options.group = run_.world.save.get();
@@ -55,6 +56,8 @@ void Saves::begin() {
   options.threads = static_cast<unsigned>(at::get_num_threads());
   background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
 }
+
+double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   under_way_ = SavedPoint{step,
@@ -86,6 +89,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
 }
 
 void Saves::announce(std::uint64_t step) {
+  schedule_->begun(now_s());
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     TITAN_RETURN_IF_ERROR(run_.noted);
@@ -111,7 +115,7 @@ void Saves::now(std::uint64_t step, bool last_chance) {
   finish();
   SaveOutcome outcome = save_here(step);
   if (!last_chance) return conclude(outcome);
-  if (bearable(outcome)) {
+  if (worth_another(outcome)) {
     tell_failure(outcome, "trying " + name(step) + " once more: there is no later save");
     outcome = save_here(step);
   }
@@ -141,12 +145,14 @@ void Saves::settle() {
 }
 
 // All ranks have the same outcome, and go the same way.
-bool Saves::bearable(const SaveOutcome& outcome) const {
+bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
 void Saves::conclude(const SaveOutcome& outcome) {
-  if (!bearable(outcome)) return insist(outcome);
+  schedule_->over(outcome.times.stall);
+  if (!worth_another(outcome)) return insist(outcome);
+  if (schedule_->failures_in_a_row() + 1 >= run_.config().checkpoint.max_save_failures) return insist(outcome);
   tell_failure(outcome,
                "training goes on without " + name(outcome.step) + " (checkpoint.on_save_error = \"continue\")");
 }
@@ -154,6 +160,10 @@ void Saves::conclude(const SaveOutcome& outcome) {
 void Saves::insist(const SaveOutcome& outcome) {
   if (outcome.report.ok()) return tell(outcome);
   Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
+  if (const std::int64_t before = schedule_->failures_in_a_row(); before > 0)
+    status.causes.push_back(std::to_string(before + 1) +
+                            " tries in a row have failed (checkpoint.max_save_failures = " +
+                            std::to_string(run_.config().checkpoint.max_save_failures) + ")");
   status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
   throw StatusError(status);
 }
@@ -163,6 +173,7 @@ std::string Saves::safe_text() const {
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
+  schedule_->failed(now_s());
   if (!run_.root()) return;
   const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
   log_error(text);
@@ -174,6 +185,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
 void Saves::tell(const SaveOutcome& outcome) {
   newest_ = outcome.step;
   saved_ = under_way_;
+  schedule_->succeeded();
   if (!run_.root()) return;
   const SaveReport& report = *outcome.report;
   const SaveTimes& times = outcome.times;
@@ -191,7 +203,8 @@ void Saves::tell(const SaveOutcome& outcome) {
                                             {"gb_per_s", speed}}));
   run_.remember(run_.files->metrics->sync());
   std::string cost;
-  if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
+  if (background_) cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
   log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
                                       std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +

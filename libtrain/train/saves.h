@@ -9,6 +9,7 @@
 #include "ckpt/io/snapshot.h"
 #include "libtrain/checkpoint/background_saver.h"
 #include "libtrain/train/run_state.h"
+#include "libtrain/train/save_schedule.h"
 
 namespace titan::train {
 
@@ -35,6 +36,12 @@ class Saves {
   /// Collective. \error as now()
   void due(std::uint64_t step);
 
+  /// Rank 0's word to the others at the next step: the clock asks for a save.
+  bool time_is_up() const { return schedule_ && schedule_->time_is_up(now_s()); }
+  /// Whether `step` is to be saved, given that word. The same on all ranks.
+  bool is_due(std::uint64_t step, bool time_is_up) const {
+    return schedule_->due(step, time_is_up, background_ && background_->busy());
+  }
   /// What this rank tells the others at the next step: its part of a save in the background is over.
   bool over_here() const { return background_ && background_->busy() && background_->done(); }
   /// To be called when it is over on every rank. \error as now()
@@ -55,14 +62,15 @@ class Saves {
   std::optional<SavedPoint>& saved() { return saved_; }
 
  private:
+  double now_s() const;
   ckpt::Snapshot snapshot(std::uint64_t step);
   /// Before a save of `step`: what was logged of it is made durable. Collective.
   void announce(std::uint64_t step);
   SaveOutcome save_here(std::uint64_t step);
   /// A save of the background that is under way is waited for, and told.
   void finish();
-  /// The store refused what a later save may bring, and the run is to go on.
-  bool bearable(const SaveOutcome& outcome) const;
+  /// The store refused what a later save may bring, and the run is to try one.
+  bool worth_another(const SaveOutcome& outcome) const;
   void conclude(const SaveOutcome& outcome);
   /// As conclude(), but every failure ends the run.
   void insist(const SaveOutcome& outcome);
@@ -72,6 +80,7 @@ class Saves {
   std::string safe_text() const;
 
   RunState& run_;
+  std::optional<SaveSchedule> schedule_;         ///< once the run has started
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
   std::optional<SavedPoint> saved_, under_way_;

@@ -16,10 +16,15 @@ class StepRow {
  public:
   explicit StepRow(const recipe::RunPlan& plan, NormOrder order = {});
 
-  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank. `stop`: this rank was asked to
-  /// stop. `trouble`: rank 0 has to tell of an error. `saved`: the save in the background is over on this rank.
-  void fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
-            const std::vector<OwnedGradient>& grads);
+  /// What one rank has to say.
+  struct Words {
+    bool stop = false;      ///< it was asked to stop
+    bool trouble = false;   ///< rank 0 has to tell of an error
+    bool saved = false;     ///< the save in the background is over here
+    bool save_due = false;  ///< rank 0's clock asks for a save
+  };
+  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank.
+  void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// The sum over all ranks.
   void add_up(Communicator& all);
 
@@ -28,6 +33,7 @@ class StepRow {
   bool trouble() const;
   /// On how many ranks the save is over.
   int saved() const;
+  bool save_due() const;
   double grad_norm() const { return norms_.norm(leaves()); }
   /// The norm of each parameter's gradient, in the order of the plan.
   std::vector<double> parameter_norms() const { return norms_.parameter_norms(leaves()); }
@@ -39,7 +45,7 @@ class StepRow {
 
   std::int64_t count_;
   GradNorms norms_;
-  at::Tensor row_;  // losses, stop, trouble, saved, leaves
+  at::Tensor row_;  // losses, stop, trouble, saved, save_due, leaves
 };
 
 }  // namespace titan::train

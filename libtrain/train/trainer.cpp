@@ -186,7 +186,9 @@ int Trainer::loop() {
     const ckpt::SampleRange samples = samples_of_step();
     fault.spoil(samples, grads);
     clock.time(&StepTimes::optimizer, [&] {
-      row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads);
+      const bool root = run_.root();
+      row.fill(out.losses, {stop_requested(), root && !trouble().ok(), saves_.over_here(), root && saves_.time_is_up()},
+               grads);
     });
     clock.time(&StepTimes::exchange, [&] { row.add_up(*run_.world.all); });
     if (row.saved() == run_.world.size) saves_.over_everywhere();
@@ -237,8 +239,6 @@ int Trainer::loop() {
 
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
-    const bool due = step % static_cast<std::uint64_t>(run_.config().checkpoint.interval) == 0 ||
-                     (step == 1 && run_.config().checkpoint.enable_first_step_checkpoint);
     if (halt && run_.root() && run_.config().checkpoint.enable)
       log_info("saving step " + std::to_string(step) + ", then stopping (" +
                (!stop                ? "debug.stop_at_step"
@@ -247,7 +247,7 @@ int Trainer::loop() {
                ")");
     if (run_.config().checkpoint.enable && (last || halt))
       saves_.now(step, true);
-    else if (run_.config().checkpoint.enable && due)
+    else if (run_.config().checkpoint.enable && saves_.is_due(step, row.save_due()))
       saves_.due(step);
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config().validation.enable &&

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "recipe/keys/interval.h"
+
 namespace titan::recipe {
 
 struct Config {
@@ -85,7 +87,8 @@ struct Config {
   struct Checkpoint {
     bool enable = true;
     std::string folder = "checkpoint";
-    std::int64_t interval = 500;
+    SaveInterval interval;
+    double mtbf_seconds = 86400;  ///< of the interval "auto"
     std::int64_t keep_latest_k = 10;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
@@ -94,6 +97,7 @@ struct Config {
     std::string async_mode = "disabled";   ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;  ///< per rank
     std::string on_save_error = "stop";    ///< stop, continue
+    std::int64_t max_save_failures = 3;    ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;

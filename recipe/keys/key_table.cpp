@@ -77,8 +77,10 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
 Status wrong(const Key& key, const Value& value) {
   std::string text = "expected " + expectation(key) + ", found " + describe(value);
   if (const auto* word = value.as<std::string>()) {
-    const std::string near = nearest_name(*word, key.choices);
-    if (!near.empty()) text += " (did you mean " + toml_string(near) + "?)";
+    std::string near = nearest_name(*word, key.choices);
+    if (!near.empty()) near = toml_string(near);
+    if (holds<SaveInterval>(key)) near = meant_save_interval(*word);
+    if (!near.empty()) text += " (did you mean " + near + "?)";
   }
   return ckpt::invalid(std::move(text));
 }
@@ -104,11 +106,23 @@ std::optional<Words> convert_words(const Value& value) {
   return words;
 }
 
+/// A number of steps, or what parse_save_interval() takes.
+std::optional<SaveInterval> convert_interval(const Value& value) {
+  if (const auto* text = value.as<std::string>()) return parse_save_interval(*text);
+  const auto* steps = value.as<std::int64_t>();
+  if (steps == nullptr) return std::nullopt;
+  SaveInterval interval;
+  interval.steps = *steps;
+  return interval;
+}
+
 /// The value as a T if it has that type; integers count as floats.
 template <typename T>
 std::optional<T> convert(const Value& value) {
   if constexpr (std::is_same_v<T, Words>) {
     return convert_words(value);
+  } else if constexpr (std::is_same_v<T, SaveInterval>) {
+    return convert_interval(value);
   } else if (const auto* same = value.as<T>()) {
     return *same;
   }
@@ -226,6 +240,7 @@ std::string type_name(const Key& key) {
          : holds<std::int64_t>(key) ? "integer"
          : holds<double>(key)       ? "float"
          : holds<Words>(key)        ? "list"
+         : holds<SaveInterval>(key) ? "interval"
                                     : "string";
 }
 
@@ -234,6 +249,8 @@ std::string expectation(const Key& key) {
   if (!key.choices.empty())
     return key.choices.size() == 1 ? toml_string(key.choices[0]) : "one of " + quoted_list(key.choices);
   const std::string type = type_name(key);
+  if (type == "interval")
+    return "a number of steps of at least 1, a time such as \"10min\" (s, min, h, d), \"continuous\" or \"auto\"";
   std::string text = (type == "integer" ? "an " : "a ") + (key.range.whole ? "whole number" : type);
   if (type == "boolean" || type == "string" || type == "list") return text;
   const auto& [min, max, also, open, whole] = key.range;
@@ -256,6 +273,8 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
           std::vector<Value> list;
           for (const std::string& word : *place) list.push_back({word});
           return Value{std::move(list)};
+        } else if constexpr (std::is_same_v<T, SaveInterval>) {
+          return place->kind == SaveInterval::Kind::kSteps ? Value{place->steps} : Value{place->text};
         } else {
           return Value{*place};
         }
@@ -289,6 +308,8 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
           TITAN_RETURN_IF_ERROR(check_string(key, value, *plain));
         } else if constexpr (std::is_same_v<Plain, Words>) {
           for (const std::string& word : *plain) TITAN_RETURN_IF_ERROR(check_string(key, {word}, word));
+        } else if constexpr (std::is_same_v<Plain, SaveInterval>) {
+          if (plain->steps < 1) return wrong(key, value);
         } else if constexpr (!std::is_same_v<Plain, bool>) {
           if (!key.range.contains(static_cast<double>(*plain))) return wrong(key, value);
         } else if (*plain && comes_later(key, "true")) {

@@ -33,7 +33,7 @@ const char* class_name(KeyClass cls);
 /// Where a key's value lives in a Config; an optional may be unset.
 using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
-                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*>;
+                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
 /// Numbers from `min` to `max` (not `min` itself when `open`; only whole ones when `whole`), and `also`.
 struct Range {
@@ -125,7 +125,7 @@ bool same_on_all_ranks(const std::string& name);
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);
-/// Returns "integer", "float", "boolean", "string", "list"; "any" without slot.
+/// Returns "integer", "float", "boolean", "string", "list", "interval"; "any" without slot.
 std::string type_name(const Key& key);
 /// Returns "an integer of at least 1, or -1", "one of \"a\", \"b\"": what the key accepts.
 std::string expectation(const Key& key);

@@ -228,7 +228,11 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.enable), kSaving, "save and resume (torchtitan: false)",
           {.aliases = {"checkpoint.enable_checkpoint"}}),
       key(TITAN_KEY(checkpoint.folder), kSaving, "below job.dump_folder", {.of_machine = true}),
-      key(TITAN_KEY(checkpoint.interval), kSaving, "steps between two saves", {.range = at_least(1)}),
+      key(TITAN_KEY(checkpoint.interval), kSaving,
+          "steps between two saves, or time; \"continuous\": when the last one is durable; \"auto\": where saves and "
+          "failures together cost least"),
+      key(TITAN_KEY(checkpoint.mtbf_seconds), kSaving,
+          "seconds between two failures of the whole job, on average; of the interval \"auto\"", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.keep_latest_k), kSaving, "published steps to keep; 0: all", {.range = at_least(0)}),
       key(TITAN_KEY(checkpoint.enable_first_step_checkpoint), kSaving, "also save step 1, to test the storage"),
       key(TITAN_KEY(checkpoint.last_save_model_only), kSaving,
@@ -255,6 +259,8 @@ std::vector<Key> own_keys() {
           "a save that the store refuses (no space, quota, I/O error): \"stop\" ends the run; \"continue\" goes on "
           "and saves again at the next interval",
           {.choices = {"stop", "continue"}}),
+      key(TITAN_KEY(checkpoint.max_save_failures), kSaving,
+          "saves that fail in a row before on_save_error = \"continue\" ends the run, too", {.range = at_least(1)}),
       key(TITAN_KEY(checkpoint.on_drift), kStart,
           "what a resume does when a key that shapes the curve differs; \"policy\": training.steps, lr_scheduler.* "
           "and optimizer.lr follow lr_scheduler.on_change",
