@@ -53,8 +53,7 @@ void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const
     for (std::int64_t i = begin; i < end; ++i) {
       const Leaf& leaf = leaves[static_cast<std::size_t>(i)];
       leaf.entry[0] = order_.p == 2 ? leaf_sum_of_squares(leaf.data, leaf.length) : leaf_max(leaf.data, leaf.length);
-      if (width_ == 2)
-        leaf.entry[1] = leaf_power_sum(leaf.data, leaf.length, order_.p, norm_exponent(leaf.entry[0]));
+      if (width_ == 2) leaf.entry[1] = leaf_power_sum(leaf.data, leaf.length, order_.p, norm_exponent(leaf.entry[0]));
     }
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and what the norm needs of each leaf.
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and what the norm needs of each
+// leaf.
 #include <cstdint>
 #include <optional>
 #include <vector>
