@@ -67,9 +67,12 @@ const char* role_text(FileRole role) {
 std::string encode_manifest(const Manifest& manifest) {
   JsonWriter out;
   const bool zstd = manifest.uses(Codec::kZstd);
+  std::vector<std::string> required;
+  if (zstd) required.push_back("zstd");
+  if (manifest.excluded) required.push_back("excluded");
   out.begin().key("self_digest").value(kZeros).line().key("format").begin();
-  out.members("name", kFormatName, "major", manifest.major, "minor", std::uint32_t{zstd}).end();
-  out.lines("requires", zstd ? std::vector<std::string>{"zstd"} : std::vector<std::string>{}, "id", manifest.id);
+  out.members("name", kFormatName, "major", manifest.major, "minor", manifest.lowest_minor()).end();
+  out.lines("requires", required, "id", manifest.id);
   out.lines("step", manifest.step, "created", manifest.created, "writer", manifest.writer).line().key("mesh").begin();
   out.members("pp", manifest.mesh.pp, "dp", manifest.mesh.dp, "tp", manifest.mesh.tp).end();
   out.lines("stage_cuts", manifest.stage_cuts, "leaf_elements", manifest.leaf_elements, "order", "row_major");

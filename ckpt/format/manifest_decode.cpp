@@ -172,7 +172,7 @@ void read_format(JsonReader& in, Manifest& manifest) {
 }
 
 // Returns whether compressed pieces are announced.
-bool read_requires(JsonReader& in) {
+bool read_requires(JsonReader& in, Manifest& manifest) {
   bool zstd = false;
   std::vector<std::string> features;
   in.array([&](std::size_t i) {
@@ -183,6 +183,8 @@ bool read_requires(JsonReader& in) {
   for (const std::string& feature : features) {
     if (feature == "zstd")
       zstd = true;
+    else if (feature == "excluded")
+      manifest.excluded = true;
     else
       in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have")
                   .with_hint("use a newer titan"));
@@ -237,7 +239,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   };
   read_object(in, "the manifest", JsonField{"self_digest", [&] { in.skip(); }},
               JsonField{"format", [&] { read_format(in, manifest); }},
-              JsonField{"requires", [&] { zstd = read_requires(in); }}, JsonField{"id", manifest.id},
+              JsonField{"requires", [&] { zstd = read_requires(in, manifest); }}, JsonField{"id", manifest.id},
               JsonField{"step", manifest.step}, JsonField{"created", manifest.created},
               JsonField{"writer", manifest.writer}, JsonField{"mesh", [&] { manifest.mesh = read_mesh(in); }},
               JsonField{"stage_cuts", cuts}, JsonField{"leaf_elements", manifest.leaf_elements},

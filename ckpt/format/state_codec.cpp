@@ -38,6 +38,12 @@ DataFile read_data_file(JsonReader& in) {
   return file;
 }
 
+SampleRange read_sample_range(JsonReader& in) {
+  SampleRange range;
+  read_object(in, "a range of samples", JsonField{"first", range.first}, JsonField{"count", range.count});
+  return range;
+}
+
 Attempt read_attempt(JsonReader& in) {
   Attempt attempt;
   read_object(in, "an attempt", JsonField{"number", attempt.number}, JsonField{"started", attempt.started},
@@ -81,7 +87,14 @@ std::string encode_data_position(const DataPosition& position) {
   out.line().key("files").begin_list();
   for (const DataFile& file : position.files)
     out.line().begin().members("name", file.name, "bytes", file.bytes, "blocks", file.blocks).end();
-  out.line().end_list().line().end();
+  out.line().end_list();
+  if (!position.excluded.empty()) {
+    out.line().key("excluded").begin_list();
+    for (const SampleRange& range : position.excluded)
+      out.begin().members("first", range.first, "count", range.count).end();
+    out.end_list();
+  }
+  out.line().end();
   return std::move(out).finish();
 }
 
@@ -115,12 +128,17 @@ Result<DataPosition> decode_data_position(const std::string& what, std::string_v
   JsonReader in(what, text);
   DataPosition position;
   const auto files = [&] { in.array([&](std::size_t) { position.files.push_back(read_data_file(in)); }); };
+  const auto excluded = [&] { in.array([&](std::size_t) { position.excluded.push_back(read_sample_range(in)); }); };
   read_object(in, "the data position", JsonField{"samples", position.samples},
               JsonField{"epoch_base", position.epoch_base}, JsonField{"first_epoch", position.first_epoch},
               JsonField{"seed", [&] { position.seed = in.u64_string(); }}, JsonField{"shuffle", position.shuffle},
               JsonField{"seq_len", position.seq_len}, JsonField{"sample_stride", position.sample_stride},
               JsonField{"samples_per_epoch", position.samples_per_epoch}, JsonField{"kind", position.kind},
-              JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files});
+              JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files},
+              JsonField{"excluded", excluded, /*required=*/false});
+  if (in.ok() &&
+      (!is_in_order(position.excluded) || ahead_of(position.excluded, position.samples) != position.excluded))
+    in.fail("the ranges of samples that are left out do not ascend from the position on");
   return finished(in, std::move(position));
 }
 

@@ -40,6 +40,9 @@ void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
   json.text("seed", std::to_string(d.seed));  // all 64 bits: a string, as in the format
   json.members("shuffle", d.shuffle, "seq_len", d.seq_len, "sample_stride", d.sample_stride);
   json.members("samples_per_epoch", d.samples_per_epoch, "kind", d.kind, "tokenizer", d.tokenizer);
+  if (!d.excluded.empty())
+    json.each("excluded", d.excluded,
+              [&](const ckpt::SampleRange& range) { json.members("first", range.first, "count", range.count); });
   json.each("files", d.files, [&](const ckpt::DataFile& file) {
     json.path("name", file.name);
     json.members("bytes", file.bytes, "blocks", file.blocks.hex());

@@ -113,6 +113,7 @@ std::string data(const InspectReport& report, const TextStyle& style) {
                           std::to_string(d.seq_len) + ", stride " + std::to_string(d.sample_stride) + ", " +
                           (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order");
   out += "\n" + folded_line(how, style.palette, 4) + "\n";
+  if (!d.excluded.empty()) out += "  left out: samples " + ckpt::ranges_text(d.excluded) + "\n";
   for (const ckpt::DataFile& file : d.files)
     out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
   return out;

@@ -208,7 +208,8 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
   forecast.samples_per_epoch = position.samples_per_epoch;
   forecast.held_back = held_back;
   forecast.first_sample = position.samples;
-  forecast.end_sample = position.samples + samples;
+  forecast.end_sample =
+      samples == 0 ? position.samples : ckpt::kept_sample(position.excluded, position.samples, samples - 1) + 1;
   const auto epoch = [&](std::uint64_t sample) {
     return static_cast<double>(position.first_epoch) +
            static_cast<double>(sample - position.epoch_base) / static_cast<double>(position.samples_per_epoch);

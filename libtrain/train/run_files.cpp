@@ -48,6 +48,12 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
 }
 
+Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt) {
+  TITAN_RETURN_IF_ERROR(metrics->close());
+  TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
+  return ckpt::ok_status();
+}
+
 Status RunFiles::close() { return metrics ? metrics->close() : ckpt::ok_status(); }
 
 }  // namespace titan::train

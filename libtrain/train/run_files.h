@@ -20,6 +20,8 @@ class RunFiles {
   /// Writes config.toml and opens metrics.jsonl behind `step`.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from);
+  /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume.
+  ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
   /// more may be written into it
   ckpt::Status still_ours() const { return locks_.still_ours(); }

@@ -46,6 +46,14 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 
 void Saves::begin() {
   newest_ = run_.start.decision.step;
+  if (run_.start.decision.mode == StartMode::kResume)
+    saved_ = SavedPoint{newest_,
+                        run_.start.decision.path,
+                        run_.data,
+                        run_.state.tokens,
+                        run_.optimizer_step,
+                        run_.next_epoch,
+                        !run_.start.continuation.fresh_optimizer};
   schedule_.emplace(run_.config().checkpoint, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
@@ -58,7 +66,13 @@ void Saves::begin() {
 
 double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
+ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
+  under_way_ = SavedPoint{step,
+                          ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
+                          run_.data,
+                          run_.state.tokens,
+                          run_.optimizer_step,
+                          run_.next_epoch};
   ckpt::Snapshot snap;
   snap.parameters = run_.plan().parameters;
   snap.mesh = run_.plan().mesh;
@@ -178,6 +192,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
 
 void Saves::tell(const SaveOutcome& outcome) {
   newest_ = outcome.step;
+  saved_ = under_way_;
   schedule_->succeeded();
   if (!run_.root()) return;
   const SaveReport& report = *outcome.report;

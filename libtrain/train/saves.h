@@ -13,6 +13,15 @@
 
 namespace titan::train {
 
+/// The state of the run at its newest checkpoint, beside the tensors that lie there.
+struct SavedPoint {
+  std::uint64_t step = 0;
+  std::string path;
+  ckpt::DataPosition data;
+  std::uint64_t tokens = 0, optimizer_step = 0, next_epoch = 1;
+  bool moments = true;  ///< the run took them from there
+};
+
 class Saves {
  public:
   explicit Saves(RunState& run) : run_(run) {}
@@ -41,16 +50,20 @@ class Saves {
   void let_change() {
     if (background_) background_->let_change();
   }
+  /// Waits for what is under way in the background. Collective. \error as now()
+  void drain() { finish(); }
   /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
   /// wrong.
   void settle();
 
   /// The newest step that this run has, or began from.
   std::uint64_t newest() const { return newest_; }
+  /// The same, to go back to; none where nothing is saved.
+  std::optional<SavedPoint>& saved() { return saved_; }
 
  private:
   double now_s() const;
-  ckpt::Snapshot snapshot(std::uint64_t step) const;
+  ckpt::Snapshot snapshot(std::uint64_t step);
   /// Before a save of `step`: what was logged of it is made durable. Collective.
   void announce(std::uint64_t step);
   SaveOutcome save_here(std::uint64_t step);
@@ -71,6 +84,7 @@ class Saves {
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
   bool told_of_cache_ = false;
+  std::optional<SavedPoint> saved_, under_way_;
 };
 
 }  // namespace titan::train

@@ -11,8 +11,8 @@ constexpr std::int64_t kFlags = 4;
 
 }  // namespace
 
-StepRow::StepRow(const recipe::RunPlan& plan)
-    : count_(plan.batch.count), norms_(plan), row_(at::zeros({count_ + kFlags + norms_.size()}, at::kDouble)) {}
+StepRow::StepRow(const recipe::RunPlan& plan, NormOrder order)
+    : count_(plan.batch.count), norms_(plan, order), row_(at::zeros({count_ + kFlags + norms_.size()}, at::kDouble)) {}
 
 void StepRow::fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads) {
   row_.zero_();

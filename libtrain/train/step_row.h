@@ -1,5 +1,6 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and the leaves' sums of squares.
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, and what the norm needs of each
+// leaf.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,7 +15,7 @@ namespace titan::train {
 
 class StepRow {
  public:
-  explicit StepRow(const recipe::RunPlan& plan);
+  explicit StepRow(const recipe::RunPlan& plan, NormOrder order = {});
 
   /// What one rank has to say.
   struct Words {

@@ -32,6 +32,7 @@ struct Config {
   struct Optimizer {
     std::string name = "AdamW";
     double lr = 8e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+    std::vector<std::string> rules;  ///< "PATTERN weight_decay=X lr_factor=Y" each
   } optimizer;
 
   struct LrScheduler {
@@ -53,6 +54,11 @@ struct Config {
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
+    double norm_type = 2.0;              ///< 1 to 16, or infinity
+    std::string on_nonfinite = "abort";  ///< abort, skip, rollback
+    std::int64_t max_skips = 10;         ///< in a row
+    std::int64_t max_rollbacks = 3;
+    std::vector<std::string> exclude_samples;  ///< "32-39" or "64" each
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";

@@ -87,7 +87,8 @@ Status wrong(const Key& key, const Value& value) {
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items. `lists`: an item may be a list of strings.
+/// A list of strings, or one string with commas between its items. A table of the list is the string of its words.
+/// `lists`: an item may be a list of strings.
 std::optional<Words> convert_words(const Value& value, bool lists = false) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
@@ -99,9 +100,17 @@ std::optional<Words> convert_words(const Value& value, bool lists = false) {
   if (list == nullptr) return std::nullopt;
   for (const Value& item : *list) {
     const auto* word = item.as<std::string>();
+    const auto* table = item.as<Value::Other>();
     const std::optional<Words> inner = word == nullptr && lists ? convert_words(item) : std::nullopt;
-    if (word == nullptr && !inner) return std::nullopt;
-    words.push_back(inner ? ckpt::joined(*inner, " ") : *word);
+    if (word != nullptr) {
+      words.push_back(*word);
+    } else if (inner) {
+      words.push_back(ckpt::joined(*inner, " "));
+    } else if (table != nullptr && table->kind == kTable) {
+      words.push_back(table->text);
+    } else {
+      return std::nullopt;
+    }
   }
   return words;
 }
@@ -126,8 +135,11 @@ std::optional<T> convert(const Value& value, bool lists) {
   } else if (const auto* same = value.as<T>()) {
     return *same;
   }
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, double>) {
     if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
+    if (const auto* text = value.as<std::string>(); text != nullptr && *text == "inf")
+      return std::numeric_limits<double>::infinity();
+  }
   return std::nullopt;
 }
 
@@ -152,8 +164,9 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
 }  // namespace
 
 bool Range::contains(double value) const {
-  if (!std::isfinite(value)) return false;
-  return (also && value == *also) || (value <= max && (open ? value > min : value >= min));
+  if (also && value == *also) return true;
+  if (!std::isfinite(value) || (whole && value != std::floor(value))) return false;
+  return value <= max && (open ? value > min : value >= min);
 }
 
 const char* class_name(KeyClass cls) {
@@ -247,9 +260,9 @@ std::string expectation(const Key& key) {
   const std::string type = type_name(key);
   if (type == "interval")
     return "a number of steps of at least 1, a time such as \"10min\" (s, min, h, d), \"continuous\" or \"auto\"";
-  std::string text = (type == "integer" ? "an " : "a ") + type;
+  std::string text = (type == "integer" ? "an " : "a ") + (key.range.whole ? "whole number" : type);
   if (type == "boolean" || type == "string" || type == "list") return text;
-  const auto& [min, max, also, open] = key.range;
+  const auto& [min, max, also, open, whole] = key.range;
   if (std::isfinite(max))
     text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
   else

@@ -35,13 +35,14 @@ using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
-/// Numbers from `min` to `max` (not `min` itself when `open`), and `also`.
+/// Numbers from `min` to `max` (not `min` itself when `open`; only whole ones when `whole`), and `also`.
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::optional<double> also;
   bool open = false;
-  bool contains(double value) const;  ///< false for NaN and infinities
+  bool whole = false;
+  bool contains(double value) const;  ///< false for NaN, and for infinities other than `also`
 };
 
 /// What an allowed change of a setting does from the next step on.

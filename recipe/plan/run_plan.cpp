@@ -227,6 +227,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
+  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));
   return plan;
 }
 

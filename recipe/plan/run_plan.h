@@ -12,6 +12,7 @@
 #include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
+#include "recipe/plan/parameter_rules.h"
 #include "recipe/plan/schedule_kind.h"
 
 namespace titan::recipe {
@@ -60,6 +61,7 @@ struct RunPlan {
   bool shard_gradients = false;                 ///< "zero2": as ExchangeDomain::kAlways
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
   std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: a rank has one, its own
+  std::vector<UpdateSettings> updates;          ///< of each parameter; empty: as the optimizer says
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage of the model
   std::string stages_from;                ///< the key that says the stages; empty: the best by cost

@@ -19,6 +19,7 @@
 #include "libtrain/model/runtime.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
+#include "libtrain/optim/leaf_norm.h"
 #include "libtrain/pipeline/executor.h"
 #include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
