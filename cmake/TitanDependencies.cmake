@@ -1,5 +1,4 @@
 # Third-party libraries of ckpt and cli as imported targets named titan::<library>.
-find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 function(titan_need_header var header package)
@@ -46,7 +45,8 @@ titan_need_header(TITAN_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
 titan_need_header(TITAN_TOMLPP_INCLUDE toml++/toml.h libtomlplusplus-dev)
 
 if(TITAN_TRAIN)
-  pkg_check_modules(SPDLOG REQUIRED IMPORTED_TARGET spdlog)
+  titan_need_header(TITAN_SPDLOG_INCLUDE spdlog/spdlog.h libspdlog-dev)
+  titan_need_header(TITAN_FMT_INCLUDE fmt/format.h libfmt-dev)
 endif()
 if(TITAN_TESTS)
   find_package(GTest REQUIRED)

@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 find_program(TITAN_PYTHON python3 REQUIRED)
 
 # The scripts are made by the program itself when it has been linked, from the table that its parser uses.
-function(titan_install_program program)
+function(titan_install_program program) # ARGN: folders of its libraries
   set(folder ${CMAKE_BINARY_DIR}/completions)
   file(MAKE_DIRECTORY ${folder})
   foreach(shell bash zsh fish)
@@ -22,8 +22,15 @@ function(titan_install_program program)
     DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/man_pages.py COMMENT "Man pages of ${program}" VERBATIM)
   add_custom_target(${program}-man ALL DEPENDS ${man}.stamp)
 
-  # LibTorch stays where it is: the installed program finds it as the built one does.
-  set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH TRUE)
+  # Libraries beside the program come first. LibTorch stays where it is: the installed program finds it as the built one does.
+  # None for a static program: glibc 2.36 crashes at the start of one that has a run path.
+  get_target_property(options ${program} LINK_OPTIONS)
+  if(NOT "-static-pie" IN_LIST options)
+    set(run_paths "$ORIGIN" "$ORIGIN/../lib" ${ARGN})
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "${run_paths}")
+  endif()
+  # As `cmake --install --strip` does.
+  install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)" COMPONENT ${program})
   install(TARGETS ${program} RUNTIME COMPONENT ${program})
   install(FILES ${folder}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program} COMPONENT ${program})
   install(FILES ${folder}/${program}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program} COMPONENT ${program})

@@ -7,6 +7,7 @@
 #include "ckpt/io/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/view.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert {

@@ -45,7 +45,7 @@ struct ForeignTensor {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
-  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (rotary.h); 0: rows stay
+  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (head_rows.h); 0: rows stay
   std::uint64_t head_dim = 0;
   bool operator==(const TensorPlan&) const = default;
 };

@@ -6,7 +6,7 @@
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
-#include "converters/import.h"
+#include "converters/list.h"
 
 namespace titan::convert {
 

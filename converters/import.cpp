@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/component_writer.h"
 #include "ckpt/io/rewrite.h"
-#include "ckpt/io/shard_writer.h"
-#include "ckpt/model/leaf.h"
 #include "converters/companions.h"
+#include "converters/view.h"
 
 namespace titan::convert {
 
@@ -19,55 +18,20 @@ namespace {
 
 constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
 
-// Moves the tensors of one component into one shard.
-class ComponentWriter {
- public:
-  ComponentWriter(Fs& fs, const ForeignCheckpoint& source, const ImportPlan& plan, const std::string& folder,
-                  Manifest& manifest)
-      : fs_(fs), source_(source), plan_(plan), reader_(source, plan), folder_(folder), manifest_(manifest) {}
-
-  Status write(const char* component, const std::function<Status(std::uint64_t bytes)>& moved) {
-    std::vector<std::size_t> chosen;
-    std::vector<ckpt::ShardPiece> pieces;
-    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
-      const TensorPlan& tensor = plan_.tensors[i];
-      if (tensor.ref.slot.empty() != (component == std::string_view(ckpt::kModel))) continue;
-      const ckpt::LeafGrid grid = plan_.parameters[tensor.ref.index].grid(manifest_.leaf_elements);
-      if (grid.count() == 0) {
-        manifest_.stored(tensor.ref)->digest = ckpt::tensor_digest({});
-        continue;
-      }
-      chosen.push_back(i);
-      pieces.push_back(
-          {manifest_.stored_name(tensor.ref), source_.tensors()[tensor.source].dtype, grid, {0, grid.count()}});
-    }
-    if (pieces.empty()) return ckpt::ok_status();
-    const auto leaf = [&](std::size_t piece, std::uint64_t index,
-                          std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-      TITAN_RETURN_IF_ERROR(reader_.read(chosen[piece], pieces[piece].grid.begin(index), scratch));
-      TITAN_RETURN_IF_ERROR(moved(scratch.size()));
-      return std::span<const std::byte>(scratch);
-    };
-    TITAN_ASSIGN_OR_RETURN(ckpt::WrittenShard shard,
-                           ckpt::write_shard(fs_, folder_, ckpt::shard_path(component, 0), pieces, leaf, {kThreads}));
-    ckpt::ManifestBuilder builder(manifest_);
-    const std::uint32_t file = builder.add_file(std::move(shard.file));
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const ckpt::TensorRef& ref = plan_.tensors[chosen[i]].ref;
-      builder.add_piece(ref, shard.pieces[i], file);
-      manifest_.stored(ref)->digest = ckpt::tensor_digest(shard.leaves[i]);
-    }
-    return ckpt::ok_status();
-  }
-
- private:
-  Fs& fs_;
-  const ForeignCheckpoint& source_;
-  const ImportPlan& plan_;
-  PlannedReader reader_;
-  const std::string& folder_;
-  Manifest& manifest_;
-};
+// Moves the tensors of one component, those of `chosen` among the plan's, into one shard.
+Status write_tensors(Fs& fs, const PlannedReader& reader, const ImportPlan& plan,
+                     const std::vector<std::size_t>& chosen, const char* component, const std::string& folder,
+                     Manifest& manifest, const std::function<Status(std::uint64_t bytes)>& moved) {
+  std::vector<ckpt::TensorRef> refs;
+  for (const std::size_t i : chosen) refs.push_back(plan.tensors[i].ref);
+  const auto elements = [&](std::size_t tensor, std::uint64_t first,
+                            std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
+    TITAN_RETURN_IF_ERROR(reader.read(chosen[tensor], first, scratch));
+    TITAN_RETURN_IF_ERROR(moved(scratch.size()));
+    return std::span<const std::byte>(scratch);
+  };
+  return ckpt::write_component(fs, folder, component, refs, elements, manifest, kThreads);
+}
 
 Status add_json(ckpt::Rewrite& rewrite, const char* component, const std::string& text,
                 ckpt::ManifestBuilder& builder) {
@@ -123,7 +87,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   manifest.writer = target.writer;
 
   ckpt::ManifestBuilder builder(manifest);
-  ComponentWriter writer(fs, source, plan, rewrite->folder(), manifest);
+  const PlannedReader reader(source, plan);
   std::uint64_t done = 0;
   const auto moved = [&](std::uint64_t bytes) -> Status {
     done += bytes;
@@ -131,12 +95,12 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
     return rewrite->beat();
   };
   for (const char* component : {ckpt::kModel, ckpt::kOptimizer}) {
-    const bool model = component == std::string_view(ckpt::kModel);
-    if (std::ranges::none_of(plan.tensors, [&](const TensorPlan& tensor) { return tensor.ref.slot.empty() == model; }))
-      continue;
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = 0; i < plan.tensors.size(); ++i)
+      if (plan.tensors[i].ref.slot.empty() == (component == std::string_view(ckpt::kModel))) chosen.push_back(i);
+    if (chosen.empty()) continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
-    TITAN_RETURN_IF_ERROR(writer.write(component, moved));
-    builder.sum_up(component);
+    TITAN_RETURN_IF_ERROR(write_tensors(fs, reader, plan, chosen, component, rewrite->folder(), manifest, moved));
   }
   if (plan.lr)
     TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), builder));

@@ -1,9 +1,9 @@
-// `ls` for checkpoints of other formats (declared in import.h).
+#include "converters/list.h"
+
 #include <algorithm>
 #include <charconv>
 
 #include "ckpt/io/run_resolve.h"
-#include "converters/import.h"
 
 namespace titan::convert {
 namespace {

@@ -1,7 +1,7 @@
 #include "converters/own_names.h"
 
 #include "ckpt/ops/inspect.h"
-#include "converters/import.h"
+#include "converters/view.h"
 
 namespace titan::convert {
 

@@ -1,10 +1,10 @@
-// Foreign checkpoints looked at as ours (declared in import.h).
+#include "converters/view.h"
+
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/ops/slice.h"
-#include "converters/import.h"
-#include "converters/rotary.h"
+#include "converters/head_rows.h"
 
 namespace titan::convert {
 

@@ -83,6 +83,8 @@ class Fs {
   /// kScanAlignment gain, up to their last whole block. truncate() takes the space from the store at once, so that a
   /// disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
+  /// Some file of create_large() went through the page cache, since its store refuses another way.
+  virtual bool refused_past_cache() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
   /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where

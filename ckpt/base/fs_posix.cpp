@@ -80,10 +80,12 @@ class PosixFile final : public File {
   }
   /// Sends whole blocks past the page cache from now on. By the open file and not by its path, so that both descriptors
   /// are the same file. Not every store has it.
-  void write_past_cache() {
+  void write_past_cache(std::shared_ptr<std::atomic<bool>> refused) {
     large_ = true;
+    refused_ = std::move(refused);
     direct_ = retry(
         [&] { return ::open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT); });
+    if (direct_ < 0 && errno == EINVAL) *refused_ = true;
   }
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -112,6 +114,7 @@ class PosixFile final : public File {
       const int error = errno;
       if (put < 0 && blocks > 0 && error == EINVAL) {  // a store that takes the flag and not our alignment
         past_cache_ = false;
+        *refused_ = true;
         continue;
       }
       const auto call = [&] {
@@ -191,6 +194,7 @@ class PosixFile final : public File {
   int fd_, direct_ = -1;
   bool large_ = false;
   std::atomic<bool> past_cache_ = true;
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< of the file system; set where direct_ was asked for
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;
@@ -227,9 +231,11 @@ class PosixFs final : public Fs {
 
   Result<std::unique_ptr<File>> create_large(const std::string& path) override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, create(path));
-    static_cast<PosixFile&>(*file).write_past_cache();
+    static_cast<PosixFile&>(*file).write_past_cache(refused_);
     return file;
   }
+
+  bool refused_past_cache() const override { return *refused_; }
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {
     return open_by_path(path, Access::kCached);
@@ -444,6 +450,7 @@ class PosixFs final : public Fs {
   }
 
   NoReplace no_replace_;
+  const std::shared_ptr<std::atomic<bool>> refused_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace

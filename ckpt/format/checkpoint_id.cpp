@@ -28,6 +28,12 @@ void encode_position(IdentityEncoder& encoder, const DataPosition& data) {
     encoder.u64(file.bytes);
     encoder.digest(file.blocks);
   }
+  if (data.excluded.empty()) return;  // as before there were any
+  encoder.list(data.excluded.size());
+  for (const SampleRange& range : data.excluded) {
+    encoder.u64(range.first);
+    encoder.u64(range.count);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #pragma once
-// JSON objects whose keys are all required, read by a list of keys and places.
+// JSON objects read by a list of keys and places.
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ckpt/format/json_reader.h"
 
@@ -16,24 +18,29 @@ inline void read_value(JsonReader& in, std::string_view& out) { out = in.text();
 inline void read_value(JsonReader& in, Digest& out) { out = in.digest(); }
 inline void read_value(JsonReader& in, std::vector<std::string>& out) { out = in.string_list(); }
 inline void read_value(JsonReader& in, std::vector<std::pair<std::string, std::string>>& out) { out = in.string_map(); }
+inline void read_value(JsonReader& in, std::optional<double>& out) {
+  if (!in.null()) out = in.real();
+}
 template <typename Read>
 auto read_value(JsonReader&, const Read& read) -> decltype(read()) {
   read();
 }
 
-/// A required key. `place` is a variable that takes the value, or a function that reads it.
+/// A key. `place` is a variable that takes the value, or a function that reads it.
 template <typename Place>
 struct JsonField {
   const char* name;
   Place place;
+  bool required = true;
 };
 template <typename Place>
-JsonField(const char*, Place&&) -> JsonField<Place>;
+JsonField(const char*, Place&&, bool = true) -> JsonField<Place>;
 
-/// Reads the object `what`, which must have each of `fields` once; skips other keys.
+/// Reads the object `what`; each of `fields` at most once, those that are required at least once; skips other keys.
+/// Returns which were there: bit 0 is the first field.
 /// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
 template <typename... Place>
-void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {
+SeenKeys read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {
   SeenKeys seen(in, what);
   in.object([&](std::string_view key) {
     unsigned bit = 0;
@@ -45,7 +52,12 @@ void read_object(JsonReader& in, const char* what, const JsonField<Place>&... fi
     if (!(take(fields) || ...)) in.skip();
   });
   unsigned bit = 0;
-  for (const char* name : {fields.name...}) seen.require(bit++, name);
+  const auto require = [&](const auto& field) {
+    if (field.required) seen.require(bit, field.name);
+    ++bit;
+  };
+  (require(fields), ...);
+  return seen;
 }
 
 }  // namespace titan::ckpt

@@ -114,7 +114,7 @@ class JsonReader {
 };
 
 /// Checks an object's keys: each known key at most once, the required ones present.
-/// Usage: `if (seen.is(key, 0, "id")) ... else reader.skip();`, then `seen.require(0, "id")`.
+/// read_object (json_fields.h) uses it.
 class SeenKeys {
  public:
   SeenKeys(JsonReader& reader, const char* object) : reader_(reader), object_(object) {}

@@ -95,16 +95,10 @@ JsonWriter& JsonWriter::value(double number) {
   return *this;
 }
 
-JsonWriter& JsonWriter::string_map(const std::vector<std::pair<std::string, std::string>>& entries) {
+JsonWriter& JsonWriter::value(const std::vector<std::pair<std::string, std::string>>& entries) {
   begin();
   for (const auto& [name, text] : entries) line().key(name).value(text);
   return end();
-}
-
-JsonWriter& JsonWriter::string_list(const std::vector<std::string>& entries) {
-  begin_list();
-  for (const std::string& entry : entries) value(entry);
-  return end_list();
 }
 
 std::string JsonWriter::finish() && {

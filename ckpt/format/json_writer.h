@@ -1,6 +1,7 @@
 #pragma once
 // Writes JSON text in a fixed form: keys in call order, doubles in shortest round-trip form, line breaks where asked.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,8 +27,28 @@ class JsonWriter {
   JsonWriter& value(bool truth) { return plain(truth ? "true" : "false"); }
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
   JsonWriter& null() { return plain("null"); }
-  JsonWriter& string_map(const std::vector<std::pair<std::string, std::string>>& entries);
-  JsonWriter& string_list(const std::vector<std::string>& entries);
+  JsonWriter& value(const std::optional<double>& number) { return number ? value(*number) : null(); }
+  JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line each
+  template <typename T>
+  JsonWriter& value(const std::vector<T>& entries) {
+    begin_list();
+    for (const T& entry : entries) value(entry);
+    return end_list();
+  }
+  /// A key and its value, the next key and its value, and so on.
+  template <typename Value, typename... More>
+  JsonWriter& members(std::string_view name, const Value& first, const More&... more) {
+    key(name).value(first);
+    if constexpr (sizeof...(more) > 0) members(more...);
+    return *this;
+  }
+  /// The same with a line for each.
+  template <typename Value, typename... More>
+  JsonWriter& lines(std::string_view name, const Value& first, const More&... more) {
+    line().key(name).value(first);
+    if constexpr (sizeof...(more) > 0) lines(more...);
+    return *this;
+  }
 
   /// The text, ended by a newline.
   std::string finish() &&;

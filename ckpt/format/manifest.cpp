@@ -53,4 +53,9 @@ bool Manifest::uses(Codec codec) const {
   });
 }
 
+std::uint32_t Manifest::lowest_minor() const {
+  if (excluded) return kExcludedMinor;
+  return uses(Codec::kZstd) ? kZstdMinor : 0;
+}
+
 }  // namespace titan::ckpt

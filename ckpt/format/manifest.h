@@ -16,7 +16,9 @@ namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
 /// the newest that this version knows; writers write the lowest that will do
-inline constexpr std::uint32_t kFormatMinor = 1;
+inline constexpr std::uint32_t kFormatMinor = 2;
+
+inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2;  ///< the first with a feature
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -84,7 +86,7 @@ struct DerivedFrom {
 };
 
 struct Manifest {
-  std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor follows from the pieces
+  std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor is lowest_minor()
   Digest id;
   std::uint64_t step = 0;
   std::string created;  ///< RFC 3339 UTC
@@ -92,6 +94,7 @@ struct Manifest {
   Mesh mesh;
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1..; recorded, never needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
+  bool excluded = false;                   ///< dataloader.json names samples that are left out
   std::vector<ComponentEntry> components;  ///< an absent component has no entry
   std::vector<FileEntry> files;
   std::vector<ParameterRecord> parameters;  ///< in model order
@@ -105,6 +108,7 @@ struct Manifest {
   StoredTensor* stored(const TensorRef& ref);
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
   bool uses(Codec codec) const;                         ///< whether any piece is stored so
+  std::uint32_t lowest_minor() const;                   ///< the lowest minor version that can hold it
 };
 
 /// Parameters by name: built once for many questions, of models with tens of thousands of tensors. The manifest must

@@ -32,7 +32,7 @@ class ManifestBuilder {
   /// Sums up the files and tensors of component "model" or "optimizer": adds its entry, or renews the one that is
   /// there.
   void sum_up(const char* component);
-  /// Sets the id, once all else is in place.
+  /// Sets the id and what the state asks of readers, once all else is in place.
   void seal(const IdState& state);
 
  private:

@@ -25,21 +25,11 @@ bool has_prefix(std::string_view text) {
 }
 
 void write_stored(JsonWriter& out, const StoredTensor& tensor) {
-  out.begin()
-      .key("dtype")
-      .value(dtype_name(tensor.dtype))
-      .key("chunk")
-      .value(tensor.chunk)
-      .key("digest")
-      .value(tensor.digest);
+  out.begin().members("dtype", dtype_name(tensor.dtype), "chunk", tensor.chunk, "digest", tensor.digest);
   out.key("pieces").begin_list();
   for (const Piece& piece : tensor.pieces) {
-    out.begin_list()
-        .value(piece.file)
-        .value(piece.first_leaf)
-        .value(piece.leaf_count)
-        .value(piece.offset)
-        .value(piece.row);
+    out.begin_list().value(piece.file).value(piece.first_leaf).value(piece.leaf_count);
+    out.value(piece.offset).value(piece.row);
     if (piece.codec != Codec::kRaw) out.value(std::uint64_t{1});
     out.end_list();
   }
@@ -47,9 +37,7 @@ void write_stored(JsonWriter& out, const StoredTensor& tensor) {
 }
 
 void write_parameter(JsonWriter& out, const ParameterRecord& record) {
-  out.line().begin().key("name").value(record.meta.name).key("shape").begin_list();
-  for (const std::uint64_t extent : record.meta.shape) out.value(extent);
-  out.end_list().key("stage").value(record.meta.stage);
+  out.line().begin().members("name", record.meta.name, "shape", record.meta.shape, "stage", record.meta.stage);
   if (record.model) write_stored(out.key("model"), *record.model);
   if (!record.slots.empty()) {
     out.key("slots").begin();
@@ -60,17 +48,10 @@ void write_parameter(JsonWriter& out, const ParameterRecord& record) {
 }
 
 void write_file(JsonWriter& out, const FileEntry& file) {
-  out.line()
-      .begin()
-      .key("path")
-      .value(file.path)
-      .key("role")
-      .value(role_text(file.role))
-      .key("bytes")
-      .value(file.bytes);
+  out.line().begin().members("path", file.path, "role", role_text(file.role), "bytes", file.bytes);
   if (file.role == FileRole::kShard) {
-    out.key("table_offset").value(file.table_offset).key("table_rows").value(file.table_rows);
-    out.key("table").value(file.table).key("envelope").value(file.envelope);
+    out.members("table_offset", file.table_offset, "table_rows", file.table_rows);
+    out.members("table", file.table, "envelope", file.envelope);
   } else {
     out.key("digest").value(file.whole);
   }
@@ -85,31 +66,28 @@ const char* role_text(FileRole role) {
 
 std::string encode_manifest(const Manifest& manifest) {
   JsonWriter out;
-  out.begin().key("self_digest").value(kZeros).line().key("format").begin().key("name").value(kFormatName);
   const bool zstd = manifest.uses(Codec::kZstd);
-  out.key("major").value(manifest.major).key("minor").value(std::uint32_t{zstd}).end();
-  out.line().key("requires").begin_list();
-  if (zstd) out.value("zstd");
-  out.end_list().line().key("id").value(manifest.id).line().key("step").value(manifest.step);
-  out.line().key("created").value(manifest.created).line().key("writer").value(manifest.writer);
-  out.line().key("mesh").begin().key("pp").value(manifest.mesh.pp).key("dp").value(manifest.mesh.dp);
-  out.key("tp").value(manifest.mesh.tp).end().line().key("stage_cuts").begin_list();
-  for (const std::uint32_t cut : manifest.stage_cuts) out.value(cut);
-  out.end_list().line().key("leaf_elements").value(manifest.leaf_elements).line().key("order").value("row_major");
+  std::vector<std::string> required;
+  if (zstd) required.push_back("zstd");
+  if (manifest.excluded) required.push_back("excluded");
+  out.begin().key("self_digest").value(kZeros).line().key("format").begin();
+  out.members("name", kFormatName, "major", manifest.major, "minor", manifest.lowest_minor()).end();
+  out.lines("requires", required, "id", manifest.id);
+  out.lines("step", manifest.step, "created", manifest.created, "writer", manifest.writer).line().key("mesh").begin();
+  out.members("pp", manifest.mesh.pp, "dp", manifest.mesh.dp, "tp", manifest.mesh.tp).end();
+  out.lines("stage_cuts", manifest.stage_cuts, "leaf_elements", manifest.leaf_elements, "order", "row_major");
   out.line().key("components").begin_list();
   for (const ComponentEntry& entry : manifest.components) {
-    out.line().begin().key("name").value(entry.name).key("digest").value(entry.digest).key("bytes").value(entry.bytes);
-    out.key("stored_bytes").value(entry.stored_bytes).key("files").value(entry.files).end();
+    out.line().begin().members("name", entry.name, "digest", entry.digest, "bytes", entry.bytes);
+    out.members("stored_bytes", entry.stored_bytes, "files", entry.files).end();
   }
   out.line().end_list().line().key("files").begin_list();
   for (const FileEntry& file : manifest.files) write_file(out, file);
   out.line().end_list().line().key("parameters").begin_list();
   for (const ParameterRecord& record : manifest.parameters) write_parameter(out, record);
-  out.line().end_list().line().key("config").string_map(manifest.config);
-  if (manifest.derived_from) {
-    out.line().key("derived_from").begin().key("id").value(manifest.derived_from->id);
-    out.key("step").value(manifest.derived_from->step).key("path").value(manifest.derived_from->path).end();
-  }
+  out.line().end_list().lines("config", manifest.config);
+  if (const auto& from = manifest.derived_from)
+    out.line().key("derived_from").begin().members("id", from->id, "step", from->step, "path", from->path).end();
   out.line().end();
   std::string text = std::move(out).finish();
   return with_self_digest(std::move(text)).value();

@@ -12,8 +12,8 @@ inline constexpr const char* kFormatName = "titan-checkpoint";
 inline constexpr std::string_view kManifestPrefix = "{\"self_digest\":\"";  ///< the first bytes, in every version
 const char* role_text(FileRole role);                                       ///< "shard", "json", "derived"
 
-/// Encodes with the self-digest in place, in the lowest minor version that holds the pieces' codecs (not
-/// `manifest.minor`). Equal manifests give equal bytes.
+/// Encodes with the self-digest in place, in Manifest::lowest_minor() (not `manifest.minor`). Equal manifests give
+/// equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
 /// Checks that `text` begins as a manifest of any version and that its self-digest holds. \error kCorrupt

@@ -41,30 +41,11 @@ FileRole read_role(JsonReader& in) {
 
 FileEntry read_file_entry(JsonReader& in) {
   FileEntry file;
-  SeenKeys seen(in, "a member");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "path"))
-      file.path = in.text();
-    else if (seen.is(key, 1, "role"))
-      file.role = read_role(in);
-    else if (seen.is(key, 2, "bytes"))
-      file.bytes = in.u64();
-    else if (seen.is(key, 3, "table_offset"))
-      file.table_offset = in.u64();
-    else if (seen.is(key, 4, "table_rows"))
-      file.table_rows = in.u64();
-    else if (seen.is(key, 5, "table"))
-      file.table = in.digest();
-    else if (seen.is(key, 6, "envelope"))
-      file.envelope = in.digest();
-    else if (seen.is(key, 7, "digest"))
-      file.whole = in.digest();
-    else
-      in.skip();
-  });
-  seen.require(0, "path");
-  seen.require(1, "role");
-  seen.require(2, "bytes");
+  const auto role = [&] { file.role = read_role(in); };
+  SeenKeys seen = read_object(in, "a member", JsonField{"path", file.path}, JsonField{"role", role},
+                              JsonField{"bytes", file.bytes}, JsonField{"table_offset", file.table_offset, false},
+                              JsonField{"table_rows", file.table_rows, false}, JsonField{"table", file.table, false},
+                              JsonField{"envelope", file.envelope, false}, JsonField{"digest", file.whole, false});
   if (file.role == FileRole::kShard) {
     unsigned bit = 3;
     for (const char* name : {"table_offset", "table_rows", "table", "envelope"}) seen.require(bit++, name);
@@ -135,31 +116,19 @@ void read_order(JsonReader& in) {
 ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
   budget.spend(kParameterCost);
   ParameterRecord record;
-  SeenKeys seen(in, "a parameter");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "name"))
-      record.meta.name = in.text();
-    else if (seen.is(key, 1, "shape"))
-      in.array([&](std::size_t i) {
-        if (i == kMaxDimensions) in.fail("a parameter has more than 32 dimensions");
-        record.meta.shape.push_back(in.u64());
-      });
-    else if (seen.is(key, 2, "stage"))
-      record.meta.stage = in.u32();
-    else if (seen.is(key, 3, "model"))
-      record.model = read_stored(in, budget);
-    else if (seen.is(key, 4, "slots")) {
-      record.slots.reserve(2);  // Adam's
-      in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in, budget)}); });
-    } else if (seen.is(key, 5, "optimizer_step"))
-      record.optimizer_step = in.u64();
-    else if (seen.is(key, 6, "order"))
-      read_order(in);
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"name", "shape", "stage"}) seen.require(bit++, name);
+  const auto extent = [&](std::size_t i) {
+    if (i == kMaxDimensions) in.fail("a parameter has more than 32 dimensions");
+    record.meta.shape.push_back(in.u64());
+  };
+  const auto slots = [&] {
+    record.slots.reserve(2);  // Adam's
+    in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in, budget)}); });
+  };
+  const SeenKeys seen = read_object(
+      in, "a parameter", JsonField{"name", record.meta.name}, JsonField{"shape", [&] { in.array(extent); }},
+      JsonField{"stage", record.meta.stage}, JsonField{"model", [&] { record.model = read_stored(in, budget); }, false},
+      JsonField{"slots", slots, false}, JsonField{"optimizer_step", record.optimizer_step, false},
+      JsonField{"order", [&] { read_order(in); }, false});
   budget.spend(record.meta.name.size());
   if (seen.has(4) && record.slots.empty()) in.fail("empty 'slots' of parameter '" + record.meta.name + "'");
   if (seen.has(4) != seen.has(5))
@@ -203,7 +172,7 @@ void read_format(JsonReader& in, Manifest& manifest) {
 }
 
 // Returns whether compressed pieces are announced.
-bool read_requires(JsonReader& in) {
+bool read_requires(JsonReader& in, Manifest& manifest) {
   bool zstd = false;
   std::vector<std::string> features;
   in.array([&](std::size_t i) {
@@ -214,6 +183,8 @@ bool read_requires(JsonReader& in) {
   for (const std::string& feature : features) {
     if (feature == "zstd")
       zstd = true;
+    else if (feature == "excluded")
+      manifest.excluded = true;
     else
       in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have")
                   .with_hint("use a newer titan"));
@@ -256,49 +227,25 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
     });
   };
   bool zstd = false;
-  SeenKeys seen(in, "the manifest");
-  in.object([&](std::string_view key) {
-    if (seen.is(key, 0, "self_digest"))
-      in.skip();
-    else if (seen.is(key, 1, "format"))
-      read_format(in, manifest);
-    else if (seen.is(key, 2, "requires"))
-      zstd = read_requires(in);
-    else if (seen.is(key, 3, "id"))
-      manifest.id = in.digest();
-    else if (seen.is(key, 4, "step"))
-      manifest.step = in.u64();
-    else if (seen.is(key, 5, "created"))
-      manifest.created = in.text();
-    else if (seen.is(key, 6, "writer"))
-      manifest.writer = in.text();
-    else if (seen.is(key, 7, "mesh"))
-      manifest.mesh = read_mesh(in);
-    else if (seen.is(key, 8, "stage_cuts"))
-      each(kSmallCost, [&] { manifest.stage_cuts.push_back(in.u32()); });
-    else if (seen.is(key, 9, "leaf_elements"))
-      manifest.leaf_elements = in.u64();
-    else if (seen.is(key, 10, "order"))
-      read_order(in);
-    else if (seen.is(key, 11, "components"))
-      each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); });
-    else if (seen.is(key, 12, "files"))
-      each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); });
-    else if (seen.is(key, 13, "parameters")) {
-      manifest.parameters.reserve(text.size() / 400);  // one of a small Llama with Adam has 450 bytes
-      in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in, budget)); });
-    } else if (seen.is(key, 14, "config"))
-      manifest.config = in.string_map([&](std::size_t bytes) { budget.spend(kSettingCost + bytes); });
-    else if (seen.is(key, 15, "derived_from"))
-      manifest.derived_from = read_derived_from(in);
-    else
-      in.skip();
-  });
-  unsigned bit = 0;
-  for (const char* name : {"self_digest", "format", "requires", "id", "step", "created", "writer", "mesh", "stage_cuts",
-                           "leaf_elements", "order", "components", "files", "parameters", "config"}) {
-    seen.require(bit++, name);
-  }
+  const auto cuts = [&] { each(kSmallCost, [&] { manifest.stage_cuts.push_back(in.u32()); }); };
+  const auto components = [&] { each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); }); };
+  const auto files = [&] { each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); }); };
+  const auto parameters = [&] {
+    manifest.parameters.reserve(text.size() / 400);  // one of a small Llama with Adam has 450 bytes
+    in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in, budget)); });
+  };
+  const auto config = [&] {
+    manifest.config = in.string_map([&](std::size_t bytes) { budget.spend(kSettingCost + bytes); });
+  };
+  read_object(in, "the manifest", JsonField{"self_digest", [&] { in.skip(); }},
+              JsonField{"format", [&] { read_format(in, manifest); }},
+              JsonField{"requires", [&] { zstd = read_requires(in, manifest); }}, JsonField{"id", manifest.id},
+              JsonField{"step", manifest.step}, JsonField{"created", manifest.created},
+              JsonField{"writer", manifest.writer}, JsonField{"mesh", [&] { manifest.mesh = read_mesh(in); }},
+              JsonField{"stage_cuts", cuts}, JsonField{"leaf_elements", manifest.leaf_elements},
+              JsonField{"order", [&] { read_order(in); }}, JsonField{"components", components},
+              JsonField{"files", files}, JsonField{"parameters", parameters}, JsonField{"config", config},
+              JsonField{"derived_from", [&] { manifest.derived_from = read_derived_from(in); }, false});
   if (Status status = in.finish(); !status.ok()) {
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;

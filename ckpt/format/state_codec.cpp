@@ -25,11 +25,8 @@ LrPhase read_phase(JsonReader& in) {
 
 LrSettings read_settings(JsonReader& in) {
   LrSettings settings;
-  const auto ratio = [&] {
-    if (!in.null()) settings.decay_ratio = in.real();
-  };
   read_object(in, "accepted", JsonField{"peak", settings.peak}, JsonField{"warmup_steps", settings.warmup_steps},
-              JsonField{"total_steps", settings.total_steps}, JsonField{"decay_ratio", ratio},
+              JsonField{"total_steps", settings.total_steps}, JsonField{"decay_ratio", settings.decay_ratio},
               JsonField{"decay_type", settings.decay_type}, JsonField{"min_lr_factor", settings.min_lr_factor});
   return settings;
 }
@@ -39,6 +36,12 @@ DataFile read_data_file(JsonReader& in) {
   read_object(in, "a data file", JsonField{"name", file.name}, JsonField{"bytes", file.bytes},
               JsonField{"blocks", file.blocks});
   return file;
+}
+
+SampleRange read_sample_range(JsonReader& in) {
+  SampleRange range;
+  read_object(in, "a range of samples", JsonField{"first", range.first}, JsonField{"count", range.count});
+  return range;
 }
 
 Attempt read_attempt(JsonReader& in) {
@@ -64,69 +67,48 @@ std::string encode_lr_schedule(const LrSchedule& schedule) {
   JsonWriter out;
   out.begin().line().key("phases").begin_list();
   for (const LrPhase& phase : schedule.phases) {
-    out.line().begin().key("first").value(phase.first).key("kind").value(phase_kind_name(phase.kind));
-    out.key("start").value(phase.start).key("end").value(phase.end);
-    out.key("origin").value(phase.origin).key("length").value(phase.length).end();
+    out.line().begin().members("first", phase.first, "kind", phase_kind_name(phase.kind), "start", phase.start);
+    out.members("end", phase.end, "origin", phase.origin, "length", phase.length).end();
   }
   const LrSettings& accepted = schedule.accepted;
-  out.line().end_list().line().key("accepted").begin().key("peak").value(accepted.peak);
-  out.key("warmup_steps")
-      .value(accepted.warmup_steps)
-      .key("total_steps")
-      .value(accepted.total_steps)
-      .key("decay_ratio");
-  if (accepted.decay_ratio) {
-    out.value(*accepted.decay_ratio);
-  } else {
-    out.null();
-  }
-  out.key("decay_type").value(accepted.decay_type).key("min_lr_factor").value(accepted.min_lr_factor).end();
-  out.line().end();
+  out.line().end_list().line().key("accepted").begin();
+  out.members("peak", accepted.peak, "warmup_steps", accepted.warmup_steps, "total_steps", accepted.total_steps);
+  out.members("decay_ratio", accepted.decay_ratio, "decay_type", accepted.decay_type);
+  out.members("min_lr_factor", accepted.min_lr_factor).end().line().end();
   return std::move(out).finish();
 }
 
 std::string encode_data_position(const DataPosition& position) {
   JsonWriter out;
-  out.begin().line().key("samples").value(position.samples).line().key("epoch_base").value(position.epoch_base);
-  out.line().key("first_epoch").value(position.first_epoch).line().key("seed").value(std::to_string(position.seed));
-  out.line().key("shuffle").value(position.shuffle).line().key("seq_len").value(position.seq_len);
-  out.line().key("sample_stride").value(position.sample_stride);
-  out.line().key("samples_per_epoch").value(position.samples_per_epoch);
-  out.line().key("kind").value(position.kind).line().key("tokenizer").value(position.tokenizer);
+  out.begin().lines("samples", position.samples, "epoch_base", position.epoch_base);
+  out.lines("first_epoch", position.first_epoch, "seed", std::to_string(position.seed), "shuffle", position.shuffle);
+  out.lines("seq_len", position.seq_len, "sample_stride", position.sample_stride);
+  out.lines("samples_per_epoch", position.samples_per_epoch, "kind", position.kind, "tokenizer", position.tokenizer);
   out.line().key("files").begin_list();
   for (const DataFile& file : position.files)
-    out.line()
-        .begin()
-        .key("name")
-        .value(file.name)
-        .key("bytes")
-        .value(file.bytes)
-        .key("blocks")
-        .value(file.blocks)
-        .end();
-  out.line().end_list().line().end();
+    out.line().begin().members("name", file.name, "bytes", file.bytes, "blocks", file.blocks).end();
+  out.line().end_list();
+  if (!position.excluded.empty()) {
+    out.line().key("excluded").begin_list();
+    for (const SampleRange& range : position.excluded)
+      out.begin().members("first", range.first, "count", range.count).end();
+    out.end_list();
+  }
+  out.line().end();
   return std::move(out).finish();
 }
 
 std::string encode_train_state(const TrainState& state) {
   JsonWriter out;
-  out.begin().line().key("step").value(state.step).line().key("tokens").value(state.tokens);
-  out.line().key("seed").value(std::to_string(state.seed)).line().key("origin").value(state.origin);
-  out.line().key("wall_time_s").value(state.wall_time_s).line().key("attempts").begin_list();
+  out.begin().lines("step", state.step, "tokens", state.tokens, "seed", std::to_string(state.seed));
+  out.lines("origin", state.origin, "wall_time_s", state.wall_time_s).line().key("attempts").begin_list();
   for (const Attempt& attempt : state.attempts) {
-    out.line().begin().key("number").value(attempt.number).key("started").value(attempt.started);
-    out.key("first_step").value(attempt.first_step).key("last_step").value(attempt.last_step);
-    out.key("dp").value(attempt.dp).key("pp").value(attempt.pp).key("schedule").value(attempt.schedule);
-    out.key("version")
-        .value(attempt.version)
-        .key("environment")
-        .value(attempt.environment)
-        .key("policy")
-        .value(attempt.policy);
-    out.key("changed").string_list(attempt.changed).key("notes").string_list(attempt.notes).end();
+    out.line().begin().members("number", attempt.number, "started", attempt.started);
+    out.members("first_step", attempt.first_step, "last_step", attempt.last_step, "dp", attempt.dp, "pp", attempt.pp);
+    out.members("schedule", attempt.schedule, "version", attempt.version, "environment", attempt.environment);
+    out.members("policy", attempt.policy, "changed", attempt.changed, "notes", attempt.notes).end();
   }
-  out.line().end_list().line().key("accepted").string_map(state.accepted);
-  out.line().key("environment").string_map(state.environment).line().end();
+  out.line().end_list().lines("accepted", state.accepted, "environment", state.environment).line().end();
   return std::move(out).finish();
 }
 
@@ -146,12 +128,17 @@ Result<DataPosition> decode_data_position(const std::string& what, std::string_v
   JsonReader in(what, text);
   DataPosition position;
   const auto files = [&] { in.array([&](std::size_t) { position.files.push_back(read_data_file(in)); }); };
+  const auto excluded = [&] { in.array([&](std::size_t) { position.excluded.push_back(read_sample_range(in)); }); };
   read_object(in, "the data position", JsonField{"samples", position.samples},
               JsonField{"epoch_base", position.epoch_base}, JsonField{"first_epoch", position.first_epoch},
               JsonField{"seed", [&] { position.seed = in.u64_string(); }}, JsonField{"shuffle", position.shuffle},
               JsonField{"seq_len", position.seq_len}, JsonField{"sample_stride", position.sample_stride},
               JsonField{"samples_per_epoch", position.samples_per_epoch}, JsonField{"kind", position.kind},
-              JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files});
+              JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files},
+              JsonField{"excluded", excluded, /*required=*/false});
+  if (in.ok() &&
+      (!is_in_order(position.excluded) || ahead_of(position.excluded, position.samples) != position.excluded))
+    in.fail("the ranges of samples that are left out do not ascend from the position on");
   return finished(in, std::move(position));
 }
 

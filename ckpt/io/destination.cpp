@@ -23,8 +23,9 @@ bool is_checkpoint(Fs& fs, const std::string& folder) {
 }  // namespace
 
 Status check_outside_checkpoints(Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(parent_path(path));
-  if (!real.ok()) return ok_status();  // the creation tells why
+  Result<std::string> real = fs.real_path(parent_path(path));
+  if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level is made
+  if (!real.ok()) return ok_status();                                   // the creation tells why
   for (std::string folder = *real;; folder = parent_path(folder)) {
     if (is_checkpoint(fs, folder))
       return invalid(path + " lies inside the checkpoint " + folder)

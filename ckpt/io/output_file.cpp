@@ -6,13 +6,15 @@
 
 namespace titan::ckpt {
 
-OutputFile::OutputFile(Fs& fs, const std::string& out) : fs_(fs), out_(out), temporary_(temporary_of(out)) {}
+OutputFile::OutputFile(Fs& fs, const std::string& out) : fs_(fs), made_(fs), out_(out), temporary_(temporary_of(out)) {}
 
 std::string OutputFile::temporary_of(const std::string& out) { return out + ".tmp-" + std::to_string(getpid()); }
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(Fs& fs, const std::string& out) {
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
+  TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs, out));
   std::unique_ptr<OutputFile> file(new OutputFile(fs, out));
+  TITAN_RETURN_IF_ERROR(file->made_.make(parent));
   TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
   return file;
 }

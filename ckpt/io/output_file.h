@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/io/parent_folder.h"
 
 namespace titan::ckpt {
 
@@ -13,7 +14,8 @@ class OutputFile {
  public:
   /// `<out>.tmp-<pid>`
   static std::string temporary_of(const std::string& out);
-  /// \error kInvalid: `out` must not be written (check_output_file); kFailed
+  /// Makes one missing level of folders. \error kInvalid: `out` must not be written (check_output_file, find_parent);
+  /// kFailed
   static Result<std::unique_ptr<OutputFile>> create(Fs& fs, const std::string& out);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -26,6 +28,7 @@ class OutputFile {
  private:
   OutputFile(Fs& fs, const std::string& out);
   Fs& fs_;
+  MadeFolder made_;  // goes after what lies in it
   std::string out_, temporary_;
   std::unique_ptr<File> file_;
   std::uint64_t offset_ = 0;

@@ -1,6 +1,8 @@
 #include "ckpt/io/retention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <system_error>
 
 #include "ckpt/base/random_id.h"
@@ -24,18 +26,33 @@ Verdict look_at(Fs& fs, const std::string& path, std::uint64_t step) {
   return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
 }
 
+// Of equal losses the newer step.
+std::set<std::uint64_t> best_of(const std::vector<RetainedStep>& steps, std::uint64_t count) {
+  std::vector<std::pair<double, std::uint64_t>> judged;
+  for (const RetainedStep& step : steps)
+    if (counts(step.verdict) && step.loss) judged.emplace_back(*step.loss, step.step);
+  std::stable_sort(judged.begin(), judged.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::set<std::uint64_t> best;
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(count, judged.size()); ++i) best.insert(judged[i].second);
+  return best;
+}
+
 }  // namespace
 
-std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest) {
+std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules) {
   std::vector<std::uint64_t> expired;
   const auto newest_proved = std::find_if(steps.begin(), steps.end(),
                                           [](const RetainedStep& step) { return step.verdict == Verdict::kProved; });
-  if (keep_latest == 0 || newest_proved == steps.end()) return expired;
+  if (rules.keep_latest == 0 || newest_proved == steps.end()) return expired;
+  const std::set<std::uint64_t> best = best_of(steps, rules.keep_best);
   std::uint64_t seen = 0;
   for (auto step = steps.begin(); step != steps.end(); ++step) {
     if (!counts(step->verdict)) continue;
     ++seen;
-    if (seen > keep_latest && step != newest_proved && !step->pinned && step->step != 0) expired.push_back(step->step);
+    const bool milestone = rules.keep_every > 0 && step->step % rules.keep_every == 0;
+    if (seen > rules.keep_latest && step != newest_proved && !step->pinned && step->step != 0 && !milestone &&
+        !best.contains(step->step))
+      expired.push_back(step->step);
   }
   std::reverse(expired.begin(), expired.end());
   return expired;
@@ -57,9 +74,21 @@ void Retention::judge(std::uint64_t step, Verdict verdict) {
   verdicts_[step] = verdict;
 }
 
+void Retention::validated(std::uint64_t step, double loss) {
+  if (!std::isfinite(loss)) return;
+  const MutexLock guard(mutex_);
+  losses_[step] = loss;
+}
+
+std::optional<double> Retention::loss_of(std::uint64_t step) {
+  const MutexLock guard(mutex_);
+  const auto known = losses_.find(step);
+  return known == losses_.end() ? std::nullopt : std::optional(known->second);
+}
+
 void Retention::saved(std::uint64_t step) {
   judge(step, Verdict::kProved);
-  if (options_.keep_latest == 0) return;
+  if (options_.rules.keep_latest == 0) return;
   {
     const MutexLock guard(mutex_);
     asked_ = true;
@@ -142,14 +171,14 @@ std::vector<RetainedStep> Retention::look() {
     if (verdict == Verdict::kUnknown) {
       verdict = learn(*step, look_at(fs_, path, *step));
     }
-    steps.push_back({*step, verdict, is_pinned(fs_, path)});
+    steps.push_back({*step, verdict, is_pinned(fs_, path), loss_of(*step)});
   }
   std::sort(steps.begin(), steps.end(), [](const RetainedStep& a, const RetainedStep& b) { return a.step > b.step; });
   return steps;
 }
 
 void Retention::pass() {
-  for (const std::uint64_t step : select_expired(look(), options_.keep_latest)) {
+  for (const std::uint64_t step : select_expired(look(), options_.rules)) {
     if (stopping()) return;
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));

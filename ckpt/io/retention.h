@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,16 +27,24 @@ struct RetainedStep {
   std::uint64_t step = 0;
   Verdict verdict = Verdict::kUnknown;
   bool pinned = false;
+  std::optional<double> loss = std::nullopt;  ///< of its validation
 };
 
-/// The steps to delete so that the newest `keep_latest` proved or whole ones remain (0: keep all), oldest first.
-/// `steps` are newest first. Pinned steps and step 0 stay, and count where they are among the newest. The newest proved
-/// step stays, and so does every step that is neither proved nor whole. Without a proved step nothing is deleted. Pure.
-std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, std::uint64_t keep_latest);
+struct RetentionRules {
+  std::uint64_t keep_latest = 0;  ///< 0: all
+  std::uint64_t keep_every = 0;   ///< steps that this divides; 0: no such rule
+  std::uint64_t keep_best = 0;    ///< those with the lowest loss; 0: no such rule
+};
+
+/// The steps to delete so that the newest `keep_latest` proved or whole ones remain, oldest first. `steps` are newest
+/// first. Pinned steps, step 0 and those of keep_every and keep_best stay, and count where they are among the newest.
+/// The newest proved step stays, and so does every step that is neither proved nor whole. Without a proved step nothing
+/// is deleted. Pure.
+std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules);
 
 struct RetentionOptions {
   std::string folder;  ///< of the steps
-  std::uint64_t keep_latest = 0;
+  RetentionRules rules;
   std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
   std::function<void(const std::string& name)> deleted;     ///< called by the thread
   std::function<void(const std::string& problem)> problem;  ///< called by the thread; no problem here ends a run
@@ -52,6 +61,8 @@ class Retention {
 
   /// What loading a step has shown. Never forgotten.
   void judge(std::uint64_t step, Verdict verdict);
+  /// The validation loss of a step, saved or not.
+  void validated(std::uint64_t step, double loss);
   /// `step` was committed by this process: it is proved, and a pass over the folder begins. Returns at once.
   void saved(std::uint64_t step);
   /// Waits until every pass that was asked for is over.
@@ -65,6 +76,7 @@ class Retention {
   bool stopping();
   std::vector<RetainedStep> look();
   Verdict verdict_of(std::uint64_t step);
+  std::optional<double> loss_of(std::uint64_t step);
   Verdict learn(std::uint64_t step, Verdict seen);
 
   Fs& fs_;
@@ -72,6 +84,7 @@ class Retention {
   Mutex mutex_;
   Condition wake_, idle_;
   std::map<std::uint64_t, Verdict> verdicts_ TITAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, double> losses_ TITAN_GUARDED_BY(mutex_);
   bool asked_ TITAN_GUARDED_BY(mutex_) = false;
   bool busy_ TITAN_GUARDED_BY(mutex_) = false;
   bool stopping_ TITAN_GUARDED_BY(mutex_) = false;

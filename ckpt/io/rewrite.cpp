@@ -8,6 +8,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/io/destination.h"
+#include "ckpt/io/parent_folder.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/run_guard.h"
@@ -19,9 +20,8 @@ namespace {
 
 struct Names {
   std::string dst;  ///< as typed, without slashes at the end
-  std::string parent;
+  Parent parent;
   bool replaces = false;
-  bool parent_missing = false;  ///< and the folder that it lies in is there
 };
 
 bool inside(const std::string& path, const std::string& folder) {
@@ -77,6 +77,17 @@ bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   return (number || which == "latest") && fs.stat(dst.substr(0, at)).ok();
 }
 
+/// DST is not SRC, not inside of it and not around it. `real_dst`: without links.
+Status check_apart(Fs& fs, const std::string& src, const std::string& dst, const std::string& real_dst) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
+  if (real_dst == real_src)
+    return invalid("the destination " + dst + " is the source " + src)
+        .with_hint("published checkpoints are never changed: choose another name");
+  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
+  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  return ok_status();
+}
+
 Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst, bool force,
                           const ReplaceCheck& replaceable) {
   Names names;
@@ -87,40 +98,20 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (names_a_step_of_a_run(fs, names.dst))
     return invalid("the destination " + dst + " has the form RUN@step, which names a checkpoint that is there")
         .with_hint("give the path of the new folder");
-  if (parse_step_name(name)) {
+  if (parse_step_name(name) && !src.empty()) {
     if (const auto source = CheckpointReader::open(fs, src); source.ok())
       TITAN_RETURN_IF_ERROR(check_step_name(names.dst, source->manifest().step));
   }
-  names.parent = parent_path(names.dst);
-  auto real_parent = fs.real_path(names.parent);
-  if (!real_parent.ok()) {
-    if (real_parent.status().code != Code::kNotFound) return real_parent.status();
-    // One missing level is made: more of them are rather a slip. A link that leads nowhere is there already.
-    const auto above = fs.real_path(parent_path(names.parent));
-    const auto info = above.ok() ? fs.stat(*above) : above.status();
-    const std::string missing = base_name(names.parent);
-    if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
-        fs.stat(names.parent).ok())
-      return invalid(dst + " cannot be made: there is no folder " + names.parent).with_hint("mkdir -p " + names.parent);
-    real_parent = join_path(*above, missing);
-    names.parent_missing = true;
-  }
-  if (const auto info = fs.stat(*real_parent); info.ok() && info->type != FileType::kDirectory)
-    return invalid(dst + " cannot be made: " + names.parent + " is not a folder");
-  TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
+  TITAN_ASSIGN_OR_RETURN(names.parent, find_parent(fs, names.dst));
   const auto there = fs.stat(names.dst);
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
-  std::string real_dst = join_path(*real_parent, name);
+  std::string real_dst = join_path(names.parent.real, name);
   if (there.ok()) {
     // A link may lead anywhere, SRC included.
     if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
   }
-  if (real_dst == real_src)
-    return invalid("the destination " + dst + " is the source " + src)
-        .with_hint("published checkpoints are never changed: choose another name");
-  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
-  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
-  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent_missing ? names.parent : names.dst));
+  if (!src.empty()) TITAN_RETURN_IF_ERROR(check_apart(fs, src, dst, real_dst));
+  TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent.missing ? names.parent.path : names.dst));
   if (there.ok()) {
     if (there->type != FileType::kDirectory)
       return invalid(dst + " exists and is not a checkpoint: it is never replaced")
@@ -144,32 +135,16 @@ Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& d
 
 }  // namespace
 
-/// The folder that was made for a destination; it goes again while nothing lies in it.
-struct MadeFolder {
-  Fs& fs;
-  std::string path = {};
-
-  Status make(const std::string& folder) {
-    TITAN_RETURN_IF_ERROR(fs.make_dir(folder));
-    path = folder;
-    return fs.sync_dir(parent_path(folder));
-  }
-  ~MadeFolder() {
-    if (path.empty()) return;
-    if (const auto entries = fs.list(path); entries.ok() && entries->empty()) (void)!fs.remove_dir(path).ok();
-  }
-};
-
 struct Rewrite::Impl {
   Fs& fs;
   std::string src;
   Names names;
-  MadeFolder made{fs};  ///< outlives what lies in it
+  MadeFolder made;  ///< outlives what lies in it
   RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
-  explicit Impl(Fs& f) : fs(f) {}
+  explicit Impl(Fs& f) : fs(f), made(f) {}
 
   // NFS repeats a rename whose reply was lost, and the second one fails. It was done where the same folder lies under
   // the new name and nothing under the old one. `before`: of `from`.
@@ -184,7 +159,7 @@ struct Rewrite::Impl {
     const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
     // The folder that takes the old checkpoint in must survive a crash.
-    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
     const Status moved = move(fresh, temporary->fresh(), names.dst);
@@ -209,7 +184,7 @@ struct Rewrite::Impl {
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
     temporary->keep();  // should the sync fail, what was replaced stays in the temporary
-    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent));
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     warnings = temporary->remove();
     return ok_status();
   }
@@ -230,9 +205,9 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
-  if (impl->names.parent_missing) TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
-  TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent, impl->names.dst));
-  TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent, steps));
+  TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
+  TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent.path, impl->names.dst));
+  TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent.path, steps));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   // Checked again under the lock: DST may have come, gone, or been put back.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
@@ -249,7 +224,7 @@ const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnin
 bool Rewrite::hidden_from_resume(std::uint64_t step) const { return ckpt::hidden_from_resume(impl_->names.dst, step); }
 
 Status Rewrite::need_space(std::uint64_t bytes) const {
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent.path));
   const std::uint64_t needed = bytes + bytes / 20;
   if (available >= needed) return ok_status();
   return failed("disk full: " + impl_->names.dst + " needs about " + size_text(needed) + ", " + size_text(available) +

@@ -1,6 +1,7 @@
 #pragma once
 // The frame of every tool that makes a checkpoint DST from another, SRC: checks both names, takes locks, makes a
-// temporary beside DST, publishes it whole or leaves nothing. SRC is never touched. \source FORMAT.md, "Rewriting"
+// temporary beside DST, publishes it whole or leaves nothing. SRC is never touched; empty: DST is made of nothing.
+// \source FORMAT.md, "Rewriting"
 #include <functional>
 #include <memory>
 #include <string>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ckpt/io/leaf_pipeline.h"
+#include "ckpt/io/read_back.h"
 #include "ckpt/io/turnstile.h"
 
 namespace titan::ckpt {
@@ -195,7 +196,9 @@ Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::s
   if (is_stream(pieces)) {
     ShardWriter::Impl impl(folder, member, pieces);
     TITAN_ASSIGN_OR_RETURN(impl.file, fs.create(impl.path));
-    return impl.stream(leaf, options);
+    TITAN_ASSIGN_OR_RETURN(WrittenShard written, impl.stream(leaf, options));
+    TITAN_RETURN_IF_ERROR(read_back(fs, folder, written.file, impl.rows, options.read_back, options.threads));
+    return written;
   }
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer, ShardWriter::create(fs, folder, member, pieces));
   const auto store = [&](const FetchedLeaf& fetched, LeafEncoder&) {
@@ -204,7 +207,9 @@ Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::s
   };
   Turnstile unused;
   TITAN_RETURN_IF_ERROR(run_leaf_pipeline(pieces, writer->impl_->path, leaf, store, options.threads, unused));
-  return writer->finish();
+  TITAN_ASSIGN_OR_RETURN(WrittenShard written, writer->finish());
+  TITAN_RETURN_IF_ERROR(read_back(fs, folder, written.file, writer->impl_->rows, options.read_back, options.threads));
+  return written;
 }
 
 }  // namespace titan::ckpt

@@ -13,6 +13,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
+#include "ckpt/model/read_back.h"
 
 namespace titan::ckpt {
 
@@ -28,14 +29,15 @@ struct WrittenShard {
 };
 
 struct ShardWriteOptions {
-  unsigned threads = 1;  ///< that hash, encode and write; 1: the caller's own
-  bool prove = true;     ///< decode what was compressed and compare it, before it is written
+  unsigned threads = 1;                 ///< that hash, encode and write; 1: the caller's own
+  bool prove = true;                    ///< decode what was compressed and compare it, before it is written
+  ReadBack read_back = ReadBack::kOff;  ///< of the finished file, from the store
 };
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are
 /// encoded (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds four
 /// leaves per thread and one more. The folder's names are not synced.
-/// \error kFailed (I/O, zstd, or a leaf of the wrong size), kInvalid (no pieces; a compressed chunk beyond
+/// \error kFailed (I/O, zstd, a leaf of the wrong size, or what read_back() says), kInvalid (no pieces; a compressed chunk beyond
 /// kMaxChunkBytes), whatever
 /// `leaf` returns
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,

@@ -9,6 +9,7 @@
 #include "ckpt/model/codec.h"
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
+#include "ckpt/model/read_back.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/model/train_state.h"
@@ -26,6 +27,7 @@ struct Snapshot {
   DType dtype = DType::kF32;  ///< of parameters and slots
   Codec codec = Codec::kRaw;  ///< of parameters and slots; not in the id
   bool prove = true;          ///< compressed leaves are decoded and compared before they are written
+  ReadBack read_back = ReadBack::kOff;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
   std::uint64_t optimizer_step = 0;
   LrSchedule lr;

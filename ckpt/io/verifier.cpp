@@ -315,6 +315,8 @@ class Verifier {
     if (!lr) return ok_status();
     TITAN_ASSIGN_OR_RETURN(const std::optional<DataPosition> data, load(kDataloader, decode_data_position));
     if (!data) return ok_status();
+    if (manifest_.excluded == data->excluded.empty())
+      damaged(kManifestFile, 0, "manifest", "'requires' and the data position differ on whether samples are left out");
     if (checkpoint_id(manifest_, *lr, *data, tokens) != manifest_.id)
       damaged(kManifestFile, 0, "manifest", "the checkpoint's id is not that of its components");
     return ok_status();

@@ -153,8 +153,12 @@ Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const 
   TITAN_RETURN_IF_ERROR(check_space(fs, checkpoint_dir, snapshot));
   const std::string tmp_dir = join_path(checkpoint_dir, temporary_name(snapshot.train.step, save_id));
   TITAN_RETURN_IF_ERROR(make_own_dir(fs, tmp_dir));
-  TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kModel)));
-  if (!snapshot.slots.empty()) TITAN_RETURN_IF_ERROR(make_own_dir(fs, join_path(tmp_dir, kOptimizer)));
+  Status made = make_own_dir(fs, join_path(tmp_dir, kModel));
+  if (made.ok() && !snapshot.slots.empty()) made = make_own_dir(fs, join_path(tmp_dir, kOptimizer));
+  if (!made.ok()) {
+    abandon_save(fs, tmp_dir);
+    return made;
+  }
   return tmp_dir;
 }
 
@@ -169,14 +173,15 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   std::optional<VirtualModelBuild> derived;
   if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
   TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source,
-                                        {threads, snapshot.prove}, receipt));
+                                        {threads, snapshot.prove, snapshot.read_back}, receipt));
   if (derived) {
     TITAN_ASSIGN_OR_RETURN(FileEntry file, derived->write(fs, tmp_dir));
     receipt.files.push_back(std::move(file));
   }
   if (!receipt.files.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kModel)));
   const std::vector<PlannedPiece> slots = plan_pieces(snapshot, owned, snapshot.slots);
-  TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kOptimizer, slots, source, {threads, snapshot.prove}, receipt));
+  TITAN_RETURN_IF_ERROR(
+      write_component(fs, tmp_dir, kOptimizer, slots, source, {threads, snapshot.prove, snapshot.read_back}, receipt));
   if (!slots.empty()) TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(tmp_dir, kOptimizer)));
   return receipt;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/model/sample_range.h"
 
 namespace titan::ckpt {
 
@@ -30,6 +31,7 @@ struct DataPosition {
   std::string kind;       ///< "text" or "tokens"
   std::string tokenizer;  ///< "byte", or the digest of a tokenizer file, "none" for token files
   std::vector<DataFile> files;
+  SampleRanges excluded;  ///< left out, at or after `samples`
   bool operator==(const DataPosition&) const = default;
 };
 

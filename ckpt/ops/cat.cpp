@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ckpt/io/destination.h"
+#include "ckpt/io/parent_folder.h"
 #include "ckpt/io/range_reader.h"
 #include "ckpt/io/run_guard.h"
 #include "ckpt/io/run_resolve.h"
@@ -118,7 +119,10 @@ Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Select
 /// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& reader, const Selection& selection,
                                 DType out_dtype, const CancelToken& cancel) {
+  MadeFolder made(fs);
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
+  TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs, out));
+  TITAN_RETURN_IF_ERROR(made.make(parent));
   TITAN_ASSIGN_OR_RETURN(RunGuard runs, RunGuard::take(fs, parent_path(out), false));
   const auto pulse = [&]() -> Status {
     TITAN_RETURN_IF_ERROR(cancel.check());

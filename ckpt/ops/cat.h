@@ -29,15 +29,14 @@ struct CatReport {
   std::uint64_t elements = 0;            ///< of the slice
   std::vector<std::string> first, last;  ///< shortest texts of values; `last` is empty when `first` has them all
   std::string out;                       ///< as in the options
-  DType out_dtype = DType::kF32;         ///< of the file: bfloat16 is widened to float32, which is exact
+  DType out_dtype = DType::kF32;         ///< of the file: bfloat16 becomes float32, which loses nothing
   std::uint64_t out_bytes = 0;
 };
 
 /// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches,
 /// each once, one at a time. `out` is replaced at once when it is complete; in a run folder, under the run's lock.
 /// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
-/// kIncompatible, kFailed,
-/// kInterrupted, kTerminated.
+/// kIncompatible, kFailed, kInterrupted, kTerminated.
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.

@@ -26,13 +26,12 @@ struct TensorDistance {
   double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
   double sum_abs = 0;             ///< of |a - b| over all elements
   double sum_squares = 0;         ///< of (a - b)^2
-  double squares_a = 0, squares_b = 0,
-         products = 0;  ///< sums of a^2, b^2 and a b over the elements finite on both sides
+  /// Sums of a^2, b^2 and a b over the elements that are finite on both sides.
+  double squares_a = 0, squares_b = 0, products = 0;
   bool operator==(const TensorDistance&) const = default;
 
-  bool measured() const {
-    return different > non_finite;
-  }                     ///< else no two finite values differ, and maxima and sums say nothing
+  /// Whether two finite values differ. If none do, maxima and sums say nothing.
+  bool measured() const { return different > non_finite; }
   double norm() const;  ///< |a - b|, Euclidean
   /// |a - b| / |a|; infinite where a is all zeros.
   double change() const;
@@ -49,7 +48,7 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
 /// Appends the distance `next` of the elements that follow those of `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
-/// The same, or float32 and bfloat16, which is widened: that is exact.
+/// Equal types, or float32 and bfloat16: bfloat16 becomes float32 without loss.
 bool comparable_by_value(DType a, DType b);
 
 /// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ, and dtypes as

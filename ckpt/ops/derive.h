@@ -12,8 +12,8 @@ namespace titan::ckpt {
 struct RewriteOptions {
   std::string src;              ///< CKPT, RUN@step or RUN@latest
   std::string dst;              ///< a folder that is not there yet
-  bool force = false;           ///< DST may be a checkpoint: it is replaced. SRC is verified then
-  bool verify = false;          ///< every digest of SRC is checked first; else its members are taken over unread
+  bool force = false;           ///< replaces DST where it is a checkpoint, and verifies SRC first
+  bool verify = false;          ///< checks every digest of SRC first; else its members are taken over unread
   std::string writer, created;  ///< of the new manifest: program, version, git hash; RFC 3339 UTC
   CancelToken cancel;
 };
@@ -26,8 +26,7 @@ struct CarriedFile {
   std::string reason;  ///< why it is no hard link
 };
 
-/// Where `path` is, for whoever reads it from another folder: absolute, without links; as it is when it cannot be
-/// resolved.
+/// `path` in a form that means the same from any folder: absolute, without links. Unchanged when it cannot be resolved.
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The manifest of `source` with `derived_from`, writer and time of the new one; its id is still the source's.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);

@@ -26,7 +26,7 @@ struct DiffSide {
   std::uint64_t step = 0;
 };
 
-/// What the comparison is about. With neither, ids decide.
+/// What is compared. With neither member set, the ids decide.
 struct DiffScope {
   std::string only;                    ///< glob: tensors whose names match, and nothing else; empty: the whole state
   std::optional<Tolerance> tolerance;  ///< tensors that differ by less count as equal
@@ -35,7 +35,7 @@ struct DiffScope {
 
 struct DiffReport {
   DiffSide a, b;
-  /// the ids are the same; with a foreign side: the tensors of the components that both have
+  /// The ids are equal. With a foreign side: the tensors of the components that both have are equal.
   bool state_equal = false;
   bool foreign = false;             ///< a side is of another format: ids and digests say nothing, bytes were compared
   bool notes_count = false;         ///< as asked for
@@ -46,8 +46,7 @@ struct DiffReport {
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
-  /// Whether what was asked about is equal. A tolerance or a choice of tensors is answered by what was found, not by
-  /// ids.
+  /// Whether what was asked about is equal. With a tolerance or a choice of tensors the tensors decide, not the ids.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
     return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty());
@@ -65,9 +64,9 @@ struct DiffOptions {
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Compares two checkpoints. Equal ids end it with two manifests read; else tensors are compared by digest, and those
-/// that differ are read, on several threads; the report does not depend on them. With a scope, other leaf sizes are a
-/// note. Where a side is foreign, every tensor is read, and all that is not a tensor is a note.
+/// Compares two checkpoints. If the ids are equal, only the two manifests are read. Otherwise tensors are compared by
+/// digest, and those that differ are read on several threads; the report does not depend on their number. With a scope,
+/// other leaf sizes are a note. Where a side is foreign, every tensor is read, and all that is not a tensor is a note.
 /// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted,
 /// kTerminated.
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);

@@ -61,6 +61,7 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
   data.field("samples_per_epoch", a.samples_per_epoch, b.samples_per_epoch);
   data.field("kind", a.kind, b.kind);
   data.field("tokenizer", a.tokenizer, b.tokenizer);
+  data.field("excluded", ranges_text(a.excluded), ranges_text(b.excluded));
   const auto files = [](const DataPosition& position) {
     std::vector<std::string> parts;
     for (const DataFile& file : position.files)

@@ -32,8 +32,8 @@ std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit =
 std::size_t tensor_count(const Manifest& manifest);
 /// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
-/// What to do about a name or pattern that matches none of `rows`: names that are near, or the command that lists those
-/// of `checkpoint`.
+/// A hint for a name or pattern that matches none of `rows`: near names, or the command that lists the tensors of
+/// `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
 struct StageSummary {

@@ -13,7 +13,7 @@ namespace titan::ckpt {
 struct ListedStep {
   std::uint64_t step = 0;
   std::string path;
-  std::string name;  ///< to be shown instead of the number; of a checkpoint of another format in a folder of some
+  std::string name;  ///< shown instead of the number; set for checkpoints of other formats below a folder
   bool valid = false;
   bool full = false;  ///< has every component that a resume needs
   bool pinned = false;

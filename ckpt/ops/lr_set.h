@@ -37,8 +37,7 @@ struct LrSetReport {
 
 /// Decides everything and checks everything that writing would refuse; writes nothing.
 /// \error kInvalid (names, settings that the policy does not take), kIncompatible (steps behind the checkpoint, no
-/// schedule),
-/// and those of opening SRC
+/// schedule), and those of opening SRC
 Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options);
 /// Makes DST: new lr_scheduler.json, train_state.json and manifest.json, all else carried. \error as Rewrite
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report);

@@ -23,7 +23,7 @@ struct PruneRules {
 
 struct PruneVerdict {
   bool goes = false;
-  std::string why;  ///< why it stays; why it goes is that nothing keeps it
+  std::string why;  ///< why it stays (a step goes because no rule keeps it)
   bool operator==(const PruneVerdict&) const = default;
 };
 
@@ -53,14 +53,14 @@ struct PruneReport {
   std::string folder;  ///< that holds the steps
   bool dry_run = false;
   std::vector<PrunedStep> steps;  ///< newest first
-  std::vector<std::string>
-      restored;  ///< steps put back that an interrupted tool had moved aside; in a dry run those that would be
+  /// Steps put back that an interrupted tool had moved aside; in a dry run, those that would be put back.
+  std::vector<std::string> restored;
   std::vector<PrunedDamage> damaged;
   std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs, removed unless in a dry run
   std::uint64_t bytes_gone = 0;        ///< of all files of the steps that go and of leftovers
   std::uint64_t bytes_freed = 0;       ///< of those that have no name elsewhere
-  std::optional<std::uint64_t>
-      verified;  ///< the full step that stays and whose every byte was checked, when any step goes
+  /// The full step that stays and whose every byte was checked; set when any step goes.
+  std::optional<std::uint64_t> verified;
   /// Not ok: nothing goes, not even leftovers, because the newest step or every full one is damaged (kCorrupt), or
   /// because the newest cannot be judged (kIncompatible, kFailed).
   Status waits;
@@ -70,16 +70,16 @@ struct PruneReport {
 struct PruneOptions {
   std::string run;  ///< a run folder or its folder of steps
   PruneRules rules;
-  bool damaged = false;  ///< damaged steps that saves moved aside go, too, but for pinned ones
+  bool damaged = false;  ///< also deletes damaged steps that saves moved aside, except pinned ones
   bool dry_run = false;
-  std::function<void(const std::string& path)> begin;                     ///< a step is being verified
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< of that
+  std::function<void(const std::string& path)> begin;                     ///< called when a step is to be verified
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< of that step, in bytes
   CancelToken cancel;
 };
 
 /// Plans, then deletes the oldest first, each as delete_step() does, under the lock of the run (none in a dry run).
-/// Before anything goes, every digest of the newest full step is checked; when it is damaged, the next older one is,
-/// and stays as well.
+/// Before anything goes, every digest of the newest full step is checked. If it is damaged, the next older full step is
+/// checked, too, and both stay.
 /// \error kNotFound (no run; a step of `keep` that is not there), kLocked, kFailed, kInterrupted, kTerminated (between
 /// two steps)
 Result<PruneReport> prune_run(Fs& fs, const PruneOptions& options);

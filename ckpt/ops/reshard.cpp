@@ -112,7 +112,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   TITAN_ASSIGN_OR_RETURN(const std::string path, resolve_checkpoint(fs, options.source));
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader source, CheckpointReader::open(fs, path));
   TITAN_ASSIGN_OR_RETURN(const ReshardPlan plan, plan_reshard(source.manifest(), options.target));
-  TITAN_ASSIGN_OR_RETURN(const MovePlan moves, plan_moves(source.manifest(), plan, options.memory));
+  TITAN_ASSIGN_OR_RETURN(const MovePlan moves, plan_moves(source.manifest(), plan, options.memory, options.threads));
   ReshardReport report = planned_report(options, source, plan, moves);
   if (options.dry_run) {
     TITAN_RETURN_IF_ERROR(check_rewrite(fs, path, options.dst, options.force));

@@ -19,6 +19,7 @@ struct ReshardOptions {
   std::string dst;     ///< the new checkpoint's folder
   ReshardTarget target;
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< bytes that buffers and tables may take
+  unsigned threads = 0;  ///< that move leaves, at most; 0: as many as keep a disk busy. Fewer where memory is short
   bool dry_run = false;
   bool force = false;           ///< a DST that is a checkpoint is replaced
   std::string writer, created;  ///< of the new manifest
@@ -59,9 +60,8 @@ struct ReshardReport {
   std::vector<std::string> warnings;
 };
 
-/// \error kInvalid (DST, mesh or layout that cannot be), kNotFound, kLocked, kCorrupt (no DST then), kIncompatible
-/// (mesh not
-/// feasible, newer format), kFailed, kInterrupted, kTerminated
+/// \error kInvalid (DST, mesh or layout that cannot be), kNotFound, kLocked, kCorrupt (no DST then), kIncompatible (mesh
+/// not feasible, newer format), kFailed, kInterrupted, kTerminated
 Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options);
 
 }  // namespace titan::ckpt

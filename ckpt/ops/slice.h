@@ -24,10 +24,10 @@ struct Slice {
 
   std::vector<std::uint64_t> shape() const;  ///< of the result
   std::uint64_t elements() const;            ///< of the result
-  bool whole() const;                        ///< nothing is cut off (a dropped dimension of size 1 is not)
+  bool whole() const;                        ///< nothing is cut off; dropping a dimension of size 1 cuts nothing off
   /// Row-major index in the source of element `i` of the result.
   std::uint64_t source_index(std::uint64_t i) const;
-  /// Elements of the result, from any multiple of it on, that lie side by side in the source.
+  /// How many elements of the result lie side by side in the source, counted from any multiple of this number.
   std::uint64_t run_length() const;
 };
 

@@ -11,8 +11,7 @@
 namespace titan::ckpt {
 
 enum class StripKeep {
-  kAllButOptimizer,  ///< schedule, data position and history stay, for whoever wants to know where the parameters come
-                     ///< from
+  kAllButOptimizer,  ///< schedule, data position and history stay: they say where the parameters come from
   kModel,            ///< the parameters alone
 };
 
@@ -32,7 +31,7 @@ struct StripReport {
   RoundingError error;         ///< over all tensors; `at` is an index into worst_tensor
   std::string worst_tensor;    ///< of the largest error; empty when there is none
   bool written = false;
-  bool verified = false;  ///< every byte of SRC was checked; else what stays as it is was taken over unread
+  bool verified = false;  ///< every byte of SRC was checked; else members that stay were taken over unread
   std::vector<CarriedFile> files;
   std::vector<std::string> rewritten;  ///< members made anew
   std::string full_from;               ///< the checkpoint that can be resumed; empty when SRC cannot either

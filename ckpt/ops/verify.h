@@ -19,8 +19,8 @@ struct VerifiedStep {
 
 struct VerifySummary {
   bool is_run = false;  ///< the target was a run: `steps` are its steps, newest first; else there is one
-  std::vector<std::string>
-      deleted;  ///< steps of a run that were deleted (by retention or `prune`) before they were checked, left out
+  /// Steps of a run that retention or `prune` deleted before they were checked. They are not among `steps`.
+  std::vector<std::string> deleted;
   std::vector<VerifiedStep> steps;
   std::uint64_t leaves = 0, bytes = 0;              ///< sums
   std::uint64_t damage = 0, unreadable_places = 0;  ///< also those that are not named
@@ -33,14 +33,14 @@ struct VerifySummary {
 
 struct VerifyOptions {
   std::string target;                                  ///< checkpoint folder, RUN@step, RUN@latest, or a run folder
-  std::function<void(const std::string& path)> begin;  ///< a step is started
+  std::function<void(const std::string& path)> begin;  ///< called when a step is to be checked
   VerifyProgress progress;                             ///< of that step
   CancelToken cancel;
   unsigned threads = 0;  ///< 0: as many as suit disk and cores
 };
 
-/// Damage is part of the report, not an error, and so is what the store cannot give back. \error kNotFound when the
-/// target holds no checkpoint, or no longer; kFailed when a file cannot be read; kInterrupted, kTerminated.
+/// Damage and places that the store cannot read are part of the report, not errors. \error kNotFound when the target
+/// holds no checkpoint, or no longer; kFailed when a file cannot be read; kInterrupted, kTerminated.
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 
 }  // namespace titan::ckpt

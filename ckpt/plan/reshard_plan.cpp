@@ -46,24 +46,25 @@ Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
       .with_hint("use --pp " + std::to_string(largest));
 }
 
-// Deals the stages of a layout out to the ranks: stage k is on rank k mod pp.
-Status assign_layout(std::vector<ParameterMeta>& parameters, const ModelGroups& groups, const std::string& layout,
-                     std::uint32_t pp, std::vector<std::uint32_t>& cuts) {
-  TITAN_ASSIGN_OR_RETURN(cuts, parse_stage_layout(layout, groups.layers));
+/// Deals the stages between `cuts` out to the ranks.
+Status deal_out(std::vector<ParameterMeta>& parameters, const ModelGroups& groups,
+                const std::vector<std::uint32_t>& cuts, std::uint32_t pp, Placement placement) {
   const std::size_t stages = cuts.size() + 1;
-  const auto wrong = [&](const std::string& what) { return invalid("stages `" + layout + "`: " + what); };
   if (stages % pp != 0)
-    return wrong("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(pp) +
-                 " pipeline ranks");
+    return invalid("it has " + std::to_string(stages) + " stages, which is no multiple of " + std::to_string(pp) +
+                   " pipeline ranks");
+  if (placement == Placement::kV && stages != 2 * std::size_t{pp})
+    return invalid("it has " + std::to_string(stages) + " stages; a V on " + std::to_string(pp) +
+                   " pipeline ranks has two on each, " + std::to_string(2 * pp) + " in all");
   std::vector<bool> held(stages);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto stage =
-        static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), groups.group_of[i]) - cuts.begin());
+        static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), groups.group_of[i]) - cuts.begin());
     held[stage] = true;
-    parameters[i].stage = static_cast<std::uint32_t>(stage % pp);
+    parameters[i].stage = rank_of_stage(placement, pp, stage);
   }
   const auto empty = std::find(held.begin(), held.end(), false);
-  if (empty != held.end()) return wrong("stage " + std::to_string(empty - held.begin()) + " would hold no parameter");
+  if (empty != held.end()) return invalid("stage " + std::to_string(empty - held.begin()) + " would hold no parameter");
   return ok_status();
 }
 
@@ -72,9 +73,26 @@ Status assign(std::vector<ParameterMeta>& parameters, const Manifest& source, co
   const Result<ModelGroups> groups = group_parameters(parameters);
   if (groups.ok()) plan.layers = groups->layers;
   const std::uint32_t pp = plan.mesh.pp;
+  const bool several = !target.stages.empty() || target.placement;
+  if (several && !groups.ok())
+    return groups.status().wrapped(std::string(target.stages.empty() ? "--placement" : "--stages") +
+                                   " needs a model of numbered layers");
+  const Placement placement = target.placement.value_or(Placement::kLoop);
   if (!target.stages.empty()) {
-    if (!groups.ok()) return groups.status().wrapped("--stages needs a model of numbered layers");
-    return assign_layout(parameters, *groups, target.stages, pp, plan.stage_cuts);
+    TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, parse_stage_layout(target.stages, groups->layers));
+    Status dealt = deal_out(parameters, *groups, plan.stage_cuts, pp, placement);
+    if (!dealt.ok()) dealt.message = "stages `" + target.stages + "`: " + dealt.message;
+    return dealt;
+  }
+  if (target.placement) {
+    Result<std::vector<std::uint32_t>> cuts = partition_stages(groups->costs, 2 * pp);
+    if (!cuts.ok())
+      return incompatible(std::to_string(2 * pp) +
+                          " stages, two on each pipeline rank, do not fit this model: it has " +
+                          std::to_string(groups->costs.size()) + " parts")
+          .with_hint("use --pp " + std::to_string(groups->costs.size() / 2) + " or less");
+    plan.stage_cuts = std::move(*cuts);
+    return deal_out(parameters, *groups, plan.stage_cuts, pp, placement);
   }
   if (!target.pp) {
     plan.stage_cuts = source.stage_cuts;
@@ -169,9 +187,9 @@ Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& ta
   return plan;
 }
 
-Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit) {
+Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads) {
   MovePlan moves;
-  moves.threads = kThreads;
+  moves.threads = threads != 0 ? threads : kThreads;
   std::uint64_t table = 0, datasets = 0, largest_leaf = 0;
   for (const FileEntry& file : source.files) table = std::max(table, 2 * file.table_rows * kLeafRowBytes);
   for (const ReshardFile& file : plan.files) {

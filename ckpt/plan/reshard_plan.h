@@ -9,6 +9,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
+#include "ckpt/plan/placement.h"
 
 namespace titan::ckpt {
 
@@ -16,9 +17,10 @@ inline constexpr std::uint32_t kMaxRanks = 65'536;
 
 struct ReshardTarget {
   std::optional<std::uint32_t> dp, pp;  ///< nullopt: as it is; without `pp` and `stages` the stages stay where they are
-  std::string
-      stages;  ///< layout of stage_layout.h, its stages dealt out to the pp ranks in turn; empty: the exact partition
+  std::string stages;  ///< layout of stage_layout.h, its stages dealt out to the pp ranks; empty: the exact partition
   std::optional<Codec> codec;  ///< nullopt: every leaf keeps its form
+  std::optional<Placement>
+      placement;  ///< several stages a rank: two, or those of `stages`; nullopt: a loop of `stages`
 };
 
 /// Consecutive leaves of one source piece that stay together.
@@ -73,6 +75,6 @@ struct MovePlan {
 };
 
 /// \error kInvalid when `limit` bytes are too few, saying how many are needed.
-Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit);
+Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads = 0);
 
 }  // namespace titan::ckpt

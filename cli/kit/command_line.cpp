@@ -14,15 +14,11 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-const Flag kHelp{"help", "", "print this help", 'h'};
-const Flag kVersion{"version", "", "print version and git hash"};
-
 std::vector<Flag> flags_of(const Program& program, const Verb* verb) {
   std::vector<Flag> flags;
   if (verb != nullptr) flags = verb->flags;
   flags.insert(flags.end(), program.flags.begin(), program.flags.end());
-  flags.push_back(kHelp);
-  flags.push_back(kVersion);
+  flags.insert(flags.end(), flags_of_every_program().begin(), flags_of_every_program().end());
   return flags;
 }
 
@@ -103,13 +99,11 @@ Status check_counts(const Program& program, const Verb& verb, const Command& com
   return ckpt::ok_status();
 }
 
-Status check_flags(const std::deque<Slot>& slots, const std::string& verb) {
+Status check_flags(const std::deque<Slot>& slots) {
   for (const Slot& slot : slots) {
-    const std::size_t times = slot.values.size() + static_cast<std::size_t>(slot.count);
-    if (times > 0 && slot.flag.built == Built::kNotYet)
-      return ckpt::unsupported(in_ticks(verb + " --" + slot.flag.name) + " is not supported yet");
     if (slot.values.size() > 1 && slot.flag.repeat == Repeat::kOnce)
-      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(times) + " times, expected once");
+      return ckpt::invalid("`--" + slot.flag.name + "` is given " + std::to_string(slot.values.size()) +
+                           " times, expected once");
   }
   return ckpt::ok_status();
 }
@@ -163,6 +157,14 @@ std::vector<std::size_t> Verb::sources(bool with_runs) const {
   return found;
 }
 
+const std::vector<Flag>& flags_of_every_program() {
+  static const std::vector<Flag> flags{
+      {"help", "", "print this help; after a verb, that verb's", 'h'},
+      {"version", "", "print version and git hash, then the versions of formats and libraries"},
+      {"licenses", "", "print the notices of everything that is linked in"}};
+  return flags;
+}
+
 const Verb* Program::find(std::string_view verb) const {
   const auto found = std::ranges::find(verbs, verb, &Verb::name);
   return found == verbs.end() ? nullptr : &*found;
@@ -195,8 +197,6 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   const std::string word = first_word(program, arguments);
   const Verb* verb = program.find(word);
   if (verb == nullptr && !word.empty()) return unknown_verb(program, word);
-  if (verb != nullptr && verb->run == nullptr)
-    return ckpt::unsupported(in_ticks(program.name + " " + verb->name) + " is not supported yet");
 
   Command command;
   CLI::App app;
@@ -223,7 +223,8 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   }
   command.help = command.values.erase("help") > 0;
   command.version = command.values.erase("version") > 0;
-  if (command.help || command.version) return command;
+  command.licenses = command.values.erase("licenses") > 0;
+  if (command.help || command.version || command.licenses) return command;
 
   const std::vector<std::string> extras = app.remaining(true);
   for (const std::string& extra : extras)
@@ -231,7 +232,7 @@ Result<Command> parse_command_line(const Program& program, const std::vector<std
   if (verb == nullptr) return with_help_hint(ckpt::invalid("a verb is missing"), program, "");
   command.positionals.insert(command.positionals.end(), extras.begin(), extras.end());
   command.positionals.insert(command.positionals.end(), literal.begin(), literal.end());
-  TITAN_RETURN_IF_ERROR(check_flags(slots, verb->name));
+  TITAN_RETURN_IF_ERROR(check_flags(slots));
   TITAN_RETURN_IF_ERROR(check_counts(program, *verb, command));
   return command;
 }

@@ -15,7 +15,6 @@ namespace titan::cli {
 struct Answer;
 struct Request;
 
-enum class Built { kYes, kNotYet };  ///< kNotYet: known, answered with "not supported yet"
 enum class Repeat { kOnce, kMany };
 
 struct Flag {
@@ -23,7 +22,6 @@ struct Flag {
   std::string value;  ///< placeholder of the value ("GLOB"); empty: a switch
   std::string help;
   char letter = 0;  ///< short form
-  Built built = Built::kYes;
   Repeat repeat = Repeat::kOnce;
   std::string after = {};  ///< goes with this first positional only ("set" of `lr`); empty: with any
 };
@@ -45,8 +43,8 @@ struct Verb {
   std::vector<Argument> arguments;
   std::string help;  ///< one line
   std::vector<Flag> flags;
-  Answer (*run)(const Request&) = nullptr;  ///< null: not built yet
-  bool json = true;                         ///< answers as JSON with --json; else that flag says nothing here
+  Answer (*run)(const Request&) = nullptr;
+  bool json = true;  ///< answers as JSON with --json; else that flag says nothing here
 
   /// The places of arguments that name a checkpoint to read, or (with_runs) a run.
   std::vector<std::size_t> sources(bool with_runs) const;
@@ -61,23 +59,25 @@ struct VerbHabit {
 struct Program {
   std::string name, help;
   std::vector<Verb> verbs;
-  std::vector<Flag> flags;  ///< understood before and after every verb; help and version are added
+  std::vector<Flag> flags;  ///< understood before and after every verb; those of every program are added
   std::vector<std::string> (*keys)() =
       nullptr;  ///< "section.key"s that verbs with --set take as --section.key=value, too
   void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds to the error of a verb what this program knows
   /// The command that was probably meant where `path` stands in place of the verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbHabit> habits = {};
+  const char* notices = "";              ///< what --licenses prints
+  std::string (*libraries)() = nullptr;  ///< for --version, ", NAME VERSION" of each that this program alone has
 
   const Verb* find(std::string_view verb) const;
 };
 
 /// What was typed.
 struct Command {
-  std::string verb;  ///< empty with help or version
+  std::string verb;  ///< may be empty with a flag of every program
   std::vector<std::string> positionals;
   std::map<std::string, std::vector<std::string>> values;  ///< by long name; a switch has one empty value
-  bool help = false, version = false;
+  bool help = false, version = false, licenses = false;
   std::vector<std::string> overrides = {};  ///< words about keys, as typed or as flags mean them
   std::vector<std::string> words = {};      ///< the whole line, the program's name first, where the program keeps it
 
@@ -87,9 +87,11 @@ struct Command {
   std::vector<std::string> all(const std::string& flag) const;
 };
 
-/// Reads the arguments (without the program's name). With help or version nothing else is checked.
-/// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments; kUnsupported: not built
-/// yet.
+/// The flags that every program has, and that need no verb: --help, --version, --licenses.
+const std::vector<Flag>& flags_of_every_program();
+
+/// Reads the arguments (without the program's name). With one of the flags of every program nothing else is checked.
+/// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments.
 ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words);
 
 /// One override and the words that it was typed as: {"a.b", {"--a.b", "1"}}.
@@ -102,7 +104,7 @@ struct Override {
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 
-/// Text of `--help`: of the program, or of one verb; what is not built is left out. Folded to `width` columns, 0: not.
+/// Text of `--help`: of the program, or of one verb. Folded to `width` columns, 0: not.
 std::string help_text(const Program& program, const std::string& verb = "", std::size_t width = 0);
 
 }  // namespace titan::cli

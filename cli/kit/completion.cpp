@@ -57,11 +57,7 @@ Wanted wanted_by(std::string_view placeholder) {
 
 std::string completion_script(const Program& program, Shell shell) {
   Program shown = program;
-  std::erase_if(shown.verbs, [](const Verb& verb) { return verb.run == nullptr; });
-  for (Verb& verb : shown.verbs)
-    std::erase_if(verb.flags, [](const Flag& flag) { return flag.built == Built::kNotYet; });
-  shown.flags.push_back({"help", "", "print help", 'h'});
-  shown.flags.push_back({"version", "", "print version and git hash"});
+  shown.flags.insert(shown.flags.end(), flags_of_every_program().begin(), flags_of_every_program().end());
   const std::vector<std::string> keys = program.keys != nullptr ? program.keys() : std::vector<std::string>{};
   switch (shell) {
     case Shell::kBash: return bash_completion(shown, keys);

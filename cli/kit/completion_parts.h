@@ -1,5 +1,5 @@
 #pragma once
-// The three dialects behind completion.h. Each gets a program without verbs and flags that are not built yet.
+// The three dialects behind completion.h.
 #include "cli/kit/completion.h"
 #include "cli/kit/text.h"
 

@@ -57,14 +57,11 @@ std::string error_text(const ckpt::Status& status, const Palette& palette) {
 std::string error_json(const ckpt::Status& status) {
   JsonOut json;
   json.begin_object();
-  json.text("type", "error");
-  json.count("code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
-  json.text("kind", ckpt::code_name(status.code));
-  json.text("message", status.message);
+  json.members("type", "error", "code", static_cast<std::uint64_t>(ckpt::exit_code(status.code)));
+  json.members("kind", ckpt::code_name(status.code), "message", status.message);
   std::vector<std::string> causes;
   for (const std::string& cause : status.causes) causes.push_back(ckpt::cause_text(cause));
-  json.texts("causes", causes);
-  json.text("hint", hint_of(status));
+  json.members("causes", causes, "hint", hint_of(status));
   json.end_object();
   return json.line();
 }
@@ -75,9 +72,19 @@ int report_error(const ckpt::Status& status, bool json, ColorChoice color) {
   return ckpt::exit_code(status.code);
 }
 
+std::string note_text(const std::string& message, const Palette& palette) {
+  constexpr std::string_view kLabel = "note:";
+  const std::string line = folded_line(std::string(kLabel) + " " + escape(message), palette, 2);
+  return palette.paint(Role::kWarning, kLabel) + line.substr(kLabel.size()) + "\n";
+}
+
 void report_note(const std::string& message, ColorChoice color) {
-  const Palette palette{color_of_process(STDERR_FILENO, color)};
-  to_stderr(palette.paint(Role::kWarning, "note:") + " " + escape(message) + "\n");
+  const std::size_t width = isatty(STDERR_FILENO) == 1 ? terminal_width() : 0;
+  to_stderr(note_text(message, {color_of_process(STDERR_FILENO, color), width}));
+}
+
+void report_command(const std::string& message, ColorChoice color) {
+  to_stderr(note_text(message, {color_of_process(STDERR_FILENO, color)}));
 }
 
 void report_warning(const std::string& message, bool json, ColorChoice color) {

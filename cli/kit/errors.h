@@ -16,8 +16,12 @@ std::string error_json(const ckpt::Status& status);
 /// Prints `status` on stderr and returns its exit code.
 int report_error(const ckpt::Status& status, bool json, ColorChoice color);
 
-/// Prints "note: ..." on stderr.
+/// "note: ...", folded where the palette has a width.
+std::string note_text(const std::string& message, const Palette& palette);
+/// Prints note_text() on stderr, folded to a terminal.
 void report_note(const std::string& message, ColorChoice color);
+/// The same for a note with a command to paste: it is never folded.
+void report_command(const std::string& message, ColorChoice color);
 /// The same, or {"type":"warning","message":...} and a newline.
 void report_warning(const std::string& message, bool json, ColorChoice color);
 

@@ -8,7 +8,6 @@ namespace {
 
 void add_rows(Table& table, const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
-    if (flag.built == Built::kNotYet) continue;
     const std::string letter = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
     const std::string value = flag.value.empty() ? "" : " " + flag.value;
     table.row({letter + "--" + flag.name + value, (flag.after.empty() ? "" : flag.after + ": ") + flag.help});
@@ -34,14 +33,12 @@ std::string help_text(const Program& program, const std::string& verb_name, std:
     add_rows(flags, verb->flags);
   } else {
     Table verbs({{}, {}});
-    for (const Verb& verb : program.verbs)
-      if (verb.run != nullptr) verbs.row({usage(verb), verb.help});
+    for (const Verb& verb : program.verbs) verbs.row({usage(verb), verb.help});
     text = folded(program.name + ": " + program.help) + "\n\nusage: " + program.name +
            " VERB [arguments] [flags]\n\nverbs\n" + verbs.render(plain, "  ") + "\nflags of every verb\n";
   }
   add_rows(flags, program.flags);
-  add_rows(flags, {{"help", "", "print this help; after a verb, that verb's", 'h'},
-                   {"version", "", "print version and git hash"}});
+  add_rows(flags, flags_of_every_program());
   return text + flags.render(plain, "  ");
 }
 

@@ -99,12 +99,6 @@ void JsonOut::path(std::string_view key, std::string_view value) {
   if (!ckpt::is_utf8(value)) text(std::string(key) + "_b64", base64(value));
 }
 
-void JsonOut::texts(std::string_view key, const std::vector<std::string>& values) {
-  begin_array(key);
-  for (const std::string& value : values) text(value);
-  end_array();
-}
-
 void JsonOut::paths(std::string_view key, const char* member, const std::vector<std::string>& values) {
   begin_array(key);
   for (const std::string& value : values) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace titan::cli {
@@ -44,8 +45,52 @@ class JsonOut {
   /// As text; a path that is not UTF-8 gets a sibling "<key>_b64" with its exact bytes.
   void path(std::string_view key, std::string_view value);
 
-  /// An array of texts.
-  void texts(std::string_view key, const std::vector<std::string>& values);
+  /// A member by the type of its value: text, number, flag, list of those; an optional that has none is null.
+  template <typename Value>
+  void member(std::string_view key, const Value& value) {
+    if constexpr (std::is_same_v<Value, bool>)
+      flag(key, value);
+    else if constexpr (std::is_unsigned_v<Value>)
+      count(key, value);
+    else if constexpr (std::is_integral_v<Value>)
+      integer(key, value);
+    else if constexpr (std::is_floating_point_v<Value>)
+      real(key, value);
+    else if constexpr (requires { text(key, value); })
+      text(key, value);
+    else if constexpr (!requires { value.has_value(); })
+      list(key, value);
+    else if (value)
+      member(key, *value);
+    else
+      null(key);
+  }
+  /// A key and its value, the next key and its value, and so on.
+  template <typename Value, typename... More>
+  void members(std::string_view key, const Value& value, const More&... more) {
+    member(key, value);
+    if constexpr (sizeof...(more) > 0) members(more...);
+  }
+  /// An object with these members.
+  template <typename... Members>
+  void object(std::string_view key, const Members&... member) {
+    begin_object(key);
+    members(member...);
+    end_object();
+  }
+
+  /// An array of texts or counts.
+  template <typename Values>
+  void list(std::string_view key, const Values& values) {
+    begin_array(key);
+    for (const auto& value : values) {
+      if constexpr (std::is_unsigned_v<std::decay_t<decltype(value)>>)
+        count(value);
+      else
+        text(value);
+    }
+    end_array();
+  }
   /// An array of objects with one path each, `member`.
   void paths(std::string_view key, const char* member, const std::vector<std::string>& values);
 

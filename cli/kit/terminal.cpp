@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "ckpt/base/wrap.h"
+
 namespace titan::cli {
 
 namespace {
@@ -66,6 +68,10 @@ std::string Palette::paint(Role role, std::string_view text) const {
   }
   if (!on || code == nullptr || text.empty()) return std::string(text);
   return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+}
+
+std::string folded_line(const std::string& line, const Palette& palette, std::size_t indent) {
+  return palette.width == 0 ? line : ckpt::wrapped_text(line, palette.width, indent);
 }
 
 }  // namespace titan::cli

@@ -45,6 +45,9 @@ struct Palette {
   std::string paint(Role role, std::string_view text) const;
 };
 
+/// `line`, broken between words where the palette has a width; lines after the first are indented by `indent` blanks.
+std::string folded_line(const std::string& line, const Palette& palette, std::size_t indent);
+
 /// How text for people is drawn.
 struct TextStyle {
   Palette palette;

@@ -38,32 +38,6 @@ std::string format_bytes(std::uint64_t bytes, bool exact) {
   return exact ? std::to_string(bytes) : ckpt::size_text(bytes);
 }
 
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {
-      {"", 1},
-      {"B", 1},
-      {"KB", 1'000},
-      {"MB", 1'000'000},
-      {"GB", 1'000'000'000},
-      {"TB", 1'000'000'000'000},
-      {"K", 1ull << 10},
-      {"KiB", 1ull << 10},
-      {"M", 1ull << 20},
-      {"MiB", 1ull << 20},
-      {"G", 1ull << 30},
-      {"GiB", 1ull << 30},
-      {"TiB", 1ull << 40},
-  };
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number == 0) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const auto& [name, bytes] : kUnits) {
-    if (unit == name) return number > UINT64_MAX / bytes ? std::nullopt : std::optional(number * bytes);
-  }
-  return std::nullopt;
-}
-
 std::string format_duration(double seconds) {
   if (!(seconds > 0)) return "0s";
   if (seconds < 9.95) return format("%.1fs", seconds);

@@ -5,12 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "ckpt/base/size_text.h"
+
 namespace titan::cli {
 
 /// "1023 B", "1.5 GiB"; plain digits with `exact`.
 std::string format_bytes(std::uint64_t bytes, bool exact = false);
-/// "500000000", "500MB", "5GB" (decimal), "512MiB", "4GiB", "4G" (binary); nullopt for anything else and for 0.
-std::optional<std::uint64_t> parse_bytes(std::string_view text);
+using ckpt::parse_bytes;
 /// "0.3s", "45s", "2m03s", "1h02m", "3d04h".
 std::string format_duration(double seconds);
 /// Seconds of "90s", "45m", "6h", "1.5d"; nullopt for anything else and for 0.

@@ -16,38 +16,21 @@ std::string mesh_text(const ckpt::Mesh& mesh) {
 }
 
 void mesh_json(JsonOut& json, std::string_view key, const ckpt::Mesh& mesh) {
-  json.begin_object(key);
-  json.count("pp", mesh.pp);
-  json.count("dp", mesh.dp);
-  json.count("tp", mesh.tp);
-  json.end_object();
-}
-
-void shape_json(JsonOut& json, std::string_view key, const std::vector<std::uint64_t>& shape) {
-  json.begin_array(key);
-  for (const std::uint64_t dimension : shape) json.count(dimension);
-  json.end_array();
+  json.object(key, "pp", mesh.pp, "dp", mesh.dp, "tp", mesh.tp);
 }
 
 void lr_phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases) {
   json.each("phases", phases, [&](const ckpt::LrPhase& phase) {
-    json.count("first", phase.first);
-    json.text("kind", ckpt::phase_kind_name(phase.kind));
-    json.real("start", phase.start);
-    json.real("end", phase.end);
-    json.real("origin", phase.origin);
-    json.real("length", phase.length);
+    json.members("first", phase.first, "kind", ckpt::phase_kind_name(phase.kind), "start", phase.start);
+    json.members("end", phase.end, "origin", phase.origin, "length", phase.length);
   });
 }
 
 void lr_settings_json(JsonOut& json, std::string_view key, const ckpt::LrSettings& settings) {
   json.begin_object(key);
-  json.real("peak", settings.peak);
-  json.count("warmup_steps", settings.warmup_steps);
-  json.count("total_steps", settings.total_steps);
-  json.real("decay_ratio", settings.decay_ratio);
-  json.text("decay_type", settings.decay_type);
-  json.real("min_lr_factor", settings.min_lr_factor);
+  json.members("peak", settings.peak, "warmup_steps", settings.warmup_steps, "total_steps", settings.total_steps);
+  json.members("decay_ratio", settings.decay_ratio, "decay_type", settings.decay_type);
+  json.members("min_lr_factor", settings.min_lr_factor);
   json.end_object();
 }
 

@@ -21,8 +21,6 @@ using ckpt::shape_text;
 std::string mesh_text(const ckpt::Mesh& mesh);
 /// {"pp":..,"dp":..,"tp":..} under `key`.
 void mesh_json(JsonOut& json, std::string_view key, const ckpt::Mesh& mesh);
-/// [..] under `key`.
-void shape_json(JsonOut& json, std::string_view key, const std::vector<std::uint64_t>& shape);
 /// "phases": [{"first","kind","start","end","origin","length"}, ..].
 void lr_phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases);
 /// The settings that phases came from, under `key`.

@@ -41,6 +41,13 @@ int deliver_answer(const Answer& answer, bool json, ColorChoice color) {
   return answer.error.ok() ? answer.exit_code : report_error(answer.error, json, color);
 }
 
+/// What a flag of every program prints.
+std::string text_about(const Program& program, const Command& command, std::size_t columns) {
+  if (command.help) return help_text(program, command.verb, columns);
+  if (command.licenses) return program.notices;
+  return version_line(program.name) + "\n" + version_details(program.libraries != nullptr ? program.libraries() : "");
+}
+
 Answer answer_of(const Request& request, Command& command) {
   std::vector<std::string> warnings = settle_latest(request.verb, request.fs, command.positionals);
   Answer answer = request.verb.run(request);
@@ -53,10 +60,8 @@ Answer answer_of(const Request& request, Command& command) {
 
 int run_command(const Program& program, Command command) {
   const std::size_t columns = isatty(STDOUT_FILENO) == 1 ? terminal_width() : 0;
-  if (command.help || command.version)
-    return deliver_answer({.text = command.version && !command.help ? version_line(program.name) + "\n"
-                                                                    : help_text(program, command.verb, columns)},
-                          false, ColorChoice::kAuto);
+  if (command.help || command.version || command.licenses)
+    return deliver_answer({.text = text_about(program, command, columns)}, false, ColorChoice::kAuto);
   const Verb& verb = *program.find(command.verb);
   const bool json = verb.json && command.has("json");
   const ckpt::Result<ColorChoice> color = color_choice(command);

@@ -28,19 +28,15 @@ void points(JsonOut& json, std::string_view key, const std::vector<Point>& point
 std::string data(const recipe::Plot& plot) {
   JsonOut json;
   json.begin_object();
-  json.text("x", recipe::x_name(plot.options.x));
-  json.real("smooth", plot.options.smooth);
-  json.flag("log_x", plot.options.log_x);
-  json.flag("log_y", plot.options.log_y);
+  json.members("x", recipe::x_name(plot.options.x), "smooth", plot.options.smooth, "log_x", plot.options.log_x);
+  json.members("log_y", plot.options.log_y);
   json.each("panels", plot.panels, [&](const recipe::Panel& panel) {
-    json.text("name", recipe::quantity_name(panel.quantity));
-    json.text("title", panel.title);
+    json.members("name", recipe::quantity_name(panel.quantity), "title", panel.title);
   });
   std::size_t number = 0;
   json.each("runs", plot.runs, [&](const RunCurves& run) {
-    json.text("name", run.name);
-    json.text("color", picture_color(number++));
-    json.text("facts", ckpt::joined(run_facts(run, plot.options.x), ", "));
+    json.members("name", run.name, "color", picture_color(number++));
+    json.members("facts", ckpt::joined(run_facts(run, plot.options.x), ", "));
     json.begin_object("curves");
     for (const recipe::Panel& panel : plot.panels) {
       json.begin_object(recipe::quantity_name(panel.quantity));
@@ -55,7 +51,7 @@ std::string data(const recipe::Plot& plot) {
       json.text("text",
                 "went on after step " + format_count(mark.step) + (mark.change.empty() ? "" : ", " + mark.change));
     });
-    json.texts("notes", run.notes(plot.options.x));
+    json.list("notes", run.notes(plot.options.x));
   });
   json.end_object();
   // Nothing in a name ends the script or begins another one.

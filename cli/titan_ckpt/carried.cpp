@@ -25,15 +25,16 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
   if (verified) return out + "  verified: every digest of the source holds\n";
   return files.empty()
              ? out
-             : out + "  not verified: these files were taken over unread; --verify checks every digest first\n";
+             : out +
+                   folded_line("  not verified: these files were taken over unread; --verify checks every digest first",
+                               style.palette, 4) +
+                   "\n";
 }
 
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
   json.each("files", files, [&](const ckpt::CarriedFile& file) {
     json.path("path", file.member);
-    json.count("bytes", file.bytes);
-    json.text("method", ckpt::carry_name(file.method));
-    json.text("reason", file.reason);
+    json.members("bytes", file.bytes, "method", ckpt::carry_name(file.method), "reason", file.reason);
   });
 }
 

@@ -1,7 +1,7 @@
 #include "cli/titan_ckpt/cat.h"
 
 #include "cli/kit/stop.h"
-#include "converters/import.h"
+#include "converters/view.h"
 
 namespace titan::cli {
 

@@ -21,24 +21,16 @@ std::string cat_json(const CatReport& report) {
   JsonOut json("titan.cat/1");
   json.path("path", report.path);
   digest_json(json, "id", report.id);
-  json.count("step", report.step);
-  json.text("component", t.component);
-  json.text("name", t.name);
-  json.text("dtype", ckpt::dtype_name(t.dtype));
-  shape_json(json, "shape", t.shape);
+  json.members("step", report.step, "component", t.component, "name", t.name, "dtype", ckpt::dtype_name(t.dtype));
+  json.list("shape", t.shape);
   digest_json(json, "digest", t.digest);
-  json.count("stage", t.stage);
-  json.text("slice", slice_text(report.slice));
-  shape_json(json, "slice_shape", report.slice.shape());
-  json.count("elements", report.elements);
-  json.count("bytes", t.bytes);
-  json.count("leaves", t.leaves);
+  json.members("stage", t.stage, "slice", slice_text(report.slice), "slice_shape", report.slice.shape());
+  json.members("elements", report.elements, "bytes", t.bytes, "leaves", t.leaves);
   values_json(json, "first", report.first);
   values_json(json, "last", report.last);
   if (!report.out.empty()) {
     json.path("out", report.out);
-    json.text("out_dtype", ckpt::dtype_name(report.out_dtype));
-    json.count("out_bytes", report.out_bytes);
+    json.members("out_dtype", ckpt::dtype_name(report.out_dtype), "out_bytes", report.out_bytes);
   }
   return json.document();
 }

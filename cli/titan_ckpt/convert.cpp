@@ -1,6 +1,7 @@
 #include "cli/titan_ckpt/convert.h"
 
 #include "converters/convert.h"
+#include "converters/list.h"
 
 #include "ckpt/plan/lr_settings.h"
 #include "cli/kit/flag_values.h"

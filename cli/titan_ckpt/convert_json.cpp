@@ -17,10 +17,7 @@ std::string convert_json(const ConversionReport& report) {
   JsonOut json("titan.convert/1");
   json.path("source", report.source);
   json.path("destination", report.destination);
-  json.text("from", report.from_format);
-  json.text("to", report.to_format);
-  json.flag("dry_run", report.dry_run);
-  json.count("step", report.step);
+  json.members("from", report.from_format, "to", report.to_format, "dry_run", report.dry_run, "step", report.step);
   if (report.id) json.text("id", report.id->hex());
   json.count("bytes", report.bytes);
   if (report.rounding) {
@@ -28,17 +25,13 @@ std::string convert_json(const ConversionReport& report) {
     rounding_json(json, report.rounding->error, report.rounding->tensor);
     json.end_object();
   }
-  json.texts("files", report.files);
+  json.list("files", report.files);
   json.each("tensors", report.tensors, [&](const TensorReport& tensor) {
-    json.text("from", tensor.from);
-    json.text("to", tensor.to);
-    json.text("fate", convert::fate_name(tensor.fate));
-    json.text("from_dtype", ckpt::dtype_name(tensor.from_dtype));
-    json.text("to_dtype", ckpt::dtype_name(tensor.to_dtype));
-    shape_json(json, "shape", tensor.shape);
-    json.flag("permuted", tensor.permuted);
+    json.members("from", tensor.from, "to", tensor.to, "fate", convert::fate_name(tensor.fate));
+    json.members("from_dtype", ckpt::dtype_name(tensor.from_dtype), "to_dtype", ckpt::dtype_name(tensor.to_dtype));
+    json.members("shape", tensor.shape, "permuted", tensor.permuted);
   });
-  json.texts("notes", report.notes);
+  json.list("notes", report.notes);
   return json.document();
 }
 

@@ -120,7 +120,8 @@ std::string component_table(const std::vector<ckpt::ComponentDistance>& componen
 }
 
 /// Kinds of which there may be dozens are counted behind the first `most`; `flag` shows them.
-std::string field_lines(const std::vector<Difference>& fields, std::size_t most, const std::string& flag) {
+std::string field_lines(const std::vector<Difference>& fields, std::size_t most, const std::string& flag,
+                        const Palette& palette) {
   std::string out;
   std::map<std::string, std::size_t> seen;
   for (const Difference& d : fields) {
@@ -128,7 +129,7 @@ std::string field_lines(const std::vector<Difference>& fields, std::size_t most,
     const bool many = d.kind == "config" || d.kind == "tensor";
     if (++seen[d.kind] > most && many) continue;
     const std::string name = d.kind == d.name ? d.kind : d.kind + " " + d.name;
-    out += "  " + escape(name) + ": " + escape(d.a) + " | " + escape(d.b) + "\n";
+    out += folded_line("  " + escape(name) + ": " + escape(d.a) + " | " + escape(d.b), palette, 6) + "\n";
   }
   for (const auto& [kind, count] : seen)
     if (count > most && (kind == "config" || kind == "tensor"))
@@ -171,7 +172,7 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
                                  : palette.paint(Role::kError, "different") + scope_text(report.scope) + "\n";
   if (!report.state_equal) {
     out += side("  a", report.a, palette) + side("  b", report.b, palette);
-    out += field_lines(report.differences, view.top, "--top all") + component_table(report.components, style) +
+    out += field_lines(report.differences, view.top, "--top all", palette) + component_table(report.components, style) +
            tensor_table(report.differences, view, style);
     if (!report.within.empty()) out += "  within the tolerance\n" + tensor_table(report.within, view, style);
     const auto differing = std::count_if(report.differences.begin(), report.differences.end(),
@@ -182,8 +183,9 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
   }
   if (!report.notes.empty()) {
     const std::string title = report.notes_count ? "notes, counted as differences (--config)" : "notes";
-    out += palette.paint(Role::kWarning, title) + "\n" +
-           field_lines(report.notes, report.notes_count ? report.notes.size() : kFewNotes, "--config lists them");
+    out +=
+        palette.paint(Role::kWarning, title) + "\n" +
+        field_lines(report.notes, report.notes_count ? report.notes.size() : kFewNotes, "--config lists them", palette);
   }
   if (!report.not_compared.empty())
     out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +

@@ -1,7 +1,7 @@
 #include "cli/titan_ckpt/explain_error.h"
 
 #include "ckpt/io/run_resolve.h"
-#include "converters/import.h"
+#include "converters/view.h"
 
 namespace titan::cli {
 

@@ -3,8 +3,8 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
-#include "converters/import.h"
 #include "converters/own_names.h"
+#include "converters/view.h"
 
 namespace titan::cli {
 

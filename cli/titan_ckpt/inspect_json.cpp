@@ -12,9 +12,7 @@ using ckpt::Manifest;
 
 void components(JsonOut& json, const Manifest& m) {
   json.each("components", m.components, [&](const ckpt::ComponentEntry& c) {
-    json.text("name", c.name);
-    json.count("bytes", c.bytes);
-    json.count("stored_bytes", c.stored_bytes);
+    json.members("name", c.name, "bytes", c.bytes, "stored_bytes", c.stored_bytes);
     digest_json(json, "digest", c.digest);
     json.count("files", c.files);
   });
@@ -22,10 +20,7 @@ void components(JsonOut& json, const Manifest& m) {
 
 void stages(JsonOut& json, const Manifest& m) {
   json.each("stages", ckpt::stage_summaries(m), [&](const ckpt::StageSummary& stage) {
-    json.count("tensors", stage.parameters);
-    json.count("parameters", stage.elements);
-    json.text("first", stage.first);
-    json.text("last", stage.last);
+    json.members("tensors", stage.parameters, "parameters", stage.elements, "first", stage.first, "last", stage.last);
   });
 }
 
@@ -41,47 +36,31 @@ void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
   if (!position) return json.null("data");
   const ckpt::DataPosition& d = *position;
   json.begin_object("data");
-  json.count("samples", d.samples);
-  json.count("epoch_base", d.epoch_base);
-  json.count("first_epoch", d.first_epoch);
+  json.members("samples", d.samples, "epoch_base", d.epoch_base, "first_epoch", d.first_epoch);
   json.text("seed", std::to_string(d.seed));  // all 64 bits: a string, as in the format
-  json.flag("shuffle", d.shuffle);
-  json.count("seq_len", d.seq_len);
-  json.count("sample_stride", d.sample_stride);
-  json.count("samples_per_epoch", d.samples_per_epoch);
-  json.text("kind", d.kind);
-  json.text("tokenizer", d.tokenizer);
+  json.members("shuffle", d.shuffle, "seq_len", d.seq_len, "sample_stride", d.sample_stride);
+  json.members("samples_per_epoch", d.samples_per_epoch, "kind", d.kind, "tokenizer", d.tokenizer);
+  if (!d.excluded.empty())
+    json.each("excluded", d.excluded,
+              [&](const ckpt::SampleRange& range) { json.members("first", range.first, "count", range.count); });
   json.each("files", d.files, [&](const ckpt::DataFile& file) {
     json.path("name", file.name);
-    json.count("bytes", file.bytes);
-    json.text("blocks", file.blocks.hex());
+    json.members("bytes", file.bytes, "blocks", file.blocks.hex());
   });
   json.end_object();
 }
 
 void attempt(JsonOut& json, const ckpt::Attempt& a) {
-  json.count("number", a.number);
-  json.text("started", a.started);
-  json.count("first_step", a.first_step);
-  json.count("last_step", a.last_step);
-  json.count("dp", a.dp);
-  json.count("pp", a.pp);
-  json.text("schedule", a.schedule);
-  json.text("version", a.version);
-  json.text("environment", a.environment);
-  json.text("policy", a.policy);
-  json.texts("changed", a.changed);
-  json.texts("notes", a.notes);
+  json.members("number", a.number, "started", a.started, "first_step", a.first_step, "last_step", a.last_step);
+  json.members("dp", a.dp, "pp", a.pp, "schedule", a.schedule, "version", a.version, "environment", a.environment);
+  json.members("policy", a.policy, "changed", a.changed, "notes", a.notes);
 }
 
 void train(JsonOut& json, const std::optional<ckpt::TrainState>& state) {
   if (!state) return json.null("train_state");
   const ckpt::TrainState& t = *state;
   json.begin_object("train_state");
-  json.count("tokens", t.tokens);
-  json.text("seed", std::to_string(t.seed));
-  json.text("origin", t.origin);
-  json.real("wall_time_s", t.wall_time_s);
+  json.members("tokens", t.tokens, "seed", std::to_string(t.seed), "origin", t.origin, "wall_time_s", t.wall_time_s);
   json.each("attempts", t.attempts, [&](const ckpt::Attempt& a) { attempt(json, a); });
   json.end_object();
 }
@@ -89,13 +68,9 @@ void train(JsonOut& json, const std::optional<ckpt::TrainState>& state) {
 void statistics(JsonOut& json, const ckpt::TensorStats& s) {
   json.begin_object("stats");
   for (const auto& [key, value] :
-       {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())}) {
-    json.real(key, s.finite() > 0 ? std::optional(value) : std::nullopt);
-  }
-  json.real("norm", s.norm());
-  json.count("zeros", s.zeros);
-  json.count("nan", s.nans);
-  json.count("inf", s.infinities);
+       {std::pair("min", s.min), std::pair("max", s.max), std::pair("mean", s.mean), std::pair("std", s.std())})
+    json.member(key, s.finite() == 0 ? std::nullopt : std::optional(value));
+  json.members("norm", s.norm(), "zeros", s.zeros, "nan", s.nans, "inf", s.infinities);
   json.end_object();
 }
 
@@ -105,15 +80,10 @@ void tensors(JsonOut& json, const Manifest& m, const InspectView& view) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ckpt::TensorRow& row = rows[i];
     json.begin_object();
-    json.text("component", row.component);
-    json.text("name", row.name);
-    json.text("dtype", ckpt::dtype_name(row.dtype));
-    shape_json(json, "shape", row.shape);
+    json.members("component", row.component, "name", row.name, "dtype", ckpt::dtype_name(row.dtype));
+    json.list("shape", row.shape);
     digest_json(json, "digest", row.digest);
-    json.count("stage", row.stage);
-    json.count("bytes", row.bytes);
-    json.count("leaves", row.leaves);
-    json.count("pieces", row.pieces);
+    json.members("stage", row.stage, "bytes", row.bytes, "leaves", row.leaves, "pieces", row.pieces);
     if (view.stats) statistics(json, (*view.stats)[i]);
     json.end_object();
   }
@@ -127,18 +97,12 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   JsonOut json("titan.inspect/1");
   json.path("path", report.path);
   digest_json(json, "id", m.id);
-  json.text("format", report.foreign ? m.writer : "titan");
-  json.text("format_version", std::to_string(m.major) + "." + std::to_string(m.minor));
-  json.count("step", m.step);
-  json.text("created", m.created);
-  json.text("writer", m.writer);
-  if (!report.left_out.empty()) {
-    json.texts("left_out", report.left_out);
-  }
+  json.members("format", report.foreign ? m.writer : "titan");
+  json.members("format_version", std::to_string(m.major) + "." + std::to_string(m.minor), "step", m.step);
+  json.members("created", m.created, "writer", m.writer);
+  if (!report.left_out.empty()) json.list("left_out", report.left_out);
   mesh_json(json, "mesh", m.mesh);
-  json.begin_array("stage_cuts");
-  for (const std::uint32_t cut : m.stage_cuts) json.count(cut);
-  json.end_array();
+  json.list("stage_cuts", m.stage_cuts);
   stages(json, m);
   json.count("leaf_elements", m.leaf_elements);
   components(json, m);
@@ -147,8 +111,7 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   train(json, report.train);
   if (m.derived_from) {
     json.begin_object("derived_from");
-    json.text("id", m.derived_from->id.hex());
-    json.count("step", m.derived_from->step);
+    json.members("id", m.derived_from->id.hex(), "step", m.derived_from->step);
     json.path("path", m.derived_from->path);
     json.end_object();
   } else {

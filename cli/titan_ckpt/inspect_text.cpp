@@ -109,9 +109,11 @@ std::string data(const InspectReport& report, const TextStyle& style) {
     out += "; epoch " + std::to_string(d.first_epoch + since / d.samples_per_epoch) + ", sample " +
            format_count(since % d.samples_per_epoch) + " of " + format_count(d.samples_per_epoch);
   }
-  out += "\n  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " + std::to_string(d.seq_len) +
-         ", stride " + std::to_string(d.sample_stride) + ", " +
-         (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order") + "\n";
+  const std::string how = "  " + escape(d.kind) + ", tokenizer " + escape(d.tokenizer) + ", seq_len " +
+                          std::to_string(d.seq_len) + ", stride " + std::to_string(d.sample_stride) + ", " +
+                          (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order");
+  out += "\n" + folded_line(how, style.palette, 4) + "\n";
+  if (!d.excluded.empty()) out += "  left out: samples " + ckpt::ranges_text(d.excluded) + "\n";
   for (const ckpt::DataFile& file : d.files)
     out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
   return out;
@@ -119,6 +121,7 @@ std::string data(const InspectReport& report, const TextStyle& style) {
 
 std::string attempts(const InspectReport& report, const TextStyle& style) {
   if (!report.train) return heading(style.palette, "attempts") + "  absent\n";
+  if (report.train->attempts.empty()) return heading(style.palette, "attempts") + "  none\n";
   Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
   for (const ckpt::Attempt& a : report.train->attempts)
     table.row({std::to_string(a.number), escape(a.started),

@@ -26,20 +26,15 @@ void curve_json(JsonOut& json, const char* key, const std::vector<ckpt::LrPhase>
   json.begin_array(key);
   for (std::uint64_t n = 1; n <= last; ++n) {
     json.begin_object();
-    json.count("step", n);
-    json.real("lr", ckpt::lr_at(phases, n));
+    json.members("step", n, "lr", ckpt::lr_at(phases, n));
     json.end_object();
   }
   json.end_array();
 }
 
 void preview_json(JsonOut& json, const LrPreview& p) {
-  json.text("policy", ckpt::policy_name(p.policy));
-  json.count("next_step", p.step + 1);
-  json.real("applied", p.applied);
-  json.real("next_before", p.next_before);
-  json.real("next_after", p.next_after);
-  json.texts("warnings", p.warnings);
+  json.members("policy", ckpt::policy_name(p.policy), "next_step", p.step + 1, "applied", p.applied);
+  json.members("next_before", p.next_before, "next_after", p.next_after, "warnings", p.warnings);
   lr_phases_json(json, p.after.phases);
   curve_json(json, "curve", p.after.phases, p.last);
 }
@@ -52,8 +47,7 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
   if (*status = check_steps(last); !status->ok()) return {};
   JsonOut json("titan.lr-show/1");
   json.path("path", report.path);
-  json.count("step", report.step);
-  json.count("training_steps", report.training_steps);
+  json.members("step", report.step, "training_steps", report.training_steps);
   lr_phases_json(json, report.schedule.phases);
   lr_settings_json(json, "accepted", report.schedule.accepted);
   curve_json(json, "curve", report.schedule.phases, report.last);
@@ -61,14 +55,12 @@ std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status)
     json.begin_object("config");
     json.path("path", report.config->path);
     lr_settings_json(json, "settings", report.config->settings);
-    json.texts("changed", report.changed);
+    json.list("changed", report.changed);
     json.each("policies", report.previews, [&](const LrPreview& p) {
       if (p.refused.ok()) {
         preview_json(json, p);
       } else {
-        json.text("policy", ckpt::policy_name(p.policy));
-        json.text("refused", p.refused.message);
-        json.texts("causes", p.refused.causes);
+        json.members("policy", ckpt::policy_name(p.policy), "refused", p.refused.message, "causes", p.refused.causes);
       }
     });
     json.end_object();
@@ -81,17 +73,11 @@ std::string lr_set_json(const ckpt::LrSetReport& report, ckpt::Status* status) {
   JsonOut json("titan.lr-set/1");
   json.path("source", report.src);
   json.path("destination", report.dst);
-  json.flag("written", report.written);
-  json.count("step", report.preview.step);
-  json.text("source_id", report.old_id.hex());
-  json.text("id", report.new_id.hex());
-  json.flag("found_by_resume", !report.hidden);
-  json.texts("changed", report.changed);
+  json.members("written", report.written, "step", report.preview.step, "source_id", report.old_id.hex());
+  json.members("id", report.new_id.hex(), "found_by_resume", !report.hidden, "changed", report.changed);
   preview_json(json, report.preview);
   lr_settings_json(json, "accepted", report.preview.after.accepted);
-  json.text("toml", report.toml);
-  json.text("note", report.note);
-  json.flag("verified", report.verified);
+  json.members("toml", report.toml, "note", report.note, "verified", report.verified);
   carried_json(json, report.files);
   return json.document();
 }

@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/ls.h"
 
-#include "converters/import.h"
+#include "converters/list.h"
 
 namespace titan::cli {
 

@@ -13,14 +13,10 @@ using ckpt::ListReport;
 void step_json(JsonOut& json, const ListedStep& step) {
   json.count("step", step.step);
   json.path("path", step.path);
-  json.flag("valid", step.valid);
-  json.flag("full", step.full);
-  json.flag("pinned", step.pinned);
+  json.members("valid", step.valid, "full", step.full, "pinned", step.pinned);
   if (!step.link.empty()) json.path("link", step.link);
   if (step.moved_aside) json.flag("moved_aside", true);
-  json.flag("resume", step.resume);
-  json.text("reason", step.reason);
-  json.count("bytes", step.bytes);
+  json.members("resume", step.resume, "reason", step.reason, "bytes", step.bytes);
   json.text_or_null("id", step.id ? step.id->hex() : "");
   if (step.mesh) {
     mesh_json(json, "mesh", *step.mesh);
@@ -42,8 +38,7 @@ std::string ls_json(const ListReport& report) {
   json.each("steps", report.steps, [&](const ListedStep& step) { step_json(json, step); });
   json.each("damaged", report.damaged, [&](const ckpt::ListedDamage& damage) {
     json.path("name", damage.name);
-    json.count("bytes", damage.bytes);
-    json.flag("pinned", damage.pinned);
+    json.members("bytes", damage.bytes, "pinned", damage.pinned);
   });
   json.paths("leftovers", "name", report.leftovers);
   json.paths("foreign", "name", report.foreign);
@@ -55,13 +50,10 @@ std::string ls_runs_json(const std::string& folder, const std::vector<ckpt::List
   json.path("folder", folder);
   json.each("runs", runs, [&](const ckpt::ListedRun& run) {
     json.path("name", run.name);
-    json.count("steps", run.steps);
-    json.count("newest", run.newest ? std::optional(run.newest->step) : std::nullopt);
-    json.count("resume", run.resume);
-    json.count("bytes", run.bytes);
+    json.members("steps", run.steps, "newest", run.newest ? std::optional(run.newest->step) : std::nullopt);
+    json.members("resume", run.resume, "bytes", run.bytes);
     json.text_or_null("saved", run.newest ? format_utc(saved_at(*run.newest)) : "");
-    json.count("last_step", run.last_step);
-    json.real("last_loss", run.last_loss);
+    json.members("last_step", run.last_step, "last_loss", run.last_loss);
   });
   return json.document();
 }

@@ -101,9 +101,6 @@ Status check_out(const std::string& out) {
 }
 
 Status write_out(ckpt::Fs& fs, const std::string& out, const std::string& text) {
-  const std::string parent = ckpt::parent_path(out);
-  if (!fs.real_path(parent).ok())
-    return ckpt::invalid(out + " cannot be made: there is no folder " + parent).with_hint("mkdir -p " + parent);
   const ckpt::CancelToken cancel = stop_on_signals();  // from here on Ctrl-C has something to clean up
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::OutputFile> file, ckpt::OutputFile::create(fs, out));
   TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(text))));

@@ -20,8 +20,7 @@ void points_json(JsonOut& json, std::string_view key, const std::vector<Point>& 
 }
 
 void curve_json(JsonOut& json, const Curve& curve) {
-  json.count("count", curve.count);
-  json.count("non_finite", curve.non_finite);
+  json.members("count", curve.count, "non_finite", curve.non_finite);
   points_json(json, "points", curve.points);
   if (!curve.smooth.empty()) points_json(json, "smooth", curve.smooth);
 }
@@ -30,14 +29,11 @@ void curve_json(JsonOut& json, const Curve& curve) {
 
 std::string plot_json(const recipe::Plot& plot, const std::optional<std::string>& out) {
   JsonOut json("titan.plot/1");
-  json.text("x", recipe::x_name(plot.options.x));
-  json.real("smooth", plot.options.smooth);
+  json.members("x", recipe::x_name(plot.options.x), "smooth", plot.options.smooth);
   json.each("runs", plot.runs, [&](const RunCurves& run) {
     json.text("name", run.name);
     json.path("path", run.path);
-    json.count("steps", run.steps);
-    json.count("first_step", run.first_step);
-    json.count("last_step", run.last_step);
+    json.members("steps", run.steps, "first_step", run.first_step, "last_step", run.last_step);
     json.begin_object("curves");
     for (const recipe::Quantity quantity : plot.options.y) {
       json.begin_object(recipe::quantity_name(quantity));
@@ -47,11 +43,9 @@ std::string plot_json(const recipe::Plot& plot, const std::optional<std::string>
     json.end_object();
     points_json(json, "validation", run.validation);
     json.each("restarts", run.restarts, [&](const recipe::RestartMark& mark) {
-      json.count("step", mark.step);
-      json.real("x", mark.x);
-      json.text("change", mark.change);
+      json.members("step", mark.step, "x", mark.x, "change", mark.change);
     });
-    json.texts("notes", run.notes(plot.options.x));
+    json.list("notes", run.notes(plot.options.x));
   });
   if (out) json.path("out", *out);
   return json.document();

@@ -2,6 +2,7 @@
 
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/notices.h"
 #include "cli/titan_ckpt/advise.h"
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
@@ -85,10 +86,12 @@ Program titan_ckpt_program() {
            {{"dp", "D", "data-parallel degree"},
             {"pp", "P", "pipeline degree; stages are cut by cost"},
             {"stages", "LAYOUT", "cut stages like this: Et*2|t*2L (E embedding, t layer, L norm, head and loss)"},
+            {"placement", "loop|v", "several stages a rank, in turn or in a V: two, or those of --stages"},
             {"compression", "none|zstd", "recode every leaf; else each keeps its form"},
             {"dry-run", "", "show files, bytes, ranges and memory; write nothing"},
             {"force", "", "replace DST if it is a checkpoint"},
-            {"memory", "BYTES", "bound of buffers and tables (256MiB)"}},
+            {"memory", "BYTES", "bound of buffers and tables (256MiB)"},
+            {"threads", "N", "threads that move leaves (4); fewer where --memory has no room for them"}},
            run_reshard},
           {"strip",
            {{"SRC", Names::kSource}, {"DST", Names::kDestination}},
@@ -120,13 +123,13 @@ Program titan_ckpt_program() {
            {{"from", "titan|hf|dcp", "format of SRC; detected when left out"},
             {"to", "titan|hf|dcp", "format of DST; titan when left out and SRC is foreign"},
             {"dry-run", "", "show what would be done and write nothing"},
-            {"skip", "GLOB", "leave out the tensors of SRC whose names match", 0, Built::kYes, Repeat::kMany},
+            {"skip", "GLOB", "leave out the tensors of SRC whose names match", 0, Repeat::kMany},
             {"dtype", "f32|bf16|f16", "cast (not with --to titan)"},
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
             {"config", "FILE.toml", "torchtitan's configuration, to go on with a DCP checkpoint's run"},
             {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0,
-             Built::kYes, Repeat::kMany},
+             Repeat::kMany},
             {"lr-from-config", "", "with --to dcp: take the learning rate's curve from --config"},
             {"force", "", "replace DST where it is a checkpoint of the format to be written, and nothing else"}},
            run_convert},
@@ -135,7 +138,7 @@ Program titan_ckpt_program() {
            "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
            {{"keep-last", "N", "keep the newest N full steps"},
             {"keep-every", "N", "keep steps that N divides"},
-            {"keep", "STEP[,STEP]", "keep these", 0, Built::kYes, Repeat::kMany},
+            {"keep", "STEP[,STEP]", "keep these", 0, Repeat::kMany},
             {"damaged", "",
              "also free the damaged steps that saves moved aside (.damaged-step-N-*), except pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
@@ -185,6 +188,7 @@ Program titan_ckpt_program() {
           {{"run", "train", "resume"}, "titan-train run CONFIG.toml"},
           {{"plan", "config", "eval"}, "titan-train --help"},
       },
+      kNoticesOfTitanCkpt,
   };
 }
 

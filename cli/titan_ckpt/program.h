@@ -4,7 +4,7 @@
 
 namespace titan::cli {
 
-/// Every verb and flag, also those that are not built yet.
+/// Every verb and flag.
 Program titan_ckpt_program();
 
 }  // namespace titan::cli

@@ -11,25 +11,16 @@ std::string prune_json(const ckpt::PruneReport& report) {
   json.each("steps", report.steps, [&](const ckpt::PrunedStep& step) {
     json.count("step", step.step);
     json.path("path", step.path);
-    json.flag("valid", step.valid);
-    json.flag("goes", step.goes);
-    json.flag("deleted", step.deleted);
-    json.text("why", step.why);
-    json.count("bytes", step.bytes);
+    json.members("valid", step.valid, "goes", step.goes, "deleted", step.deleted, "why", step.why, "bytes", step.bytes);
   });
   json.each("damaged", report.damaged, [&](const ckpt::PrunedDamage& damage) {
     json.path("name", damage.name);
-    json.flag("goes", damage.goes);
-    json.flag("deleted", damage.deleted);
-    json.text("why", damage.why);
-    json.count("bytes", damage.bytes);
+    json.members("goes", damage.goes, "deleted", damage.deleted, "why", damage.why, "bytes", damage.bytes);
   });
   json.paths("restored", "path", report.restored);
   json.paths("leftovers", "name", report.leftovers);
-  json.count("bytes_gone", report.bytes_gone);
-  json.count("bytes_freed", report.bytes_freed);
-  json.count("verified", report.verified);
-  json.texts("failures", report.failures);
+  json.members("bytes_gone", report.bytes_gone, "bytes_freed", report.bytes_freed, "verified", report.verified);
+  json.members("failures", report.failures);
   return json.document();
 }
 

@@ -47,13 +47,19 @@ Result<ckpt::ReshardOptions> read_options(const Command& command) {
   options.target.stages = command.value("stages").value_or("");
   if (command.has("stages") && options.target.stages.empty())
     return wrong_value("stages", "", "a layout like Et*2|t*2L");
+  if (const std::optional<std::string> placement = command.value("placement")) {
+    if (*placement != "loop" && *placement != "v") return wrong_value("placement", *placement, "loop or v");
+    options.target.placement = *placement == "v" ? ckpt::Placement::kV : ckpt::Placement::kLoop;
+  }
   if (const std::optional<std::string> codec = command.value("compression")) {
     if (*codec != "none" && *codec != "zstd") return wrong_value("compression", *codec, "none or zstd");
     options.target.codec = *codec == "none" ? ckpt::Codec::kRaw : ckpt::Codec::kZstd;
   }
   TITAN_RETURN_IF_ERROR(read_memory(command, options.memory));
-  if (!options.target.dp && !options.target.pp && !command.has("stages") && !options.target.codec)
-    return ckpt::invalid("nothing to change: give a mesh (--dp, --pp), --stages or --compression")
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
+  if (!options.target.dp && !options.target.pp && !command.has("stages") && !options.target.placement &&
+      !options.target.codec)
+    return ckpt::invalid("nothing to change: give a mesh (--dp, --pp), --stages, --placement or --compression")
         .with_hint("titan-ckpt reshard SRC DST --dp 4 --pp 2");
   options.dry_run = command.has("dry-run");
   options.force = command.has("force");

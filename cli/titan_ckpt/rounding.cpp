@@ -15,11 +15,8 @@ std::string rounding_text(const ckpt::RoundingError& error, const std::string& t
 }
 
 void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor) {
-  json.count("changed", error.rounded);
-  json.count("overflowed", error.overflowed);
-  json.real("largest_error", error.largest);
-  json.text("tensor", tensor);
-  json.count("element", error.at);
+  json.members("changed", error.rounded, "overflowed", error.overflowed, "largest_error", error.largest);
+  json.members("tensor", tensor, "element", error.at);
 }
 
 }  // namespace titan::cli

@@ -10,18 +10,15 @@ std::string strip_json(const ckpt::StripReport& report) {
   JsonOut json("titan.strip/1");
   json.path("source", report.src);
   json.path("destination", report.dst);
-  json.flag("written", report.written);
-  json.count("step", report.step);
-  json.text("source_id", report.old_id.hex());
+  json.members("written", report.written, "step", report.step, "source_id", report.old_id.hex());
   digest_json(json, "id", report.new_id);
   for (const auto& [key, names] : {std::pair("kept", &report.kept), std::pair("dropped", &report.dropped),
                                    std::pair("rewritten", &report.rewritten)})
-    json.texts(key, *names);
+    json.list(key, *names);
   json.count("dropped_bytes", report.dropped_bytes);
   if (report.dtype) {
     json.begin_object("conversion");
-    json.text("dtype", ckpt::dtype_name(*report.dtype));
-    json.text("rounding", "nearest, ties to even");
+    json.members("dtype", ckpt::dtype_name(*report.dtype), "rounding", "nearest, ties to even");
     rounding_json(json, report.error, report.worst_tensor);
     json.end_object();
   }

@@ -14,12 +14,8 @@ void places_json(JsonOut& json, const VerifiedStep& step, const std::vector<Dama
     json.begin_object();
     json.path("checkpoint", step.path);
     json.path("file", damage.file);
-    json.text("unit", damage.unit);
-    json.text("tensor", damage.tensor);
-    json.count("leaf", damage.leaf);
-    json.count("offset", damage.offset);
-    json.count("bytes", damage.bytes);
-    json.text("detail", damage.detail);
+    json.members("unit", damage.unit, "tensor", damage.tensor, "leaf", damage.leaf, "offset", damage.offset);
+    json.members("bytes", damage.bytes, "detail", damage.detail);
     json.end_object();
   }
 }
@@ -28,10 +24,7 @@ void places_json(JsonOut& json, const VerifiedStep& step, const std::vector<Dama
 
 std::string verify_json(const VerifySummary& summary) {
   JsonOut json("titan.verify/1");
-  json.text("type", "summary");
-  json.flag("ok", summary.ok());
-  json.count("leaves", summary.leaves);
-  json.count("bytes", summary.bytes);
+  json.members("type", "summary", "ok", summary.ok(), "leaves", summary.leaves, "bytes", summary.bytes);
   json.begin_array("damage");
   for (const VerifiedStep& step : summary.steps) places_json(json, step, step.report.damage);
   json.end_array();
@@ -40,12 +33,9 @@ std::string verify_json(const VerifySummary& summary) {
   json.end_array();
   json.each("checkpoints", summary.steps, [&](const VerifiedStep& step) {
     json.path("path", step.path);
-    json.flag("ok", step.readable.ok() && step.report.damage.empty() && step.report.unreadable.empty());
-    json.text("unchecked", step.readable.message);
-    json.count("leaves", step.report.leaves);
-    json.count("bytes", step.report.bytes);
-    json.count("damage", step.report.damage.size());
-    json.count("unreadable", step.report.unreadable.size());
+    json.members("ok", step.readable.ok() && step.report.damage.empty() && step.report.unreadable.empty());
+    json.members("unchecked", step.readable.message, "leaves", step.report.leaves, "bytes", step.report.bytes);
+    json.members("damage", step.report.damage.size(), "unreadable", step.report.unreadable.size());
     if (step.report.not_named > 0) json.count("not_named", step.report.not_named);
     if (!step.report.note.empty()) json.text("note", step.report.note);
   });

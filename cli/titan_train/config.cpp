@@ -6,6 +6,7 @@
 #include "cli/titan_train/config_text.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
+#include "libtrain/start/measured_costs.h"
 #include "libtrain/start/preview.h"
 #include "recipe/keys/starter.h"
 #include "recipe/plan/run_config.h"
@@ -70,7 +71,9 @@ Answer run_config(const Request& request) {
   // written.
   int nproc = 1;
   TITAN_ASSIGN_OR_ANSWER(nproc, parse_nproc(command));
-  const auto plan = recipe::make_run_plan(loaded->config, static_cast<std::uint32_t>(nproc));
+  const ckpt::Status measured = train::take_measured_costs(request.fs, loaded->config);
+  const auto plan = measured.ok() ? recipe::make_run_plan(loaded->config, static_cast<std::uint32_t>(nproc))
+                                  : ckpt::Result<recipe::RunPlan>(measured);
   if (plan.ok()) {
     loaded->config = recipe::resolved_config(loaded->config, *plan);
   } else {

@@ -29,7 +29,7 @@ void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, cons
   const bool same = next == words, ours = starter == Starter::kUs;
   // A launcher's own command line is not known here.
   const std::string line = ours ? train::shell_line(next) : same ? "" : "the same job with " + train::shell_line(next);
-  report_note(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
+  report_command(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
 }
 
 }  // namespace titan::cli

@@ -1,7 +1,10 @@
 // titan-train: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
 #include <sys/prctl.h>
 
+#include <cstdlib>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "ckpt/base/helpers.h"
 #include "cli/kit/errors.h"
@@ -10,13 +13,29 @@
 #include "cli/titan_train/early_stop.h"
 #include "cli/titan_train/program.h"
 
+namespace titan::cli {
+
+namespace {
+
+/// The line that was typed: the launcher of a package (packaging/titan-train.sh) stands in it, not the program behind.
+std::vector<std::string> typed_words(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (const char* const launcher = std::getenv("TITAN_TRAIN_COMMAND"); launcher != nullptr && !words.empty())
+    words[0] = launcher;
+  return words;
+}
+
+}  // namespace
+
+}  // namespace titan::cli
+
 int main(int argc, char** argv) {
   using namespace titan;
   cli::note_early_stops();
   prctl(PR_SET_NAME, "titan-train");  // a rank that was executed by /proc/self/exe would be called "exe"
   cli::ignore_write_signals();
   try {
-    const ckpt::Result<cli::Command> command = cli::parse_titan_train({argv, argv + argc});
+    const ckpt::Result<cli::Command> command = cli::parse_titan_train(cli::typed_words(argc, argv));
     if (!command.ok()) return cli::report_error(command.status(), false, cli::ColorChoice::kAuto);
     cli::answer_early_stops(*command);
     return cli::run_command(cli::titan_train_program(), *command);

@@ -10,8 +10,10 @@
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/process_limits.h"
 #include "libtrain/start/look_ahead.h"
+#include "libtrain/start/measured_costs.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/threads.h"
+#include "libtrain/train/measure_parts.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
@@ -124,6 +126,16 @@ Status make_report(const Command& command, const recipe::LoadedConfig& loaded, P
   return ckpt::ok_status();
 }
 
+/// Times the parts of the model here, and stores the times beside the run.
+Status measure(const Command& command, const Config& config) {
+  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, config));
+  Config any_cost = config;
+  any_cost.parallelism.stage_cost = "flops";
+  TITAN_ASSIGN_OR_RETURN(const recipe::RunPlan plan, recipe::make_run_plan(any_cost, ranks.count));
+  return train::store_measured_costs(ckpt::posix_fs(), config,
+                                     train::measure_parts(plan, threads_of(ranks, config, nullptr)));
+}
+
 /// What the report has shown in full is not said again.
 Status in_short(Status status, const PlanReport& report) {
   if (report.start && !report.start->continuation.changes.empty()) status.causes.clear();
@@ -137,6 +149,8 @@ Answer run_plan(const Request& request) {
   Status refused;
   const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides, &refused);
   if (!loaded.ok()) return {.error = loaded.status()};
+  if (command.has("measure"))
+    if (const Status status = measure(command, loaded->config); !status.ok()) return {.error = status};
   PlanReport report;
   if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};
   if (!refused.ok()) report.refused = refused;

@@ -36,8 +36,7 @@ Result<std::string> trace_of(const PlanReport& report) {
 }
 
 Status write(ckpt::Fs& fs, const std::string& path, const std::string& text) {
-  if (fs.stat(path).ok())
-    return ckpt::invalid(path + " exists").with_hint("choose another name, or move it away");
+  if (fs.stat(path).ok()) return ckpt::invalid(path + " exists").with_hint("choose another name, or move it away");
   return ckpt::write_new_file(fs, path, std::as_bytes(std::span(text)));
 }
 

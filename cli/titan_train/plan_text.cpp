@@ -131,6 +131,14 @@ std::string parts_text(const train::StageParts& parts, bool tied) {
   return text;
 }
 
+/// Who cut the stages, and how even they are.
+std::string balance(const Forecast& f) {
+  if (f.plan.mesh.pp == 1) return "";
+  const std::string from = f.plan.stages_from.empty() ? "cut by cost" : "as " + f.plan.stages_from + " says";
+  return "  " + from + ": the rank that costs most has " + format_rounded(f.largest_over_average, 3) +
+         " times the average\n";
+}
+
 std::string stages(const Forecast& f, const Palette& palette) {
   std::vector<Column> columns = {{"stage", Align::kRight},        {"holds"},
                                  {"parameters", Align::kRight},   {"cost", Align::kRight},
@@ -150,13 +158,15 @@ std::string stages(const Forecast& f, const Palette& palette) {
       for (const std::string& cell :
            {std::to_string(s.in_flight), format_bytes(s.memory.weights), format_bytes(s.memory.gradients),
             format_bytes(s.memory.optimizer), format_bytes(s.memory.activations),
-            format_bytes(s.memory.exchange + s.memory.transfers), format_bytes(s.memory.total())})
+            format_bytes(s.memory.exchange + s.memory.transfers + s.memory.slack), format_bytes(s.memory.total())})
         cells.push_back(cell);
     cells.resize(columns.size(), Cell(""));
     table.row(cells);
   }
-  std::string text = heading(palette, "stages") + table.render(palette, "  ") + "  " +
-                     palette.paint(Role::kDim, "* estimated; the libraries come on top") + "\n";
+  std::string text =
+      heading(palette, "stages") + table.render(palette, "  ") + "  " +
+      palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" +
+      balance(f);
   if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
     text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";
@@ -209,16 +219,25 @@ std::string data(const PlanReport& report, const Palette& palette) {
   return heading(palette, "data") + facts.render(palette, "  ");
 }
 
+std::string save_count(const train::SaveForecast& s) {
+  if (const std::uint64_t every = s.interval.known_steps())
+    return counted(s.count, "save") + ", every " + counted(every, "step") + " and at the end";
+  return s.interval.described() + ", and at the end: nobody knows yet how many";
+}
+
 std::string saves(const Forecast& f, const Palette& palette) {
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
   Facts facts;
   facts.add("each", "about " + format_bytes(s.each()) + ": model " + format_bytes(s.model_bytes) + ", optimizer " +
                         format_bytes(s.optimizer_bytes));
-  facts.add("number",
-            counted(s.count, "save") + ", every " + counted(s.interval, "step") + " and at the end; " +
-                (s.kept == 0 ? "all are kept"
-                             : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")));
+  facts.add(
+      "number",
+      save_count(s) + "; " +
+          (s.kept == 0 ? "all are kept"
+                       : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")) +
+          (s.kept > 0 && s.keep_every > 0 ? ", those of every " + counted(s.keep_every, "step") : "") +
+          (s.kept > 0 && s.keep_best > 0 ? ", and the best " + format_count(s.keep_best) + " by validation loss" : ""));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");
   return heading(palette, "checkpoints") + facts.render(palette, "  ");
 }

@@ -4,12 +4,14 @@
 
 #include "ckpt/base/fs.h"
 #include "cli/kit/completion.h"
+#include "cli/kit/notices.h"
 #include "cli/kit/verb.h"
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
+#include "libtrain/model/runtime.h"
 #include "libtrain/start/go_on.h"
 #include "recipe/keys/key_table.h"
 
@@ -64,14 +66,13 @@ const Program& titan_train_program() {
   static const std::vector<Flag> run_flags = {
       {"nproc", "N", "local ranks to start (default: 1, or what torchrun set)"},
       {"resume", "auto|required|never|PATH",
-       "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh start"},
+       "auto: the newest valid step of the run folder, else a fresh start (default); required: never a fresh "
+       "start; never: a fresh start, refused where there are steps; PATH: this checkpoint, or RUN@step"},
       {"init-from", "PATH",
        "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
-      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Built::kYes,
-       Repeat::kMany},
-      {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Built::kYes,
-       Repeat::kMany},
+      {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Repeat::kMany},
+      {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Repeat::kMany},
   };
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
@@ -84,6 +85,8 @@ const Program& titan_train_program() {
   static const std::vector<Flag> plan_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"schedule-csv", "FILE", "write the pipeline's schedule: a row per rank, in torchtitan's format"});
+    flags.push_back({"measure", "",
+                     "time a layer, the embedding and the head here first, for parallelism.stage_cost = \"measured\""});
     flags.push_back({"trace", "FILE", "write it with its simulated times, for chrome://tracing or ui.perfetto.dev"});
     return flags;
   }();
@@ -103,7 +106,7 @@ const Program& titan_train_program() {
       {"top-k", "K", "draw among the K most likely tokens only"},
       {"top-p", "P", "draw among the most likely tokens that have probability P together"},
       {"seed", "N", "what is drawn is a function of it (default: another one each time, which is printed)"},
-      {"stop", "TEXT", "end before this text", 0, Built::kYes, Repeat::kMany},
+      {"stop", "TEXT", "end before this text", 0, Repeat::kMany},
       {"ignore-end", "", "go on where the model ends the text (eos_token_id)"},
       {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
       {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
@@ -160,7 +163,10 @@ const Program& titan_train_program() {
           {{"cat", "strip"}, "titan-ckpt --help"},
           {{"plot", "draw", "graph"}, "titan-ckpt plot RUN"},
           {{"advise"}, "titan-ckpt advise RUN"},
-      }};
+      },
+      kNoticesOfTitanTrain,
+      [] { return ", LibTorch " + train::torch_version(); },
+  };
   return table;
 }
 
@@ -180,9 +186,12 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
   }
   rest.insert(rest.end(), files.begin(), files.end());
   ckpt::Result<Command> command = parse_command_line(titan_train_program(), rest);
-  if (!command.ok() && !files.empty() && command.status().message.starts_with("unexpected argument"))
-    return ckpt::invalid("more than one configuration file")
-        .with_hint("name it once: as CONFIG or with --job.config_file");
+  for (std::size_t left = files.size(); !command.ok() && left > 0; --left) {
+    rest.pop_back();
+    if (parse_command_line(titan_train_program(), rest).ok())
+      return ckpt::invalid("more than one configuration file")
+          .with_hint("name it once: as CONFIG or with --job.config_file");
+  }
   if (!command.ok()) return command;
   for (const std::string& item : command->all("set")) overrides.push_back("--set=" + item);
   // Flags that are short for keys.

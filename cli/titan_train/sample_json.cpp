@@ -17,25 +17,18 @@ std::string sample_json(const SampleReport& report) {
   const train::GenerationReport& g = report.generation;
   JsonOut json("titan.sample/1");
   json.path("checkpoint", report.checkpoint);
-  json.text("id", report.id);
-  json.count("step", report.step);
+  json.members("id", report.id, "step", report.step);
   ids(json, "prompt_ids", report.options.prompt);
   ids(json, "ids", g.tokens);
   if (report.prompt) json.text("prompt", *report.prompt);
   if (report.text) json.text("text", *report.text);
-  json.text("end", sample_end(report));
-  json.real("temperature", sampling.temperature);
+  json.members("end", sample_end(report), "temperature", sampling.temperature);
   if (sampling.temperature > 0) {
-    json.count("top_k", sampling.top_k);
-    json.real("top_p", sampling.top_p);
-    json.count("seed", sampling.seed);
+    json.members("top_k", sampling.top_k, "top_p", sampling.top_p, "seed", sampling.seed);
   }
-  json.text("dtype", report.dtype);
-  json.flag("kv_cache", report.options.kv_cache);
-  json.count("threads", static_cast<std::uint64_t>(report.options.threads));
-  json.real("load_s", g.load_s);
-  json.real("first_token_s", g.first_s);
-  json.real("other_tokens_s", g.rest_s);
+  json.members("dtype", report.dtype, "kv_cache", report.options.kv_cache);
+  json.members("threads", static_cast<std::uint64_t>(report.options.threads), "load_s", g.load_s);
+  json.members("first_token_s", g.first_s, "other_tokens_s", g.rest_s);
   return json.document();
 }
 

@@ -6,7 +6,7 @@
 #include "ckpt/io/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "converters/hf/text_facts.h"
-#include "converters/import.h"
+#include "converters/view.h"
 #include "recipe/change/model_source.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"

@@ -132,10 +132,20 @@ class Planner {
     }
   }
 
+  // The setting that a run needs beyond the model, where neither checkpoint nor configuration says it.
+  Result<std::vector<std::string>> unsaid_of_run() const {
+    if (slots_.empty()) return std::vector<std::string>{};
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
+    const Result<Value> stored = source_.reader().value("dataloader.world_size");
+    const bool absent = !stored.ok() && stored.status().code == ckpt::Code::kNotFound && data_ranks(config) == 0;
+    return absent ? std::vector<std::string>{"parallelism.data_parallel_shard_degree"} : std::vector<std::string>{};
+  }
+
   Status check_model() {
     recipe::Shapes shapes;
     for (const ckpt::ParameterMeta& parameter : plan_.parameters) shapes[parameter.name] = parameter.shape;
-    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(source_.path(), shapes, *options_.config));
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(source_.path(), shapes, *options_.config, further));
     const std::vector<ckpt::ParameterMeta> expected = recipe::model_parameters(model);
     for (const ckpt::ParameterMeta& parameter : expected) {
       const auto found = shapes.find(parameter.name);

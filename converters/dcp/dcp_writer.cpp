@@ -184,14 +184,18 @@ Status DcpWriter::decide_run() {
     return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
 
   RunState run;
+  std::vector<std::string> unsaid;
   for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
     if (ckpt::setting(rows_, key) != ckpt::kNotSet) continue;
     const std::string given = options_.config ? ckpt::setting(*options_.config, key) : ckpt::kNotSet;
     if (given == ckpt::kNotSet)
-      return ckpt::incompatible(source_.path() + " does not say what " + key + " is")
-          .with_hint("give it with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
-    rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
+      unsaid.emplace_back(key);
+    else
+      rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
   }
+  if (!unsaid.empty())
+    return ckpt::incompatible(source_.path() + " does not say " + ckpt::joined(unsaid))
+        .with_hint("give them with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
   TITAN_ASSIGN_OR_RETURN(const recipe::Config own, read_torchtitan(rows_));
   run.optimizer = own.optimizer;
   ckpt::LrSettings settings = lr->accepted;

@@ -16,37 +16,37 @@ using ckpt::Status;
 
 namespace {
 
+constexpr const char *kHeads = "model.n_heads", *kTheta = "model.rope_theta", *kScaling = "model.rope_scaling";
+
 /// Flavours that mask attention between documents, which ours does not.
 constexpr const char* kMasked[] = {
     "debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex",
     "405B_varlen"};
 
-Status no_heads(const std::string& what, const std::string& flavor) {
+// What nobody says, all at once, with a line to paste. torchtitan's own flavours have theta 500000 and scale RoPE; a
+// user's flavour may differ, and the tensors do not show it. `further`: settings that are missing beyond the model.
+Status not_said(const std::string& what, const std::string& flavor, std::vector<std::string> keys,
+                const std::vector<std::string>& further) {
   const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
-  return ckpt::incompatible("the configuration does not say how many heads the model of " + what + " has: flavour `" +
-                            flavor + "` " +
+  const bool rope = std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("model.rope"); });
+  keys.insert(keys.end(), further.begin(), further.end());
+  std::string line;
+  for (const std::string& key : keys)
+    line += " --set " + key + "=" +
+            (key == kTheta     ? "500000"
+             : key == kScaling ? "llama3:8:1:4:8192"
+             : key == kHeads   ? "N"
+                               : "R");
+  std::string names = keys.front();
+  for (std::size_t i = 1; i < keys.size(); ++i) names += (i + 1 < keys.size() ? ", " : " and ") + keys[i];
+  return ckpt::incompatible("the configuration does not say " + names + " of " + what + ": flavour `" + flavor + "` " +
                             (masked ? "masks attention between documents, which Titan's model does not do"
                                     : "is not known, or is of another size"))
-      .with_hint(masked ? "--set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S goes on without "
-                          "the mask"
-                        : "say it: --set model.n_heads=N --set model.rope_theta=X --set model.rope_scaling=S");
-}
-
-// torchtitan's own flavours have theta 500000 and scale RoPE. A user's flavour may differ, and the tensors do not show
-// it.
-Status check_rope_said(const std::string& what, const std::string& flavor, bool theta, bool scaling) {
-  if (theta && scaling) return ckpt::ok_status();
-  const std::string missing = std::string(theta ? "" : "model.rope_theta") + (theta || scaling ? "" : " and ") +
-                              (scaling ? "" : "model.rope_scaling");
-  return ckpt::incompatible("the configuration does not say " + missing + " of " + what + ": flavour `" + flavor +
-                            "` is not known, or is of another size")
-      .with_hint(std::string("say it:") +
-                 (theta ? ""
-                        : " --set model.rope_theta=X (torchtitan's flavours have 500000, "
-                          "TransformerModelArgs alone has 10000)") +
-                 (scaling ? ""
-                          : " --set model.rope_scaling=llama3:8:1:4:8192 (TransformerModelArgs' default), or "
-                            "none where its scaling_factor is 1"));
+      .with_hint(
+          std::string(masked ? "this goes on without the mask:" : "add:") + line +
+          (rope ? "\n    TransformerModelArgs alone has theta 10000, and scaling none where its scaling_factor is 1"
+                : "") +
+          (further.empty() ? "" : "\n    R is the number of data ranks that the run had"));
 }
 
 /// Fails where `said` has other dimensions than the tensors.
@@ -68,7 +68,8 @@ Status check_same(const std::string& what, const ModelDims& said, const ModelDim
 
 }  // namespace
 
-Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes, const Settings& rows) {
+Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes, const Settings& rows,
+                           const std::vector<std::string>& further) {
   const auto [shown, q, kv] = recipe::dims_from_shapes(shapes);
   if (shown.vocab_size == 0 || shown.dim == 0 || shown.ffn_dim == 0 || shown.n_layers == 0 || q == 0 || kv == 0) {
     return ckpt::incompatible(what +
@@ -83,12 +84,13 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   const recipe::Flavor* flavor = recipe::find_flavor(name);
   const bool known = flavor != nullptr && fits(*flavor, model);
   model.n_heads = given.model.n_heads.value_or(known ? flavor->n_heads : 0);
-  if (model.n_heads == 0) return no_heads(what, name);
   const bool scaling_given = std::ranges::any_of(
       rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
-  if (!known) {
-    TITAN_RETURN_IF_ERROR(check_rope_said(what, name, given.model.rope_theta.has_value(), scaling_given));
-  }
+  std::vector<std::string> unsaid;
+  if (model.n_heads == 0) unsaid.emplace_back(kHeads);
+  if (!known && !given.model.rope_theta) unsaid.emplace_back(kTheta);
+  if (!known && !scaling_given) unsaid.emplace_back(kScaling);
+  if (!unsaid.empty()) return not_said(what, name, std::move(unsaid), further);
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
                               " key rows do not make whole heads when model.n_heads is " +

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "ckpt/base/text.h"
-#include "ckpt/format/json_reader.h"
+#include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/model/leaf.h"
 #include "converters/little_endian.h"
@@ -14,6 +14,7 @@ namespace titan::convert {
 
 using ckpt::corrupt;
 using ckpt::DType;
+using ckpt::JsonField;
 using ckpt::JsonReader;
 using ckpt::Result;
 using ckpt::Status;
@@ -98,24 +99,15 @@ class Decoder {
     entry.name = name;
     std::string_view dtype;
     std::size_t offsets = 0;
-    ckpt::SeenKeys seen(json_, "the entry of a tensor");
-    json_.object([&](std::string_view key) {
-      if (seen.is(key, 0, "dtype")) {
-        dtype = json_.text();
-      } else if (seen.is(key, 1, "shape")) {
-        json_.array([&](std::size_t) { entry.shape.push_back(json_.u64()); });
-      } else if (seen.is(key, 2, "data_offsets")) {
-        json_.array([&](std::size_t i) {
-          (i == 0 ? entry.begin : entry.end) = json_.u64();
-          offsets = i + 1;
-        });
-      } else {
-        json_.skip();
-      }
-    });
-    seen.require(0, "dtype");
-    seen.require(1, "shape");
-    seen.require(2, "data_offsets");
+    const auto shape = [&] { json_.array([&](std::size_t) { entry.shape.push_back(json_.u64()); }); };
+    const auto ends = [&] {
+      json_.array([&](std::size_t i) {
+        (i == 0 ? entry.begin : entry.end) = json_.u64();
+        offsets = i + 1;
+      });
+    };
+    read_object(json_, "the entry of a tensor", JsonField{"dtype", dtype}, JsonField{"shape", shape},
+                JsonField{"data_offsets", ends});
     if (!json_.ok()) return;
     if (const std::string wrong = check(entry, dtype, offsets); !wrong.empty())
       return json_.fail(quoted(name) + ": " + wrong);
@@ -215,7 +207,7 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   ckpt::JsonWriter json;
   json.begin();
   if (!metadata.empty()) {
-    json.key("__metadata__").begin();  // not string_map, which breaks lines
+    json.key("__metadata__").begin();  // as one value it would break lines
     for (const auto& [key, text] : metadata) json.key(key).value(text);
     json.end();
   }
@@ -223,9 +215,8 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   for (SafetensorsEntry& entry : entries) {
     entry.begin = next;
     entry.end = next += ckpt::element_count(entry.shape) * ckpt::dtype_size(entry.dtype);
-    json.key(entry.name).begin().key("dtype").value(element_of(entry.dtype).name).key("shape").begin_list();
-    for (const std::uint64_t extent : entry.shape) json.value(extent);
-    json.end_list().key("data_offsets").begin_list().value(entry.begin).value(entry.end).end_list().end();
+    json.key(entry.name).begin().members("dtype", element_of(entry.dtype).name, "shape", entry.shape);
+    json.key("data_offsets").begin_list().value(entry.begin).value(entry.end).end_list().end();
   }
   std::string text = std::move(json.end()).finish();
   text.pop_back();  // JsonWriter ends with a newline; the format pads with spaces

@@ -69,6 +69,7 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   encoder.u64(snapshot.train.step);
   encoder.u64(snapshot.train.tokens);
   encoder.u64(snapshot.data.samples);
+  encoder.str(ckpt::ranges_text(snapshot.data.excluded));
   encoder.u64(snapshot.mesh.pp);
   encoder.u64(snapshot.mesh.dp);
   encoder.u64(snapshot.leaf_elements);

@@ -8,6 +8,7 @@
 
 #include "ckpt/plan/same_files.h"
 #include "libtrain/data/token_files.h"
+#include "recipe/change/excluded_samples.h"
 
 namespace titan::train {
 namespace {
@@ -97,6 +98,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   origin.seq_len = static_cast<std::uint64_t>(training.seq_len);
   origin.sample_stride = static_cast<std::uint64_t>(stride);
   origin.samples_per_epoch = sample_count(tokens, origin.seq_len, origin.sample_stride);
+  TITAN_ASSIGN_OR_RETURN(origin.excluded, recipe::excluded_samples(training.exclude_samples));
   origin.kind = training.dataset;
   origin.tokenizer = kind == TokenKind::kUtf8Bytes ? config.model.tokenizer : "none";
   origin.files = std::move(opened.files);
@@ -163,6 +165,7 @@ Status Dataset::count_validation(const recipe::Config::Validation& options) {
 
 void Dataset::continue_from(const ckpt::DataPosition& stored) {
   origin_.samples = stored.samples;
+  origin_.excluded = stored.excluded;
   origin_.epoch_base = stored.epoch_base;
   origin_.first_epoch = stored.first_epoch;
   origin_.seed = stored.seed;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
@@ -32,6 +34,11 @@ struct PipelineForecast {
   Bubble bubble;
   DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
+
+  /// None of a long step.
+  std::span<const Action> row(std::uint32_t rank) const {
+    return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
+  }
 };
 
 /// A number of micro-batches that the schedule takes and whose fill and drain are whole.
@@ -69,14 +76,15 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
   return forecast;
 }
 
-void warn_about_balance(Forecast& forecast) {
+void judge_balance(Forecast& forecast) {
   const recipe::RunPlan& plan = forecast.plan;
   std::vector<double> share(plan.mesh.pp, 0);
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage)
     share[plan.rank_of(stage)] += plan.stage_share[stage];
   const auto stages = static_cast<double>(share.size());
   const auto worst = std::ranges::max_element(share);
-  if (*worst * stages <= 1.25) return;
+  forecast.largest_over_average = *worst * stages;
+  if (forecast.largest_over_average <= 1.25) return;
   const auto rank = static_cast<std::uint32_t>(worst - share.begin());
   const StageParts& parts = forecast.stages[plan.stage_of_chunk(rank, plan.chunks - 1)].parts;
   std::string text = (plan.chunks == 1 ? "stage " : "pipeline rank ") + std::to_string(rank) + " costs " +
@@ -84,6 +92,10 @@ void warn_about_balance(Forecast& forecast) {
                      decimals(100 / (*worst * stages), 0) + "% of the ranks' time is used";
   if (parts.head && parts.first_layer == parts.end_layer)
     text += "; it holds the head alone, which cannot be cut: fewer stages waste less";
+  else if (!plan.stages_from.empty())
+    text += "; without " + plan.stages_from + " stages are cut by cost";
+  else
+    text += "; another pipeline_parallel_degree may divide the layers better";
   forecast.warnings.push_back(text);
 }
 
@@ -93,6 +105,15 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
   std::vector<double> forward = plan.stage_share;
   for (double& cost : forward) cost *= plan.stage_count();
   return costs_of(forward);
+}
+
+Result<RankWork> rank_work(const recipe::RunPlan& plan) {
+  std::uint32_t most = 0;
+  for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) most = std::max(most, share_of(plan, rank).count);
+  TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline, forecast_pipeline(plan, most));
+  RankWork work{std::move(pipeline.in_flight), {}};
+  if (!pipeline.drawn.cut) work.table = std::move(pipeline.drawn.table);
+  return work;
 }
 
 std::uint64_t last_step_of(const recipe::Config& config) {
@@ -115,15 +136,23 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.leaf_elements = plan.leaf_elements;
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
-  saves.interval = static_cast<std::uint64_t>(checkpoint.interval);
+  saves.interval = checkpoint.interval;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
+  saves.keep_every = static_cast<std::uint64_t>(checkpoint.keep_every);
+  saves.keep_best = static_cast<std::uint64_t>(checkpoint.keep_best);
   const std::uint64_t last = last_step_of(config);
   if (!checkpoint.enable || start_step >= last) return saves;
-  saves.count = last / saves.interval - start_step / saves.interval + (last % saves.interval != 0 ? 1 : 0);
-  if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && saves.interval != 1) ++saves.count;
+  const std::uint64_t every = saves.interval.known_steps();
+  if (every > 0) {
+    saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
+    if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
+  }
   // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
-  const std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
-  saves.peak_count = saves.kept == 0 ? saves.count : std::min(saves.count, room);
+  std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
+  room += saves.keep_best;
+  if (saves.keep_every > 0) room += last / saves.keep_every - start_step / saves.keep_every;
+  const std::uint64_t most = every > 0 ? saves.count : saves.kept > 0 ? last - start_step : 1;
+  saves.peak_count = saves.kept == 0 ? most : std::min(most, room);
   return saves;
 }
 
@@ -145,29 +174,27 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
-  forecast.schedule = std::move(pipeline.drawn);
   recipe::RunPlan in_turns = plan;
   in_turns.exchange = recipe::ExchangeDomain::kAlways;
-  const bool in_turns_is_built =
-      plan.mesh.pp == 1 || !(plan.dims.tied || plan.chunks > 1 || recipe::facts_of(plan.schedule).splits_backward);
-  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan) && in_turns_is_built;
+  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan);
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
     row.parts = stage_parts(plan, stage);
     row.rank = plan.rank_of(stage);
     row.cost_share = plan.stage_share[stage];
     row.in_flight = pipeline.in_flight[row.rank];
-    row.memory = rank_memory(plan, row.rank, row.in_flight);
+    row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
     if (may_take_turns)
-      forecast.rank_bytes_in_turns =
-          std::max(forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, row.in_flight).total());
+      forecast.rank_bytes_in_turns = std::max(
+          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
-  warn_about_balance(forecast);
+  judge_balance(forecast);
   if (!config.checkpoint.enable)
     forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");
   return forecast;
@@ -181,7 +208,8 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
   forecast.samples_per_epoch = position.samples_per_epoch;
   forecast.held_back = held_back;
   forecast.first_sample = position.samples;
-  forecast.end_sample = position.samples + samples;
+  forecast.end_sample =
+      samples == 0 ? position.samples : ckpt::kept_sample(position.excluded, position.samples, samples - 1) + 1;
   const auto epoch = [&](std::uint64_t sample) {
     return static_cast<double>(position.first_epoch) +
            static_cast<double>(sample - position.epoch_base) / static_cast<double>(position.samples_per_epoch);

@@ -3,6 +3,7 @@
 // Pure; `titan-train plan` prints it.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,15 @@ struct DrawnSchedule {
 struct SaveForecast {
   bool enabled = true;
   std::uint64_t model_bytes = 0,
-                optimizer_bytes = 0;     ///< of one checkpoint without compression; tables and JSON come on top
-  std::uint64_t count = 0;               ///< until the last step
-  std::uint64_t interval = 0, kept = 0;  ///< kept 0: all
-  std::uint64_t peak_count = 0;  ///< there at once besides those that are there already, the one being written included
-  std::uint64_t one_save = 0;    ///< bytes that must be free for a save to begin
+                optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
+  std::uint64_t count = 0;            ///< until the last step; 0 also where the interval does not say
+  recipe::SaveInterval interval;
+  std::uint64_t kept = 0;                       ///< 0: all
+  std::uint64_t keep_every = 0, keep_best = 0;  ///< besides
+  /// There at once besides those that are there already, the one being written included. Of a number that is not known:
+  /// the most that are kept, and one where all are.
+  std::uint64_t peak_count = 0;
+  std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
   /// Of peak_count checkpoints, the last of them being saved.
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }
@@ -72,6 +77,7 @@ struct Forecast {
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
+  double largest_over_average = 1;  ///< cost of the pipeline rank that costs most
   Bubble bubble;
   DrawnSchedule schedule;
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
@@ -87,6 +93,17 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 /// that retention counts. \error kInvalid: a schedule that does not fit.
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
+
+/// What the memory of a pipeline's ranks follows from.
+struct RankWork {
+  std::vector<std::uint32_t> in_flight;  ///< of each rank: micro-batches between forward and backward at most
+  ScheduleTable table;                   ///< empty of a step too long to be simulated whole
+  std::span<const Action> row(std::uint32_t rank) const {
+    return table.empty() ? std::span<const Action>() : std::span<const Action>(table[rank]);
+  }
+};
+/// \error kInvalid: a schedule that does not fit
+Result<RankWork> rank_work(const recipe::RunPlan& plan);
 
 /// The last step that a start trains: training.steps or debug.stop_at_step.
 std::uint64_t last_step_of(const recipe::Config& config);

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
+#include <vector>
 
 #include "ckpt/plan/ownership.h"
+#include "libtrain/forecast/step_memory.h"
+#include "libtrain/model/memory_slack.h"
 #include "libtrain/reduce/stage_exchange.h"
+#include "libtrain/reduce/tree_count.h"
 
 namespace titan::train {
 namespace {
 
 constexpr std::uint32_t kCounted = 1 << 16;
+constexpr const char *kEmbedding = "tok_embeddings.weight", *kOutput = "output.weight";
 
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
@@ -57,17 +61,11 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (b
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
   // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
   if (block.hi - block.lo > kCounted) return static_cast<std::uint32_t>(std::bit_width(block.hi - block.lo)) + 1;
-  std::set<Node> alive;
+  TreeCount sums(count, block);
   std::size_t peak = 0;
   for (std::uint32_t micro_batch = block.lo; micro_batch < block.hi; ++micro_batch) {
-    peak = std::max(peak, alive.size() + 1);
-    Node node{micro_batch, micro_batch + 1};
-    for (Node above = parent(count, node); above != node && block.contains(above); above = parent(count, node)) {
-      const Node sibling = node == above.left() ? above.right() : above.left();
-      if (alive.erase(sibling) == 0) break;
-      node = above;
-    }
-    alive.insert(node);
+    peak = std::max(peak, sums.held() + 1);
+    sums.insert(micro_batch);
   }
   return static_cast<std::uint32_t>(peak);
 }
@@ -80,14 +78,104 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
   return {std::max<std::int64_t>(begin, 1) - 1, std::min(end, head_group) - 1, begin == 0, end == head_group + 1};
 }
 
-RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::uint32_t in_flight) {
-  std::vector<StageParts> stages;
-  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk)
-    stages.push_back(stage_parts(plan, plan.stage_of_chunk(pp_rank, chunk)));
-  const bool embedding = stages.front().embedding, head = stages.back().head;
-  const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
-  const bool tied_head = plan.dims.tied && head;
+namespace {
+
+/// Elements of which the data-parallel rank that has most of them holds the sums of a stage in turns.
+std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
+  std::int64_t most = 0;
+  for (const SegmentRow& row : turn_rows(plan, ownership, stage)) most = std::max(most, row.length());
+  return size(most);
+}
+
+/// Per token: what is on top while the backward of a layer is in its feed-forward, where it needs most: four tensors of
+/// that width, and the gradient that came in. A layer that is computed again has all but its input on top, and its
+/// output.
+std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t layer) {
+  const std::uint64_t width = plan.bf16 ? 2 : 4, hidden = width * size(plan.dims.dim),
+                      again = recipe::recomputes(plan, layer) ? layer_activation_bytes(plan.dims, plan.bf16) : 0;
+  return width * 4 * size(plan.dims.ffn_dim) + hidden + again;
+}
+
+/// Per token: what an own norm's backward computes with, in fp32.
+std::uint64_t norm_backward_bytes(const recipe::ModelDims& dims) { return 4 * 4 * size(dims.dim); }
+
+StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
+  const StageParts parts = stage_parts(plan, stage);
+  const recipe::ModelDims& dims = plan.dims;
+  const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len), width = plan.bf16 ? 2 : 4,
+                      hidden = width * size(dims.dim), layer = layer_activation_bytes(dims, plan.bf16),
+                      table = size(dims.vocab_size * dims.dim);
+  StageBytes bytes{.stage = stage};
+  std::uint64_t largest = 0, of_lowest = 0;  // gradients, in elements
+  const std::string lowest = "layers." + std::to_string(parts.first_layer) + ".";
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i) {
+    if (plan.stage_of(i) != stage || plan.parameters[i].name == kOutput) continue;
+    const std::uint64_t elements = ckpt::element_count(plan.parameters[i].shape);
+    bytes.sum += 4 * elements;
+    if (plan.parameters[i].name != kEmbedding) largest = std::max(largest, elements);
+    if (plan.parameters[i].name == kEmbedding || plan.parameters[i].name.starts_with(lowest)) of_lowest += elements;
+  }
+  bytes.lowest_sum = 4 * of_lowest;
+  // Gradients of bf16 products are converted.
+  const std::uint64_t new_gradient = (plan.bf16 ? 6 : 4) * largest;
+  bytes.last_sum = parts.embedding ? 4 * table : new_gradient;
+  bytes.head_sum = parts.head ? 4 * table : 0;
+
+  std::uint64_t flight = parts.embedding ? 8 : 0;  // token ids
+  for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i)
+    flight += recipe::recomputes(plan, i) ? hidden : layer;
+  flight += parts.head ? head_activation_bytes(dims, plan.bf16) : hidden;
+  bytes.flight = tokens * flight;
+  const std::uint64_t chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
+  if (parts.head) bytes.forward = chunk * logits_bytes(dims, plan.bf16);
+  bytes.backward = tokens * norm_backward_bytes(dims);
+  if (parts.end_layer > parts.first_layer) {
+    // Below the head the norm's output and the gradient that came in are gone.
+    const std::uint64_t highest = layer_backward_bytes(plan, parts.end_layer - 1) - (parts.head ? 2 * hidden : 0);
+    bytes.backward = std::max(bytes.backward, tokens * highest + new_gradient);
+    bytes.lowest = tokens * ((recipe::recomputes(plan, parts.first_layer) ? hidden : layer) +
+                             layer_backward_bytes(plan, parts.first_layer)) +
+                   new_gradient;
+  }
+  bytes.last = tokens * (parts.embedding ? hidden + (plan.bf16 ? 4 * size(dims.dim) : 0) : 4 * hidden);
+  // Inputs of a layer's seven products, of which some share one, and the gradients of their outputs.
+  const std::uint64_t queries = size(dims.n_heads * dims.head_dim), keys = size(dims.n_kv_heads * dims.head_dim);
+  bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
+                   (4 * size(dims.dim) + 2 * queries + 2 * keys + 3 * size(dims.ffn_dim));
+  if (exchanges_in_turns(plan)) bytes.owned = 4 * most_summed(plan, ownership, stage);
+  return bytes;
+}
+
+StepBytes step_bytes(const recipe::RunPlan& plan, const std::vector<StageBytes>& stages, std::span<const Action> row,
+                     std::uint32_t in_flight) {
+  const auto count = static_cast<std::uint32_t>(plan.batch.count);
+  const bool in_turns = exchanges_in_turns(plan);
+  StepBytes most;
+  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+  for (std::uint32_t rank = 0; rank < (in_turns ? 1 : std::min(plan.mesh.dp, 4096U)); ++rank) {
+    const SumOrder order{count, share_of(plan, rank), in_turns ? plan.mesh.dp : 0};
+    const Node block = in_turns ? Node{0, count} : order.share.block;
+    const StepBytes bytes = row.empty() ? bound_of_row(in_flight, peak_gradient_sums(count, block), stages, order)
+                                        : peak_of_row(row, stages, order);
+    if (bytes.total() > most.total()) most = bytes;
+  }
+  return most;
+}
+
+}  // namespace
+
+RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
+                       std::uint32_t in_flight) {
   const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
+  std::vector<StageParts> parts;
+  std::vector<StageBytes> stages;
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
+    const std::uint32_t stage = plan.stage_of_chunk(pp_rank, chunk);
+    parts.push_back(stage_parts(plan, stage));
+    stages.push_back(stage_bytes(plan, ownership, stage));
+  }
+  const bool embedding = parts.front().embedding, tied_head = plan.dims.tied && parts.back().head;
+  const std::uint64_t table = size(plan.dims.vocab_size * plan.dims.dim);
   const Owned owned = largest_share(plan, ownership, pp_rank);
 
   RankMemory memory;
@@ -103,47 +191,27 @@ RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::
   memory.weights += 4 * owned.masters;
   memory.optimizer = 4 * owned.moments;
 
+  StepBytes step = step_bytes(plan, stages, row, in_flight);
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   const StageExchange exchange = plan_stage_exchange(plan, ownership, pp_rank, 0);
-  const std::uint64_t summed = elements + (tied_head ? table : 0);
-  if (exchanges_in_turns(plan)) {
-    std::int64_t longest = 0;
-    for (const SegmentRow& row : exchange.sums.owners) longest = std::max(longest, row.length());
-    // What the rank owns, in the order of micro-batches; and the gradients of its last one.
-    memory.gradients = 4 * (size(longest) * peak_gradient_sums(count, {0, count}) + summed);
-  } else {
-    // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
-    std::uint32_t sums = 0;
-    for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 4096u); ++rank)
-      sums = std::max(sums, peak_gradient_sums(count, dp_block(count, plan.mesh.dp, rank)));
-    memory.gradients = 4 * summed * sums;
-  }
-  // What is left of the sums, beside what comes from a tied head.
-  const std::uint64_t nodes = maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
-  if (exchange.receives_tied) memory.gradients = std::max(memory.gradients, 4 * (elements + table) * nodes);
+  // After the step: in turns the sums and the row of them that the optimizer takes; else what is left of the sums,
+  // beside what comes from a tied head.
+  std::uint64_t left = 0;
+  for (const StageBytes& stage : stages) left += 2 * stage.owned;
+  if (left == 0 && exchange.receives_tied)
+    left = 4 * (elements + table) * maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
+  if (left > step.total()) step = {left, 0};
+  memory.gradients = step.sums;
+  memory.activations = step.activations;
   memory.exchange = size(exchange.buffer_bytes);
 
-  const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len),
-                      hidden = (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
-  const std::uint64_t layer = layer_activation_bytes(plan.dims, plan.bf16);
-  std::uint64_t per_token = 0, again = 0;   // `again`: of the one layer that is computed a second time
-  std::uint64_t arriving = 0, leaving = 0;  // tensors between ranks
-  for (const StageParts& parts : stages) {
-    for (std::int64_t i = parts.first_layer; i < parts.end_layer; ++i) {
-      const bool recomputed = recipe::recomputes(plan, i);
-      per_token += recomputed ? hidden : layer;
-      if (recomputed) again = layer - hidden;
-    }
-    per_token += parts.embedding ? 8 : hidden;  // token ids, or what came in
-    per_token += parts.head ? head_activation_bytes(plan.dims, plan.bf16) : hidden;
-    // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
-    arriving += (parts.embedding ? 0 : 1) + (parts.head ? 0 : 1);
-    leaving += parts.embedding ? 0 : 2;
-  }
-  memory.transfers = tokens * hidden * (arriving + leaving);
-  const std::uint64_t logits = head ? logits_bytes(plan.dims, plan.bf16) : 0,
-                      chunk = plan.loss_chunk == 0 ? tokens : std::min(tokens, size(plan.loss_chunk));
-  memory.activations = tokens * per_token * in_flight / plan.chunks + std::max(tokens * again, chunk * logits);
+  const std::uint64_t hidden = size(plan.batch.micro * plan.batch.seq_len) * (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
+  // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
+  const std::uint64_t others = share_of(plan, 0).count - 1, early = std::min<std::uint64_t>(others, 1),
+                      late = std::min<std::uint64_t>(others, 2);
+  for (const StageParts& stage : parts)
+    memory.transfers += hidden * ((stage.embedding ? 0 : early + late) + (stage.head ? 0 : early));
+  memory.slack = memory.tensors() / kMemorySlack;
   return memory;
 }
 

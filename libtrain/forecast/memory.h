@@ -1,9 +1,11 @@
 #pragma once
 // The memory of a rank while it trains, term by term. Weights, optimizer state and the buffers of the exchange are
 // exact; gradients, activations and transfers are estimates of what this trainer's own functions hold at their peak.
-// The allocator's slack and the libraries themselves come on top.
+// The libraries themselves come on top.
 #include <cstdint>
+#include <span>
 
+#include "libtrain/pipeline/schedule.h"
 #include "libtrain/reduce/exchange_plan.h"
 #include "recipe/plan/run_plan.h"
 
@@ -11,12 +13,14 @@ namespace titan::train {
 
 struct RankMemory {
   std::uint64_t weights = 0;      ///< that it computes with, and of bf16 copies the fp32 masters that it owns
-  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree at its widest, and what a tied head sends
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, when it and activations together need most
   std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
-  std::uint64_t activations = 0;  ///< of the micro-batches in flight, and the logits
+  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that time, and what is computed with them
   std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
   std::uint64_t transfers = 0;    ///< hidden tensors and their gradients on their way between stages
-  std::uint64_t total() const { return weights + gradients + optimizer + activations + exchange + transfers; }
+  std::uint64_t slack = 0;        ///< free pages that the memory of tensors keeps
+  std::uint64_t tensors() const { return weights + gradients + optimizer + activations + exchange + transfers; }
+  std::uint64_t total() const { return tensors() + slack; }
   bool operator==(const RankMemory&) const = default;
 };
 
@@ -31,9 +35,11 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// Rank `pp_rank` of the pipeline (of the data-parallel ranks the one that needs most) with `in_flight` micro-batches
-/// between forward and backward; with several stages a rank, those of all its stages together.
-RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::uint32_t in_flight);
+/// Rank `pp_rank` of the pipeline (of the data-parallel ranks the one that needs most). `row` is what it does in a
+/// step, with as many micro-batches as a rank has at most; one that is too long to be planned is empty, and `in_flight`
+/// pairs of stage and micro-batch are between forward and backward at most.
+RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
+                       std::uint32_t in_flight);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {

@@ -12,6 +12,10 @@
 #include "libtrain/model/functions/rms_norm.h"
 #include "libtrain/model/init.h"
 
+#ifndef _OPENMP
+#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
+#endif
+
 namespace titan::train {
 namespace {
 

@@ -7,12 +7,12 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "libtrain/model/memory_slack.h"
+
 namespace titan::train {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Free pages may exceed what was used at most by this part of it, so that few are given back only to be asked for anew.
-constexpr std::size_t kSlack = 32;
 
 TensorMemory* the_one = nullptr;
 
@@ -59,7 +59,7 @@ std::byte* TensorMemory::take(std::size_t bytes) {
     bytes_.free -= bytes;
     return data;
   }
-  const std::size_t held = bytes_.used + bytes_.free + bytes, most = bytes_.most_used + bytes_.most_used / kSlack;
+  const std::size_t held = bytes_.used + bytes_.free + bytes, most = bytes_.most_used + bytes_.most_used / kMemorySlack;
   if (held > most) unmap(held - most);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);

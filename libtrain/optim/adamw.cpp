@@ -24,8 +24,10 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
     const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
-    states_.push_back({piece, (*parameter)->master.view(-1).narrow(0, begin, length), at::zeros({length}, at::kFloat),
-                       at::zeros({length}, at::kFloat)});
+    states_.push_back(
+        {piece, (*parameter)->master.view(-1).narrow(0, begin, length), at::zeros({length}, at::kFloat),
+         at::zeros({length}, at::kFloat),
+         plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
 }
 
@@ -66,8 +68,9 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
     if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
     if (scale != 1) grads[i].grad.mul_(scale);
     // One call per piece: a flat buffer over tensors of odd lengths would move the kernel's scalar tails.
-    at::_fused_adamw_({s.param}, {grads[i].grad}, {s.exp_avg}, {s.exp_avg_sq}, /*max_exp_avg_sqs=*/{}, {count}, lr,
-                      options_.beta1, options_.beta2, options_.weight_decay, options_.eps, /*amsgrad=*/false,
+    at::_fused_adamw_({s.param}, {grads[i].grad}, {s.exp_avg}, {s.exp_avg_sq}, /*max_exp_avg_sqs=*/{}, {count},
+                      lr * s.settings.lr_factor, options_.beta1, options_.beta2, s.settings.weight_decay, options_.eps,
+                      /*amsgrad=*/false,
                       /*maximize=*/false);
   }
 }

@@ -20,6 +20,7 @@ class ShardedAdamW {
     ckpt::OwnedPiece piece;
     at::Tensor param;                ///< fp32, 1-D: a view into the stage parameter's master, until own_masters()
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
+    recipe::UpdateSettings settings;
   };
   /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
   /// every layout (else std::invalid_argument).
@@ -30,7 +31,7 @@ class ShardedAdamW {
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
   /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
-  /// The learning rate of the last update.
+  /// The learning rate of the last update, before factors of parameters.
   double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }
   /// The parameters of states().

@@ -7,28 +7,27 @@
 #include <cmath>
 #include <numeric>
 
+#include "libtrain/optim/leaf_norm.h"
+
+#ifndef _OPENMP
+#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
+#endif
+
 namespace titan::train {
+namespace {
 
-double leaf_sum_of_squares(const float* data, std::int64_t count) {
-  constexpr int kLanes = 16;
-  double lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int k = 0; k < kLanes; ++k) {
-      const double x = data[i + k];
-      lanes[k] += x * x;
-    }
-  }
-  for (int k = 0; i < count; ++i, ++k) {
-    const double x = data[i];
-    lanes[k] += x * x;
-  }
-  for (int half = kLanes / 2; half >= 1; half /= 2)
-    for (int k = 0; k < half; ++k) lanes[k] += lanes[k + half];
-  return lanes[0];
-}
+/// As std::max, and NaN where one is.
+double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-GradNorms::GradNorms(const recipe::RunPlan& plan) : first_leaf_{0}, by_name_(plan.parameters.size()) {
+}  // namespace
+
+NormOrder NormOrder::of(double norm_type) { return {std::isinf(norm_type) ? kMax : static_cast<int>(norm_type)}; }
+
+GradNorms::GradNorms(const recipe::RunPlan& plan, NormOrder order)
+    : order_(order),
+      width_(order.p == 2 || order.p == NormOrder::kMax ? 1 : 2),
+      first_leaf_{0},
+      by_name_(plan.parameters.size()) {
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
     grids_.push_back(parameter.grid(plan.leaf_elements));
     first_leaf_.push_back(first_leaf_.back() + grids_.back().count());
@@ -41,7 +40,7 @@ void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const
   struct Leaf {
     const float* data;
     std::int64_t length;
-    double* sum;
+    double* entry;
   };
   std::vector<Leaf> leaves;
   for (const OwnedGradient& g : grads) {
@@ -49,39 +48,66 @@ void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const
     const float* data = g.grad.const_data_ptr<float>();
     for (std::uint64_t leaf = g.piece.leaves.first; leaf < g.piece.leaves.end(); ++leaf) {
       const auto length = static_cast<std::int64_t>(grid.length(leaf));
-      leaves.push_back({data, length, row + first_leaf_[g.piece.parameter] + leaf});
+      const std::uint64_t place = first_leaf_[g.piece.parameter] + leaf;
+      leaves.push_back({data, length, row + place * static_cast<std::uint64_t>(width_)});
       data += length;
     }
   }
   at::parallel_for(0, static_cast<std::int64_t>(leaves.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Leaf& leaf = leaves[static_cast<std::size_t>(i)];
-      *leaf.sum = leaf_sum_of_squares(leaf.data, leaf.length);
+      leaf.entry[0] = order_.p == 2 ? leaf_sum_of_squares(leaf.data, leaf.length) : leaf_max(leaf.data, leaf.length);
+      if (width_ == 2) leaf.entry[1] = leaf_power_sum(leaf.data, leaf.length, order_.p, norm_exponent(leaf.entry[0]));
     }
   });
 }
 
-double GradNorms::sum_of(std::uint32_t parameter, const double* row) const {
+double GradNorms::sum_of(std::uint32_t parameter, int exponent, const double* row) const {
   double sum = 0;
-  for (std::uint64_t leaf = first_leaf_[parameter]; leaf < first_leaf_[parameter + 1]; ++leaf) sum += row[leaf];
+  for (std::uint64_t leaf = first_leaf_[parameter]; leaf < first_leaf_[parameter + 1]; ++leaf) {
+    const double* entry = row + leaf * static_cast<std::uint64_t>(width_);
+    sum += width_ == 1 ? entry[0] : std::ldexp(entry[1], order_.p * (norm_exponent(entry[0]) - exponent));
+  }
   return sum;
 }
 
+double GradNorms::max_of(std::uint32_t parameter, const double* row) const {
+  double most = 0;
+  for (std::uint64_t leaf = first_leaf_[parameter]; leaf < first_leaf_[parameter + 1]; ++leaf)
+    most = larger(most, row[leaf * static_cast<std::uint64_t>(width_)]);
+  return most;
+}
+
+double GradNorms::root(double sum, int exponent) const {
+  if (order_.p == 2) return std::sqrt(sum);
+  return std::ldexp(order_.p == 1 ? sum : std::pow(sum, 1.0 / order_.p), exponent);
+}
+
 double GradNorms::norm(const double* row) const {
+  double most = 0;
+  if (order_.p != 2)
+    for (const std::uint32_t parameter : by_name_) most = larger(most, max_of(parameter, row));
+  if (order_.p == NormOrder::kMax || !std::isfinite(most)) return most;
+  const int exponent = norm_exponent(most);
   double total = 0;
-  for (const std::uint32_t parameter : by_name_) total += sum_of(parameter, row);
-  return std::sqrt(total);
+  for (const std::uint32_t parameter : by_name_) total += sum_of(parameter, exponent, row);
+  return root(total, exponent);
 }
 
 std::vector<double> GradNorms::parameter_norms(const double* row) const {
   std::vector<double> norms;
-  for (std::uint32_t parameter = 0; parameter < grids_.size(); ++parameter)
-    norms.push_back(std::sqrt(sum_of(parameter, row)));
+  for (std::uint32_t parameter = 0; parameter < grids_.size(); ++parameter) {
+    const double most = order_.p == 2 ? 0 : max_of(parameter, row);
+    const int exponent = norm_exponent(most);
+    const bool is_norm = order_.p == NormOrder::kMax || !std::isfinite(most);
+    norms.push_back(is_norm ? most : root(sum_of(parameter, exponent, row), exponent));
+  }
   return norms;
 }
 
 std::optional<std::uint32_t> GradNorms::first_non_finite(const double* row) const {
-  const auto bad = std::ranges::find_if(by_name_, [&](std::uint32_t i) { return !std::isfinite(sum_of(i, row)); });
+  // The first entry of a leaf is finite exactly when the leaf is.
+  const auto bad = std::ranges::find_if(by_name_, [&](std::uint32_t i) { return !std::isfinite(max_of(i, row)); });
   return bad == by_name_.end() ? std::nullopt : std::optional(*bad);
 }
 

@@ -66,13 +66,26 @@ void Executor::post_receive(const Place& place) {
   incoming_.emplace(place, std::move(incoming));
 }
 
+std::string Executor::description_of(const Place& place) const {
+  const std::uint32_t from = place.backward ? place.stage + 1 : place.stage - 1;
+  return "stage " + std::to_string(place.stage) + " waited for " +
+         (place.backward ? "the gradient" : "the activations") + " of micro-batch " +
+         std::to_string(share_.at(place.micro_batch)) + " from stage " + std::to_string(from) + " on pipeline rank " +
+         std::to_string(rank_of(from));
+}
+
 at::Tensor Executor::take_received(const Place& place) {
   const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
   if (found->second.transfer) {
     const StepClock::In waiting(clock_, &StepTimes::pipeline);
     const ActionTrace::In traced(trace_, "wait");
-    found->second.transfer->wait();
+    try {
+      found->second.transfer->wait();
+    } catch (CommError& error) {
+      error.status.causes.push_back(description_of(place));
+      throw;
+    }
   }
   at::Tensor tensor = std::move(found->second.tensor);
   incoming_.erase(found);
@@ -140,9 +153,20 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
   held.gradients->multiply(std::move(node.mapped()));
 }
 
+void Executor::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+  if (!collect_) return;
+  const StepClock::In exchanging(clock_, &StepTimes::exchange);
+  const ActionTrace::In traced(trace_, "exchange");
+  collect_(stage, local, sums);
+}
+
 void Executor::run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out) {
   const auto [kind, stage, local] = action;
   const std::uint32_t count = share_.count;
+  if (local >= count) {
+    if (kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeight) collect(stage, local, {});
+    return;
+  }
   const ActionTrace::In traced(trace_, action);
   switch (kind) {
     case ActionKind::kRecvForward: return post_receive({stage, local, false});
@@ -154,10 +178,7 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
     case ActionKind::kBackward: {
       const StepClock::In running(clock_, &StepTimes::backward);
       backward(held(stage), local, nullptr, out);
-      if (!collect_) return;
-      const StepClock::In exchanging(clock_, &StepTimes::exchange);
-      const ActionTrace::In collecting(trace_, "exchange");
-      return collect_(out.sums);
+      return collect(stage, local, sums_of(held(stage), out));
     }
     case ActionKind::kBackwardInput: {
       const StepClock::In running(clock_, &StepTimes::backward);
@@ -165,7 +186,8 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
     }
     case ActionKind::kBackwardWeight: {
       const StepClock::In running(clock_, &StepTimes::backward);
-      return multiply_weights(held(stage), local, out);
+      multiply_weights(held(stage), local, out);
+      return collect(stage, local, sums_of(held(stage), out));
     }
     case ActionKind::kSendForward: {
       const auto node = to_send_.extract({stage + 1, local, false});

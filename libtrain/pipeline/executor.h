@@ -37,8 +37,11 @@ class Executor {
   /// `plan` and the stages must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
-  /// `collect` is called with StepOutput::sums after each whole backward of a micro-batch, in their order.
-  void after_each_backward(std::function<void(std::vector<TreeSum>&)> collect) { collect_ = std::move(collect); }
+  /// Takes the sums of a stage when the gradients of the `local`-th micro-batch are complete; none where the table has
+  /// a micro-batch that this rank has not.
+  using Collect = std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)>;
+  /// `collect` is called in the order of the table.
+  void after_each_backward(Collect collect) { collect_ = std::move(collect); }
 
   /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
   StepClock& clock() { return clock_; }
@@ -89,9 +92,12 @@ class Executor {
   int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
   bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
   void post_receive(const Place& place);
+  /// For the error where it does not come.
+  std::string description_of(const Place& place) const;
   at::Tensor take_received(const Place& place);
   void hand_over(const Place& place, at::Tensor tensor);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
+  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
@@ -103,7 +109,7 @@ class Executor {
   World& world_;
   const recipe::RunPlan& plan_;
   Share share_;  ///< global micro-batches of this rank
-  std::function<void(std::vector<TreeSum>&)> collect_;
+  Collect collect_;
   std::vector<Held> held_;
   std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;

@@ -25,14 +25,16 @@ Status check_size(const ScheduleCsv& csv, const recipe::RunPlan& plan, std::uint
       count = std::max(count, action.micro_batch + 1);
       if (action.stage >= plan.stage_count())
         return ckpt::invalid(csv.where(rank, i) + ": stage " + text(action.stage) + " of " + text(plan.stage_count()))
-            .with_hint("set parallelism.pipeline_parallel_schedule=PipelineScheduleMulti and "
-                       "parallelism.pipeline_parallel_layers_per_stage for more stages");
+            .with_hint(
+                "set parallelism.pipeline_parallel_schedule=PipelineScheduleMulti and "
+                "parallelism.pipeline_parallel_layers_per_stage for more stages");
       if (plan.rank_of(action.stage) != rank)
         return ckpt::invalid(csv.where(rank, i) + ": stage " + text(action.stage) + " is on rank " +
                              text(plan.rank_of(action.stage)) + ", whose row is line " +
                              text(csv.lines[plan.rank_of(action.stage)]))
-            .with_hint("stages of a V (ZBVZeroBubble, DualPipeV) lie otherwise than those of a loop: "
-                       "parallelism.pipeline_parallel_schedule says which");
+            .with_hint(
+                "stages of a V (ZBVZeroBubble, DualPipeV) lie otherwise than those of a loop: "
+                "parallelism.pipeline_parallel_schedule says which");
     }
   }
   if (count == micro_batches) return ckpt::ok_status();

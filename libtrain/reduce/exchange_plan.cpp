@@ -124,6 +124,10 @@ Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
                                   : late_share(count, plan.mesh.dp, dp_rank);
 }
 
+std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
+  return share_of(plan, exchanges_in_turns(plan) ? 0 : dp_rank).count;
+}
+
 Load load_of_sums(const ExchangePlan& plan) {
   Load load;
   for (const Swap& swap : plan.swaps) {

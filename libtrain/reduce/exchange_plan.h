@@ -61,6 +61,10 @@ ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, 
 bool exchanges_in_turns(const recipe::RunPlan& plan);
 /// The micro-batches of DP rank `dp_rank`.
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
+/// Micro-batches in the schedule of DP rank `dp_rank`. Where gradients are exchanged in turns, all ranks of a stage run
+/// the schedule of the largest share, so that they come to the exchanges in one order; who lacks a micro-batch passes
+/// over its actions.
+std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 
 /// Elements that leave and reach the rank of a plan in one exchange.
 struct Load {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
@@ -54,8 +55,8 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
                                     static_cast<std::uint32_t>(world.dp_rank))),
       bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)),
       share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))) {
-  if (exchanges_in_turns(plan))
-    sharded_.emplace(*world.dp, exchange_.sums, static_cast<std::uint32_t>(plan.batch.count), bytes_);
+  for (const ExchangePlan& turns : exchange_.turns)
+    sharded_.emplace_back(*world.dp, turns, static_cast<std::uint32_t>(plan.batch.count), bytes_);
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
   for (const StageParameter* parameter : stages.parameters()) {
@@ -219,22 +220,39 @@ std::vector<OwnedGradient> GradientExchange::owned_of(const Slots& sums, bool wh
   return gradients;
 }
 
-void GradientExchange::collect(std::vector<TreeSum>& sums) {
+void GradientExchange::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
   const at::NoGradGuard no_grad;
   Slots slots;
-  for (TreeSum& sum : sums) slots.push_back(sum.take(share_.at(turn_)).view(-1));
-  ++turn_;
-  sharded_->add(slots);
+  for (TreeSum& sum : sums) slots.push_back(sum.take(share_.at(local)).view(-1));
+  const auto chunk = std::ranges::find(stages_.stages(), stage, &Stage::index) - stages_.stages().begin();
+  sharded_.at(static_cast<std::size_t>(chunk)).add(local, slots);
+}
+
+// The sums of all stages, and those of a tied head brought to its embedding.
+GradientExchange::Slots GradientExchange::finish_turns() {
+  Slots sums;
+  for (std::size_t chunk = 0; chunk < sharded_.size(); ++chunk) {
+    Slots of_stage = sharded_[chunk].finish(stages_.stages()[chunk]->parameters().size());
+    std::ranges::move(of_stage, std::back_inserter(sums));
+  }
+  if (exchange_.sends_tied && sums.back().defined())
+    world_.pp->send(sums.back(), first_rank(), kTiedGradientTag)->wait();
+  if (exchange_.receives_tied) {
+    const at::Tensor own = sums[slot_of_.at(exchange_.parameters.back())];
+    sums.emplace_back();
+    if (own.defined()) {
+      sums.back() = at::empty_like(own);
+      world_.pp->recv(sums.back(), last_rank(), kTiedGradientTag)->wait();
+    }
+  }
+  return sums;
 }
 
 std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
   if (sums.size() != stages_.parameters().size())
     throw std::logic_error("an exchange needs one sum per parameter of the stages");
   const at::NoGradGuard no_grad;
-  if (sharded_) {
-    turn_ = 0;
-    return owned_of(sharded_->finish(), false);
-  }
+  if (in_turns()) return owned_of(finish_turns(), false);
   std::vector<Slots> partials;  // by node
   for (TreeSum& sum : sums) {
     const std::vector<at::Tensor> nodes = sum.finish();

@@ -32,15 +32,17 @@ class GradientExchange {
   GradientExchange& operator=(const GradientExchange&) = delete;
 
   /// Whether gradients are exchanged after each micro-batch: collect() is then called after each.
-  bool in_turns() const { return sharded_.has_value(); }
-  /// Takes the gradients of this rank's next micro-batch out of `sums` and brings them to their owners; collective.
-  void collect(std::vector<TreeSum>& sums);
+  bool in_turns() const { return !sharded_.empty(); }
+  /// Takes the gradients of this rank's `local`-th micro-batch out of the `sums` of a stage and brings them to their
+  /// owners. Collective, in one order on all ranks of the stage; `sums` are none where the rank lacks the micro-batch.
+  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
   /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected); with a tied head on the same
-  /// rank its slot is among them. With the head on another rank, that one first sends its partial nodes to the first
-  /// stage's rank of the same dp_rank over `world.pp`; both sides call this function. The wire carries fp32 only.
+  /// rank its slot is among them. With the head on another rank, that one first sends its partial nodes (or in turns
+  /// the sums) to the first stage's rank of the same dp_rank over `world.pp`; both sides call this function. The wire
+  /// carries fp32 only.
   std::vector<OwnedGradient> reduce(std::vector<TreeSum>& sums);
 
   /// Brings every rank's `owned` weights (fp32, in the order of its pieces) to the compute copies of all ranks of the
@@ -63,6 +65,7 @@ class GradientExchange {
   void sum_by_slices(const std::vector<Slots>& partials);
   void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
   void move_tied_sums(std::vector<Slots>& partials);
+  Slots finish_turns();
   void move_tied_weight();
   std::optional<std::size_t> tied_slot() const;
   /// Ranks in the pipeline of the stages that a tied weight is in.
@@ -77,10 +80,9 @@ class GradientExchange {
   std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
   Slots weights_;                                 ///< compute copies, flat
   StageExchange exchange_;
-  at::Tensor bytes_;        ///< of all buffers
-  Share share_;             ///< of this rank
-  std::uint32_t turn_ = 0;  ///< micro-batches collected in this step
-  std::optional<ShardedSums> sharded_;
+  at::Tensor bytes_;                  ///< of all buffers
+  Share share_;                       ///< of this rank
+  std::vector<ShardedSums> sharded_;  ///< of each stage, where gradients are exchanged in turns
 };
 
 }  // namespace titan::train

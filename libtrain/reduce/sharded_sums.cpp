@@ -9,10 +9,9 @@ namespace titan::train {
 ShardedSums::ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes)
     : dp_(dp), plan_(plan), count_(count), bytes_(bytes) {}
 
-bool ShardedSums::has_one(std::uint32_t rank) const { return turn_ * plan_.owners.size() + rank < count_; }
-
-void ShardedSums::add(const std::vector<at::Tensor>& slots) {
+void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) {
   const auto ranks = static_cast<std::uint32_t>(plan_.owners.size());
+  const std::uint32_t first = turn * ranks;
   const SegmentRow& mine = plan_.owners[plan_.me];
   if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.pieces()), TreeSum(count_, {0, count_}));
   const at::Tensor buffer = bytes_.narrow(0, 0, bytes_.numel() / 4 * 4).view(at::kFloat);
@@ -25,7 +24,7 @@ void ShardedSums::add(const std::vector<at::Tensor>& slots) {
     std::int64_t at = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       in_splits[rank] = slots.empty() ? 0 : length(plan_.owners[rank]);
-      out_total += out_splits[rank] = has_one(rank) ? length(mine) : 0;
+      out_total += out_splits[rank] = first + rank < count_ ? length(mine) : 0;
       if (slots.empty()) continue;
       for (const Segment& segment : plan_.owners[rank].cut(from, to)) {
         buffer.narrow(0, at, segment.length).copy_(slots[segment.slot].narrow(0, segment.begin, segment.length));
@@ -37,21 +36,15 @@ void ShardedSums::add(const std::vector<at::Tensor>& slots) {
     dp_.all_to_all(out, out_splits, in, in_splits);
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       if (out_splits[rank] > 0)
-        sums_[static_cast<std::size_t>(index)].insert(turn_ * ranks + rank,
-                                                      out.narrow(0, rank * length(mine), length(mine)));
+        sums_[static_cast<std::size_t>(index)].insert(first + rank, out.narrow(0, rank * length(mine), length(mine)));
   }
-  ++turn_;
 }
 
-std::vector<at::Tensor> ShardedSums::finish() {
-  while (has_one(0)) add({});
-  turn_ = 0;
+std::vector<at::Tensor> ShardedSums::finish(std::size_t slots) {
   const SegmentRow& mine = plan_.owners[plan_.me];
-  std::vector<at::Tensor> owned;
-  std::vector<std::int64_t> begin;
+  std::vector<at::Tensor> owned(slots);
+  std::vector<std::int64_t> begin(slots);
   for (const Segment& segment : mine.segments()) {
-    owned.resize(std::max<std::size_t>(owned.size(), segment.slot + 1));
-    begin.resize(owned.size());
     owned[segment.slot] = at::empty({segment.length}, at::kFloat);
     begin[segment.slot] = segment.begin;
   }

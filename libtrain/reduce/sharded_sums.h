@@ -18,21 +18,18 @@ class ShardedSums {
   /// the object.
   ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
 
-  /// The next turn, collective: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it has
-  /// none left.
-  void add(const std::vector<at::Tensor>& slots);
-  /// Runs the turns in which only other ranks have a micro-batch. \return the sums by slot, of what this rank owns of
-  /// it (undefined: nothing). The object is as new.
-  std::vector<at::Tensor> finish();
+  /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
+  /// has none.
+  void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
+  /// After all turns. \return the sums of `slots` slots, of what this rank owns of it (undefined: nothing). The object
+  /// is as new.
+  std::vector<at::Tensor> finish(std::size_t slots);
 
  private:
-  bool has_one(std::uint32_t rank) const;
-
   Communicator& dp_;
   const ExchangePlan& plan_;
   std::uint32_t count_;
-  const at::Tensor& bytes_;
-  std::uint32_t turn_ = 0;
+  at::Tensor bytes_;
   std::vector<TreeSum> sums_;  ///< of each piece of the own row
 };
 

@@ -14,6 +14,21 @@ std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter)
   return plan.bf16 && plan.parameters[parameter].name != kEmbedding ? kHalfWidth : kSumWidth;
 }
 
+std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage) {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.stage_of(i) == stage) slots.push_back(i);
+  std::vector<SegmentRow> rows = owner_rows(plan, owners, plan.rank_of(stage), slots);
+  if (!plan.dims.tied || stage + 1 != plan.stage_count()) return rows;
+  // What a rank sums of the head is what its counterpart on the first stage owns of the embedding.
+  std::vector<std::uint32_t> head(slots.size(), static_cast<std::uint32_t>(plan.parameters.size()));  // nobody's
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.parameters[i].name == kEmbedding) head.push_back(i);
+  const std::vector<SegmentRow> of_head = owner_rows(plan, owners, plan.rank_of(0), head);
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) rows[rank].add(of_head[rank]);
+  return rows;
+}
+
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
                                   std::uint32_t dp_rank) {
   const auto bytes = static_cast<std::int64_t>(plan.exchange_bytes);
@@ -28,11 +43,19 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
 
-  const std::vector<SegmentRow> rows = owner_rows(plan, owners, pp_rank, exchange.parameters);
-  exchange.sums = exchanges_in_turns(plan)
-                      ? plan_turn(rows, dp_rank, bytes / kSumWidth)
-                      : plan_sums(rows, dp_rank, static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
-  exchange.buffer_bytes = exchange.sums.buffer_elements() * kSumWidth;
+  std::int64_t summed = 0;
+  if (exchanges_in_turns(plan)) {
+    for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
+      exchange.turns.push_back(
+          plan_turn(turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk)), dp_rank, bytes / kSumWidth));
+      summed = std::max(summed, exchange.turns.back().buffer_elements());
+    }
+  } else {
+    exchange.sums = plan_sums(owner_rows(plan, owners, pp_rank, exchange.parameters), dp_rank,
+                              static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+    summed = exchange.sums.buffer_elements();
+  }
+  exchange.buffer_bytes = summed * kSumWidth;
   for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
     // A parameter of another width is nobody's.
     std::vector<std::uint32_t> slots = shared;

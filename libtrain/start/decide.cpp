@@ -364,7 +364,7 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   request.exclude = config.checkpoint.exclude_from_loading;
   request.only_new = resume == "never";
-  request.saves = {config.checkpoint.enable, static_cast<std::uint64_t>(config.checkpoint.interval),
+  request.saves = {config.checkpoint.enable, config.checkpoint.interval.known_steps(),
                    static_cast<std::uint64_t>(config.training.steps),
                    static_cast<std::uint64_t>(config.debug.stop_at_step.value_or(0)),
                    config.checkpoint.enable_first_step_checkpoint};

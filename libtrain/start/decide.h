@@ -18,7 +18,7 @@ namespace titan::train {
 /// Which steps a run publishes for certain. A stop signal may add any other.
 struct SavePlan {
   bool enabled = false;
-  std::uint64_t interval = 0;  ///< every so many steps; 0: none
+  std::uint64_t interval = 0;  ///< every so many steps; 0: not known
   std::uint64_t last = 0;      ///< training.steps
   std::uint64_t stop_at = 0;   ///< debug.stop_at_step; 0: none
   bool first = false;          ///< step 1, too

@@ -6,9 +6,11 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/forecast/fit_memory.h"
 #include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/reduce/exchange_plan.h"
 #include "libtrain/start/gemm.h"
+#include "libtrain/start/measured_costs.h"
 #include "libtrain/start/read_errors.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_shapes.h"
@@ -56,6 +58,7 @@ Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
 }
 
 Status plan_start(const StartInputs& inputs, Start& start) {
+  TITAN_RETURN_IF_ERROR(take_measured_costs(ckpt::posix_fs(), start.loaded.config));
   const recipe::Config& config = start.loaded.config;
   if (start.stored) TITAN_RETURN_IF_ERROR(check_steps(config, start.stored->state.step));
   const std::int64_t global_batch = start.stored ? stored_global_batch(start.stored->state.accepted) : 0;
@@ -70,9 +73,10 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   }
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
   TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
+  if (!start.complete) TITAN_RETURN_IF_ERROR(fit_memory(config, global_batch, start.plan));
   start.plan.gemm =
       resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
-                   start.vendor.empty() ? processor_vendor() : start.vendor);
+                   start.processor.empty() ? processor_name() : start.processor);
   return ckpt::ok_status();
 }
 

@@ -45,7 +45,7 @@ struct Start {
   ckpt::Settings accepted;                            ///< what the run's checkpoints say of it from now on
   std::shared_ptr<Dataset> dataset;                   ///< null where a complete run does without
   Status no_data;                                     ///< not ok: the data are elsewhere (StartInputs::data_elsewhere)
-  std::string vendor;                                 ///< of the processor whose library of products a new run takes
+  std::string processor;                              ///< the one whose library of products a new run takes
   std::optional<std::uint64_t> seed;                  ///< nothing: to be drawn
   bool complete = false;                              ///< the checkpoint is at training.steps: nothing would be trained
   std::vector<std::string> warnings;                  ///< what was met on the way

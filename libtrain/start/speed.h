@@ -3,10 +3,10 @@
 // ranks.
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "ckpt/base/fs.h"
 #include "recipe/plan/run_plan.h"
+#include "recipe/record/metrics_line.h"
 
 namespace titan::train {
 
@@ -17,10 +17,10 @@ struct SpeedGuess {
   std::string why_none;  ///< empty with a guess, and where the run folder has no attempt
 };
 
-/// Reads `metrics.jsonl` line by line: the newest attempt, on which ranks, and its last steps but the first.
+/// Takes the lines of metrics.jsonl in order: the newest attempt, on which ranks, and its last steps but the first.
 class SpeedReader {
  public:
-  void feed(std::string_view piece);
+  void take(const recipe::MetricsLine& line);
   std::uint32_t attempt() const { return attempt_; }
   std::uint64_t dp() const { return dp_; }  ///< 0: not known
   std::uint64_t pp() const { return pp_; }
@@ -28,10 +28,7 @@ class SpeedReader {
   double median() const;  ///< seconds; 0 without steps
 
  private:
-  void line_done();
-
   static constexpr std::size_t kSteps = 50;
-  std::string line_;
   std::uint32_t attempt_ = 0;
   std::uint64_t dp_ = 0, pp_ = 0, seen_ = 0;
   std::vector<double> recent_;  ///< the last kSteps

@@ -17,7 +17,7 @@ std::string encode_start(const StartWord& word) {
       .text(decision.origin)
       .number(decision.may_fall_back ? 1 : 0)
       .number(word.seed)
-      .text(word.vendor);
+      .text(word.processor);
   out.number(decision.manifest ? 1 : 0);
   if (decision.manifest) out.number(decision.manifest->minor).text(ckpt::encode_manifest(*decision.manifest));
   for (const auto& [component, text] : word.json) out.text(component).text(text);
@@ -34,7 +34,7 @@ ckpt::Result<StartWord> decode_start(std::string_view bytes) {
   decision.origin = in.text();
   decision.may_fall_back = in.number() != 0;
   word.seed = in.number();
-  word.vendor = in.text();
+  word.processor = in.text();
   if (in.number() != 0) {
     const auto minor = static_cast<std::uint32_t>(in.number());
     auto manifest = ckpt::decode_manifest(decision.path + "/" + ckpt::kManifestFile, in.text());

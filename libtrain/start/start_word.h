@@ -14,7 +14,7 @@ struct StartWord {
   StartDecision decision;                   ///< `reason`, `skipped` and `notes` stay with rank 0
   std::map<std::string, std::string> json;  ///< the JSON components of a resumed checkpoint, component -> text
   std::uint64_t seed = 0;                   ///< of a new run
-  std::string vendor;                       ///< of rank 0's processor: hosts of several vendors compute alike
+  std::string processor;                    ///< rank 0's: hosts of several kinds compute alike
 };
 
 std::string encode_start(const StartWord& word);

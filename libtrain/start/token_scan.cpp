@@ -39,7 +39,7 @@ TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::ui
   Status bad;
   std::uint64_t bad_step = 0;
   while (scan.checked < std::min(scan.to_read, limit) && bad.ok()) {
-    bad = data.sample(at.samples + scan.checked, tokens);
+    bad = data.sample(ckpt::kept_sample(at.excluded, at.samples, scan.checked), tokens);
     bad_step = first + scan.checked / global_batch;
     ++scan.checked;
   }

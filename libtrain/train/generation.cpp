@@ -58,7 +58,7 @@ ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const 
   recipe::RunPlan plan =
       recipe::whole_model_plan(dims, static_cast<std::int64_t>(options.prompt.size() + options.most));
   plan.bf16 = options.bf16;
-  plan.gemm = gemm_of(processor_vendor());
+  plan.gemm = gemm_of(processor_name());
   TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
   RankStages stages(plan, 0, plan.batch.seq_len);
   TITAN_RETURN_IF_ERROR(load_weights(source, match, stages));

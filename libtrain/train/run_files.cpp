@@ -42,8 +42,8 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   TITAN_ASSIGN_OR_RETURN(metrics,
                          MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
   if (config.metrics.enable_tensorboard) {
-    TITAN_ASSIGN_OR_RETURN(board_,
-                           EventFile::open(fs_, ckpt::join_path(run_dir_, config.metrics.save_tb_folder), step));
+    board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
+    TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
   }
   EventFields fields{{"dp", std::uint64_t{attempt.dp}},
                      {"pp", std::uint64_t{attempt.pp}},
@@ -93,6 +93,15 @@ Status RunFiles::close() {
   const Status lines = metrics ? metrics->close() : ckpt::ok_status();
   const Status curves = board_ ? board_->close() : ckpt::ok_status();
   return lines.ok() ? curves : lines;
+}
+
+Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt) {
+  TITAN_RETURN_IF_ERROR(metrics->close());
+  TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
+  if (!board_) return ckpt::ok_status();
+  TITAN_RETURN_IF_ERROR(board_->close());
+  TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
+  return ckpt::ok_status();
 }
 
 }  // namespace titan::train

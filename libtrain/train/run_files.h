@@ -21,6 +21,8 @@ class RunFiles {
   /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from);
+  /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's points.
+  ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
   /// more may be written into it
   ckpt::Status still_ours() const { return locks_.still_ours(); }
@@ -49,7 +51,7 @@ class RunFiles {
 
   ckpt::Fs& fs_;
   std::unique_ptr<EventFile> board_;  ///< null: not asked for
-  std::string run_dir_;
+  std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
 };
 

@@ -16,6 +16,7 @@
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/pipeline/executor.h"
 #include "libtrain/start/prepare.h"
+#include "libtrain/train/publish_hook.h"
 #include "libtrain/train/run_files.h"
 #include "libtrain/train/status_error.h"
 #include "libtrain/train/trainer.h"
@@ -65,6 +66,7 @@ struct RunState {
   World world;
   std::unique_ptr<RunFiles> files;             ///< rank 0 only
   std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `files`, which hold the lock
+  std::unique_ptr<PublishHook> hook;           ///< rank 0 only, and only where there is a command
   std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
   bool met_damage = false;                     ///< this rank has, in what it loaded last
   std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs

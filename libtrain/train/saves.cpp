@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
+#include <filesystem>
+#include <utility>
 
 #include "ckpt/io/run_folder.h"
 #include "libtrain/metrics/json_text.h"
@@ -18,6 +20,11 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
+
+ckpt::ReadBack read_back(const std::string& word) {
+  if (word == "off") return ckpt::ReadBack::kOff;
+  return word == "all" ? ckpt::ReadBack::kAll : ckpt::ReadBack::kSampled;
+}
 
 /// A line about a save, unless the watcher shows it in its own way.
 void log_save(const RunWatcher& watcher, const std::string& line) {
@@ -38,6 +45,15 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 
 void Saves::begin() {
   newest_ = run_.start.decision.step;
+  if (run_.start.decision.mode == StartMode::kResume)
+    saved_ = SavedPoint{newest_,
+                        run_.start.decision.path,
+                        run_.data,
+                        run_.state.tokens,
+                        run_.optimizer_step,
+                        run_.next_epoch,
+                        !run_.start.continuation.fresh_optimizer};
+  schedule_.emplace(run_.config().checkpoint, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
   options.group = run_.world.save.get();
@@ -47,7 +63,15 @@ void Saves::begin() {
   background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
 }
 
-ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
+double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
+  under_way_ = SavedPoint{step,
+                          ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
+                          run_.data,
+                          run_.state.tokens,
+                          run_.optimizer_step,
+                          run_.next_epoch};
   ckpt::Snapshot snap;
   snap.parameters = run_.plan().parameters;
   snap.mesh = run_.plan().mesh;
@@ -56,6 +80,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
   snap.ownership = run_.owners;
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
+  snap.read_back = read_back(run_.config().checkpoint.verify_after_write);
   snap.optimizer_step = run_.optimizer_step;
   snap.lr = run_.start.lr;
   snap.data = run_.data;
@@ -71,6 +96,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) const {
 }
 
 void Saves::announce(std::uint64_t step) {
+  schedule_->begun(now_s());
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
     TITAN_RETURN_IF_ERROR(run_.noted);
@@ -96,7 +122,7 @@ void Saves::now(std::uint64_t step, bool last_chance) {
   finish();
   SaveOutcome outcome = save_here(step);
   if (!last_chance) return conclude(outcome);
-  if (bearable(outcome)) {
+  if (worth_another(outcome)) {
     tell_failure(outcome, "trying " + name(step) + " once more: there is no later save");
     outcome = save_here(step);
   }
@@ -126,12 +152,14 @@ void Saves::settle() {
 }
 
 // All ranks have the same outcome, and go the same way.
-bool Saves::bearable(const SaveOutcome& outcome) const {
+bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
 void Saves::conclude(const SaveOutcome& outcome) {
-  if (!bearable(outcome)) return insist(outcome);
+  schedule_->over(outcome.times.stall);
+  if (!worth_another(outcome)) return insist(outcome);
+  if (schedule_->failures_in_a_row() + 1 >= run_.config().checkpoint.max_save_failures) return insist(outcome);
   tell_failure(outcome,
                "training goes on without " + name(outcome.step) + " (checkpoint.on_save_error = \"continue\")");
 }
@@ -139,6 +167,10 @@ void Saves::conclude(const SaveOutcome& outcome) {
 void Saves::insist(const SaveOutcome& outcome) {
   if (outcome.report.ok()) return tell(outcome);
   Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
+  if (const std::int64_t before = schedule_->failures_in_a_row(); before > 0)
+    status.causes.push_back(std::to_string(before + 1) +
+                            " tries in a row have failed (checkpoint.max_save_failures = " +
+                            std::to_string(run_.config().checkpoint.max_save_failures) + ")");
   status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
   throw StatusError(status);
 }
@@ -148,6 +180,7 @@ std::string Saves::safe_text() const {
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
+  schedule_->failed(now_s());
   if (!run_.root()) return;
   const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
   log_error(text);
@@ -158,6 +191,8 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
 
 void Saves::tell(const SaveOutcome& outcome) {
   newest_ = outcome.step;
+  saved_ = under_way_;
+  schedule_->succeeded();
   if (!run_.root()) return;
   const SaveReport& report = *outcome.report;
   const SaveTimes& times = outcome.times;
@@ -174,7 +209,8 @@ void Saves::tell(const SaveOutcome& outcome) {
   run_.remember(run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}}));
   run_.remember(run_.files->sync());
   std::string cost;
-  if (background_) cost = " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
+  if (background_) cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
   log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
                                       std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
@@ -185,7 +221,11 @@ void Saves::tell(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
+  if (run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+    log_info("the store of " + run_.checkpoint_dir +
+             " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.retention->saved(outcome.step);
+  if (run_.hook) run_.hook->published(outcome.step, std::filesystem::absolute(report.path).string());
 }
 
 }  // namespace titan::train

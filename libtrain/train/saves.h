@@ -3,13 +3,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ckpt/io/snapshot.h"
 #include "libtrain/checkpoint/background_saver.h"
 #include "libtrain/train/run_state.h"
+#include "libtrain/train/save_schedule.h"
 
 namespace titan::train {
+
+/// The state of the run at its newest checkpoint, beside the tensors that lie there.
+struct SavedPoint {
+  std::uint64_t step = 0;
+  std::string path;
+  ckpt::DataPosition data;
+  std::uint64_t tokens = 0, optimizer_step = 0, next_epoch = 1;
+  bool moments = true;  ///< the run took them from there
+};
 
 class Saves {
  public:
@@ -25,6 +36,12 @@ class Saves {
   /// Collective. \error as now()
   void due(std::uint64_t step);
 
+  /// Rank 0's word to the others at the next step: the clock asks for a save.
+  bool time_is_up() const { return schedule_ && schedule_->time_is_up(now_s()); }
+  /// Whether `step` is to be saved, given that word. The same on all ranks.
+  bool is_due(std::uint64_t step, bool time_is_up) const {
+    return schedule_->due(step, time_is_up, background_ && background_->busy());
+  }
   /// What this rank tells the others at the next step: its part of a save in the background is over.
   bool over_here() const { return background_ && background_->busy() && background_->done(); }
   /// To be called when it is over on every rank. \error as now()
@@ -33,22 +50,27 @@ class Saves {
   void let_change() {
     if (background_) background_->let_change();
   }
+  /// Waits for what is under way in the background. Collective. \error as now()
+  void drain() { finish(); }
   /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
   /// wrong.
   void settle();
 
   /// The newest step that this run has, or began from.
   std::uint64_t newest() const { return newest_; }
+  /// The same, to go back to; none where nothing is saved.
+  std::optional<SavedPoint>& saved() { return saved_; }
 
  private:
-  ckpt::Snapshot snapshot(std::uint64_t step) const;
+  double now_s() const;
+  ckpt::Snapshot snapshot(std::uint64_t step);
   /// Before a save of `step`: what was logged of it is made durable. Collective.
   void announce(std::uint64_t step);
   SaveOutcome save_here(std::uint64_t step);
   /// A save of the background that is under way is waited for, and told.
   void finish();
-  /// The store refused what a later save may bring, and the run is to go on.
-  bool bearable(const SaveOutcome& outcome) const;
+  /// The store refused what a later save may bring, and the run is to try one.
+  bool worth_another(const SaveOutcome& outcome) const;
   void conclude(const SaveOutcome& outcome);
   /// As conclude(), but every failure ends the run.
   void insist(const SaveOutcome& outcome);
@@ -58,8 +80,11 @@ class Saves {
   std::string safe_text() const;
 
   RunState& run_;
+  std::optional<SaveSchedule> schedule_;         ///< once the run has started
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
+  bool told_of_cache_ = false;
+  std::optional<SavedPoint> saved_, under_way_;
 };
 
 }  // namespace titan::train

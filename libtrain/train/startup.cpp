@@ -30,6 +30,7 @@
 #include "recipe/change/change_lines.h"
 #include "recipe/change/drift.h"
 #include "recipe/keys/writer.h"
+#include "recipe/record/run_metrics.h"
 
 namespace titan::train {
 namespace {
@@ -111,7 +112,7 @@ void choose_start(RunState& run) {
     return ckpt::ok_status();
   });
   const StartDecision& decision = run.start.decision;
-  StartWord word{decision, {}, draw_seed(run.config()), processor_vendor()};
+  StartWord word{decision, {}, draw_seed(run.config()), processor_name()};
   Status status;
   if (run.root() && decision.mode == StartMode::kResume) {
     auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));
@@ -137,7 +138,7 @@ void choose_start(RunState& run) {
   if (!run.start.stored) run.start.seed = word.seed;
   if (!decision.origin.empty()) run.state.origin = decision.origin;
   run.state.seed = *run.start.seed;
-  run.start.vendor = word.vendor;
+  run.start.processor = word.processor;
 }
 
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
@@ -174,6 +175,8 @@ void settle(RunState& run) {
     run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
+  // What lies in a folder must not name a command that somebody else's start would run.
+  run.resolved.checkpoint.on_publish.reset();
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }
 
@@ -203,8 +206,8 @@ void load_or_init(RunState& run) {
 }
 
 ScheduleTable planned_table(const RunState& run) {
-  const Share share = share_of(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
-  Result<ScheduleTable> table = schedule_of(run.plan(), share.count);
+  const std::uint32_t count = scheduled_count(run.plan(), static_cast<std::uint32_t>(run.world.dp_rank));
+  Result<ScheduleTable> table = schedule_of(run.plan(), count);
   check(table.status());
   return std::move(*table);
 }
@@ -225,6 +228,16 @@ void check_store(RunState& run) {
   });
 }
 
+// The losses that earlier starts found, for the steps that are kept by them.
+void recall_losses(RunState& run) {
+  const std::string path = ckpt::join_path(run.config().job.dump_folder, "metrics.jsonl");
+  const auto read = recipe::read_metrics(run.fs, path, [&](const recipe::MetricsLine& line) {
+    if (line.event == "validation" && line.validation_loss) run.retention->validated(line.step, *line.validation_loss);
+  });
+  if (!read.ok() && read.status().code != ckpt::Code::kNotFound)
+    log_warn("checkpoint.keep_best knows no losses of earlier starts: " + read.status().message);
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
@@ -235,16 +248,24 @@ void keep_house(RunState& run) {
   if (!run.root()) return;
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.checkpointer->guard_commits(still_ours);
+  const auto& settings = run.config().checkpoint;
+  const ckpt::RetentionRules rules{static_cast<std::uint64_t>(settings.keep_latest_k),
+                                   static_cast<std::uint64_t>(settings.keep_every),
+                                   static_cast<std::uint64_t>(settings.keep_best)};
   run.retention = std::make_unique<ckpt::Retention>(
-      run.fs,
-      ckpt::RetentionOptions{run.checkpoint_dir, static_cast<std::uint64_t>(run.config().checkpoint.keep_latest_k),
-                             still_ours, [](const std::string& name) { log_info("retention removed " + name); },
-                             [](const std::string& problem) { log_warn("retention: " + problem); }});
+      run.fs, ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
+                                     [](const std::string& name) { log_info("retention removed " + name); },
+                                     [](const std::string& problem) { log_warn("retention: " + problem); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
   if (own && !run.start.continuation.fresh_optimizer)
     run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved);
+  if (rules.keep_best > 0) recall_losses(run);
+  if (settings.on_publish)
+    run.hook = std::make_unique<PublishHook>(
+        PublishHook::Options{*settings.on_publish, ckpt::join_path(run.config().job.dump_folder, "on_publish.log"),
+                             settings.on_publish_timeout_seconds, log_warn});
 }
 
 void begin_attempt(RunState& run) {
@@ -421,7 +442,9 @@ StartOutcome start_run(RunState& run) {
   share_start(run);
   run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
   if (run.exchange->in_turns())
-    run.executor->after_each_backward([&run](std::vector<TreeSum>& sums) { run.exchange->collect(sums); });
+    run.executor->after_each_backward([&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+      run.exchange->collect(stage, local, sums);
+    });
   return StartOutcome::kReady;
 }
 

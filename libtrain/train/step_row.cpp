@@ -7,25 +7,25 @@
 namespace titan::train {
 namespace {
 
-constexpr std::int64_t kFlags = 3;
+constexpr std::int64_t kFlags = 4;
 constexpr std::int64_t kPerRank = 2;  // resident, tensors
 
 }  // namespace
 
-StepRow::StepRow(const recipe::RunPlan& plan)
+StepRow::StepRow(const recipe::RunPlan& plan, NormOrder order)
     : count_(plan.batch.count),
       ranks_(plan.mesh.world()),
-      norms_(plan),
+      norms_(plan, order),
       row_(at::zeros({count_ + kFlags + kPerRank * ranks_ + norms_.size()}, at::kDouble)) {}
 
-void StepRow::fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
-                   const std::vector<OwnedGradient>& grads) {
+void StepRow::fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads) {
   row_.zero_();
   double* const row = row_.mutable_data_ptr<double>();
   std::ranges::copy(losses, row);
-  row[count_] = stop ? 1 : 0;
-  row[count_ + 1] = trouble ? 1 : 0;
-  row[count_ + 2] = saved ? 1 : 0;
+  row[count_] = words.stop ? 1 : 0;
+  row[count_ + 1] = words.trouble ? 1 : 0;
+  row[count_ + 2] = words.saved ? 1 : 0;
+  row[count_ + 3] = words.save_due ? 1 : 0;
   norms_.fill(grads, row + count_ + kFlags + kPerRank * ranks_);
 }
 
@@ -59,6 +59,7 @@ PeakMemory StepRow::memory() const {
 }
 
 bool StepRow::stop() const { return row_.const_data_ptr<double>()[count_] > 0; }
+bool StepRow::save_due() const { return row_.const_data_ptr<double>()[count_ + 3] > 0; }
 bool StepRow::trouble() const { return row_.const_data_ptr<double>()[count_ + 1] > 0; }
 int StepRow::saved() const { return static_cast<int>(row_.const_data_ptr<double>()[count_ + 2]); }
 const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags + kPerRank * ranks_; }

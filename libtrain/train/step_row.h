@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, the memory of each rank, and the
-// leaves' sums of squares.
+// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, the memory of each rank, and what
+// the norm needs of each leaf.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,12 +16,17 @@ namespace titan::train {
 
 class StepRow {
  public:
-  explicit StepRow(const recipe::RunPlan& plan);
+  explicit StepRow(const recipe::RunPlan& plan, NormOrder order = {});
 
-  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank. `stop`: this rank was asked to
-  /// stop. `trouble`: rank 0 has to tell of an error. `saved`: the save in the background is over on this rank.
-  void fill(const std::vector<double>& losses, bool stop, bool trouble, bool saved,
-            const std::vector<OwnedGradient>& grads);
+  /// What one rank has to say.
+  struct Words {
+    bool stop = false;      ///< it was asked to stop
+    bool trouble = false;   ///< rank 0 has to tell of an error
+    bool saved = false;     ///< the save in the background is over here
+    bool save_due = false;  ///< rank 0's clock asks for a save
+  };
+  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank.
+  void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// Then the memory of this rank, which has the number `rank`.
   void note_memory(int rank, const PeakMemory& memory);
   /// The sum over all ranks.
@@ -36,6 +41,7 @@ class StepRow {
   bool trouble() const;
   /// On how many ranks the save is over.
   int saved() const;
+  bool save_due() const;
   double grad_norm() const { return norms_.norm(leaves()); }
   /// The norm of each parameter's gradient, in the order of the plan.
   std::vector<double> parameter_norms() const { return norms_.parameter_norms(leaves()); }
@@ -47,7 +53,7 @@ class StepRow {
 
   std::int64_t count_, ranks_;
   GradNorms norms_;
-  at::Tensor row_;  // losses, stop, trouble, saved, memory of each rank, leaves
+  at::Tensor row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves
 };
 
 }  // namespace titan::train

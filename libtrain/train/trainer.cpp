@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <chrono>
-#include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "ckpt/base/exit_code.h"
@@ -20,9 +20,12 @@
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/pipeline/action_trace.h"
 #include "libtrain/train/banner.h"
+#include "libtrain/train/non_finite.h"
+#include "libtrain/train/reload.h"
 #include "libtrain/train/run_state.h"
 #include "libtrain/train/saves.h"
 #include "libtrain/train/spin_guard.h"
+#include "libtrain/train/spoiled_gradient.h"
 #include "libtrain/train/startup.h"
 #include "libtrain/train/step_row.h"
 #include "libtrain/train/validation.h"
@@ -44,6 +47,8 @@ PeakMemory memory_here() {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+constexpr double kStopWait = 10;  // seconds for a command of on_publish: who stops a run may kill it soon
+
 class Trainer {
  public:
   Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
@@ -59,6 +64,8 @@ class Trainer {
     if (run_.world.shutdown) run_.world.shutdown();
     if (run_.retention && !stop_requested()) run_.retention->finish();
     run_.retention.reset();
+    if (run_.hook)
+      run_.hook->finish(stop_requested() ? kStopWait : run_.config().checkpoint.on_publish_timeout_seconds);
   }
 
  private:
@@ -74,9 +81,15 @@ class Trainer {
   void validate(std::uint64_t step, const PeakMemory& memory);
   /// Writes what was traced of `step`, which began at `begin`, on all ranks. Collective.
   void write_trace(std::uint64_t step, ActionTrace::Clock::time_point begin, const ActionTrace& trace);
+  ckpt::SampleRange samples_of_step() const;
+  void move_to(std::uint64_t sample);
+  /// What training.on_nonfinite says happens. Returns the step that the run stands at then; ends the run by throwing.
+  std::uint64_t survive(const NonFinite& found);
+  void go_back(SavedPoint& saved, ckpt::SampleRange left_out);
 
   RunState run_;
   Saves saves_{run_};  // ends before what it reads
+  NonFinitePolicy policy_{run_.options.loaded.config.training};
   SpinGuard spin_guard_;
 };
 
@@ -84,13 +97,69 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   const std::int64_t rows = run_.plan().batch.micro, length = run_.plan().batch.seq_len + 1;
   const at::Tensor tokens = at::empty({rows, length}, at::kLong);
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::uint64_t sample =
-        position + std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
+    const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
+    const std::uint64_t sample = ckpt::kept_sample(run_.data.excluded, position, number);
     check(run_.start.dataset->sample(
               sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
           Met::kHere);
   }
   return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
+}
+
+// The samples that a step reads from here, with what it leaves out between them.
+ckpt::SampleRange Trainer::samples_of_step() const {
+  const auto last = static_cast<std::uint64_t>(run_.plan().batch.global) - 1;
+  const std::uint64_t first = ckpt::kept_sample(run_.data.excluded, run_.data.samples, 0);
+  return {first, ckpt::kept_sample(run_.data.excluded, run_.data.samples, last) + 1 - first};
+}
+
+void Trainer::move_to(std::uint64_t sample) {
+  run_.data.samples = sample;
+  run_.data.excluded = ckpt::ahead_of(run_.data.excluded, sample);
+}
+
+// Nothing was updated: what was found leaves no trace but the position. All ranks found the same.
+std::uint64_t Trainer::survive(const NonFinite& found) {
+  using enum NonFinitePolicy::Action;
+  if (policy_.goes_back()) saves_.drain();
+  const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
+  if (action == kStop) {
+    Status status = policy_.stop_status(found);
+    if (run_.root()) {
+      const Status noted = run_.files->metrics->event(found.step, "non_finite", event_fields(found, "stop"));
+      if (!noted.ok()) status.causes.push_back(noted.message);
+    }
+    throw StatusError(status);
+  }
+  const std::uint64_t back = action == kRollback ? saves_.saved()->step : found.step - 1;
+  const std::string then = action == kRollback
+                               ? "went back to step " + std::to_string(back) + ", these samples are left out"
+                               : "these samples are skipped";
+  log_warn(one_line(found) + "; " + then);
+  run_.state.attempts.back().notes.push_back(one_line(found) + "; " + then);
+  if (action == kRollback) {
+    go_back(*saves_.saved(), found.samples);
+  } else {
+    move_to(found.samples.end());
+  }
+  if (run_.root()) {
+    EventFields fields = event_fields(found, action == kRollback ? "rollback" : "skip");
+    if (action == kRollback) fields.emplace_back("from_step", found.step);
+    run_.remember(run_.files->metrics->event(action == kRollback ? back : found.step, "non_finite", fields));
+  }
+  return back;
+}
+
+void Trainer::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
+  reload(run_, saved.path, saved.moments);
+  // A second time back to here leaves out both.
+  saved.data.excluded = ckpt::with_ranges(saved.data.excluded, {left_out});
+  run_.data = saved.data;
+  run_.state.step = saved.step;
+  run_.state.tokens = saved.tokens;
+  run_.optimizer_step = saved.optimizer_step;
+  run_.next_epoch = saved.next_epoch;
+  run_.on_root([&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number); });
 }
 
 void Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
@@ -100,6 +169,7 @@ void Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
   ValidationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens, .memory = memory};
   metrics.time_s = seconds_since(start);
   metrics.tps = static_cast<double>(result.tokens) / metrics.time_s / run_.world.size;
+  if (run_.retention) run_.retention->validated(step, result.loss);
   run_.options.watcher->validated(metrics);
   if (run_.root()) run_.remember(run_.files->validated(metrics));
 }
@@ -129,7 +199,7 @@ int Trainer::loop() {
   const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
   std::vector<std::string> names;
   for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
-  StepRow row(run_.plan());
+  StepRow row(run_.plan(), NormOrder::of(run_.config().training.norm_type));
   const std::optional<double> given = run_.config().metrics.peak_tflops;
   const std::optional<double> peak = given ? given : known_peak_tflops(kDevice);
   const recipe::Config::Profiling& profiling = run_.config().profiling;
@@ -137,7 +207,8 @@ int Trainer::loop() {
   note(StopPhase::kTraining);
   run_.options.watcher->begins(run_.start.decision.step, steps, run_.world.size);
   spin_guard_.look();  // how it was at the start is no matter of the first step
-  for (std::uint64_t step = run_.start.decision.step + 1; step <= steps; ++step) {
+  const SpoiledGradient fault(std::getenv("TITAN_SPOIL_GRADIENT"), run_.world.rank, run_.plan());
+  for (std::uint64_t step = run_.start.decision.step + 1; step <= steps;) {
     const auto begin = Clock::now();
     StepClock& clock = run_.executor->clock();
     clock.start();
@@ -155,8 +226,12 @@ int Trainer::loop() {
       const ActionTrace::In traced(trace, "exchange");
       return run_.exchange->reduce(out.sums);
     });
+    const ckpt::SampleRange samples = samples_of_step();
+    fault.spoil(samples, grads);
     clock.time(&StepTimes::optimizer, [&] {
-      row.fill(out.losses, stop_requested(), run_.root() && !trouble().ok(), saves_.over_here(), grads);
+      const bool root = run_.root();
+      row.fill(out.losses, {stop_requested(), root && !trouble().ok(), saves_.over_here(), root && saves_.time_is_up()},
+               grads);
       row.note_memory(run_.world.rank, memory_here());
     });
     clock.time(&StepTimes::exchange, [&] {
@@ -168,22 +243,11 @@ int Trainer::loop() {
     const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
     const bool stop = row.stop();
 
-    if (!std::isfinite(loss) || !std::isfinite(norm)) {
-      const std::optional<std::uint32_t> first = row.first_non_finite();
-      const std::string tensor = first ? run_.plan().parameters[*first].name : "";
-      Status status = ckpt::failed("step " + std::to_string(step) + ": non-finite " +
-                                   (std::isfinite(loss) ? "gradient norm" : "loss") + "; nothing was updated or saved");
-      if (first) status.causes.push_back("the first gradient by name that is not finite: " + tensor);
-      if (run_.root()) {
-        const Status noted = run_.files->metrics->event(
-            step, "non_finite", {{"value", std::isfinite(loss) ? norm : loss}, {"tensor", tensor}});
-        if (!noted.ok()) status.causes.push_back(noted.message);
-      }
-      throw StatusError(status.with_hint(
-          "the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (samples " +
-          std::to_string(run_.data.samples) + " to " +
-          std::to_string(run_.data.samples + static_cast<std::uint64_t>(run_.plan().batch.global) - 1) + ")"));
+    if (!all_finite(loss, norm)) {
+      step = survive(non_finite(run_.plan(), step, samples, loss, norm, row.first_non_finite())) + 1;
+      continue;
     }
+    policy_.passed();
 
     clock.time(&StepTimes::save, [&] { saves_.let_change(); });
     const double clip = clip_coefficient(norm, run_.config().training.max_norm);
@@ -202,7 +266,7 @@ int Trainer::loop() {
     });
     if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
-    run_.data.samples += static_cast<std::uint64_t>(run_.plan().batch.global);
+    move_to(samples.end());
     run_.state.tokens += tokens_per_step;
     run_.state.step = step;
     ++run_.optimizer_step;
@@ -240,8 +304,6 @@ int Trainer::loop() {
 
     const bool last = step == steps;
     const bool halt = !last && (stop || step == stop_at);
-    const bool due = step % static_cast<std::uint64_t>(run_.config().checkpoint.interval) == 0 ||
-                     (step == 1 && run_.config().checkpoint.enable_first_step_checkpoint);
     if (halt && run_.root() && run_.config().checkpoint.enable)
       log_info("saving step " + std::to_string(step) + ", then stopping (" +
                (!stop                ? "debug.stop_at_step"
@@ -250,7 +312,7 @@ int Trainer::loop() {
                ")");
     if (run_.config().checkpoint.enable && (last || halt))
       saves_.now(step, true);
-    else if (run_.config().checkpoint.enable && due)
+    else if (run_.config().checkpoint.enable && saves_.is_due(step, row.save_due()))
       saves_.due(step);
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config().validation.enable &&
@@ -261,6 +323,7 @@ int Trainer::loop() {
       return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
     if (halt) return ckpt::kExitSaved;
+    ++step;
   }
   if (run_.root()) log_info("training completed at step " + std::to_string(steps));
   return 0;

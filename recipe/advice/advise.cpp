@@ -60,7 +60,7 @@ class Advice {
     }
     report_.has_settings = true;
     report_.saves_enabled = loaded->config.checkpoint.enable;
-    report_.interval = static_cast<std::uint64_t>(loaded->config.checkpoint.interval);
+    report_.interval = loaded->config.checkpoint.interval;
     report_.keep_latest_k = static_cast<std::uint64_t>(loaded->config.checkpoint.keep_latest_k);
     steps_folder_ = loaded->config.checkpoint.folder;
     if (!report_.saves_enabled) lacks("the run does not save (checkpoint.enable = false)");
@@ -78,7 +78,15 @@ class Advice {
       return IntervalAdvice{steps, seconds, lost_share(seconds, cost, options_.mtbf_s)};
     };
     report_.best = advice(steps_of(best_interval(cost, options_.mtbf_s), step));
-    if (report_.has_settings && report_.saves_enabled) report_.now = advice(report_.interval);
+    if (report_.has_settings && report_.saves_enabled) {
+      const SaveInterval& interval = report_.interval;
+      if (interval.kind == SaveInterval::Kind::kTime)
+        report_.now = advice(steps_of(interval.seconds, step));
+      else if (interval.kind == SaveInterval::Kind::kSteps)
+        report_.now = advice(interval.known_steps());
+      else
+        lacks("how often the run saves now: checkpoint.interval = \"" + interval.text + "\" is decided while it runs");
+    }
     if (record.saves < 5)
       lacks("how much saves vary: there " +
             std::string(record.saves == 1 ? "is one" : "are " + std::to_string(record.saves)) +

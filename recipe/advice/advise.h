@@ -10,6 +10,7 @@
 #include "recipe/advice/retention_fit.h"
 #include "recipe/advice/save_interval.h"
 #include "recipe/advice/save_record.h"
+#include "recipe/keys/interval.h"
 
 namespace titan::recipe {
 
@@ -41,7 +42,8 @@ struct AdviseReport {
   // From its config.toml.
   bool has_settings = false;
   bool saves_enabled = true;
-  std::uint64_t interval = 0, keep_latest_k = 0;
+  SaveInterval interval;
+  std::uint64_t keep_latest_k = 0;
 
   std::optional<double> cost_s;             ///< of a save, as far as training waits for it
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval of config.toml

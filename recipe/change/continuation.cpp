@@ -10,6 +10,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "recipe/change/change_lines.h"
+#include "recipe/change/excluded_samples.h"
 
 namespace titan::recipe {
 namespace {
@@ -65,6 +66,7 @@ std::uint64_t next_epoch(const ckpt::DataPosition& data) {
 
 ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosition dataset) {
   dataset.samples = dataset.epoch_base = stored.samples;
+  dataset.excluded = ckpt::ahead_of(dataset.excluded, dataset.samples);
   dataset.first_epoch = next_epoch(stored);
   dataset.seed = stored.seed;  // of the run, whatever the dataset was opened with
   return dataset;
@@ -290,6 +292,8 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   }
   if (!run.verdict.ok()) return run;
 
+  run.data.excluded = still_excluded(stored.data, ckpt::setting(stored.state.accepted, "training.exclude_samples"),
+                                     configured.excluded);
   if (new_epoch) run.data = in_new_epoch(stored.data, dataset);
   if (run.fresh_data) {
     run.data = dataset;

@@ -30,19 +30,19 @@ struct StoredRun {
 /// One setting that differs.
 struct Change {
   Drift drift;
-  std::string key = {};  ///< the one that a person would edit: training.steps where it makes lr_scheduler.total_steps
+  std::string key = {};  ///< the key to edit: training.steps while lr_scheduler.total_steps is derived from it
   ChangeEffect effect = ChangeEffect::kNever;
   bool allowed = false;
   std::string what;           ///< what happens when it is allowed, or why it cannot be
-  std::string allow;          ///< the key to allow for it; empty where it is allowed, or nothing helps
-  bool needs_policy = false;  ///< besides, an LR policy has to be named
+  std::string allow;          ///< the key to allow; empty when it is allowed already, or nothing helps
+  bool needs_policy = false;  ///< an LR policy has to be named as well
 };
 
 struct Continuation {
   std::vector<Change> changes;            ///< in key order
   std::vector<ckpt::LrPreview> previews;  ///< of all five, when an LR setting differs
   std::vector<std::string> warnings;
-  std::string same_data;  ///< files that are the checkpoint's under other names or in another order; "" for none
+  std::string same_data;  ///< note: these are the checkpoint's files under other names or in another order; else ""
 
   // The state to go on with, when verdict is ok.
   ckpt::LrSchedule lr;
@@ -53,16 +53,16 @@ struct Continuation {
   bool fresh_optimizer = false;          ///< moments of zero, t = 0
   bool fresh_data = false;               ///< sample 0 of epoch 0
 
-  /// The preview of the policy that is applied; null without one, and where it is not a choice of five.
+  /// The preview of the policy that is applied; null without a policy or without previews.
   const ckpt::LrPreview* chosen() const {
     return policy && !previews.empty() ? &previews[static_cast<std::size_t>(*policy)] : nullptr;
   }
 
-  Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy named, or one that cannot do it
+  Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy is named, or it cannot do this
 };
 
-/// Decides. `seed`: of the config where it names one, else the run's. `configured`: origin of the dataset as it is
-/// there; files with the contents of the checkpoint's are the checkpoint's, whatever their names.
+/// Decides what happens. `seed`: the config's if it names one, else the run's. `configured`: the start of the dataset
+/// that the config names; files with the same contents as the checkpoint's count as the same, whatever their names.
 Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan,
                           const ckpt::DataPosition& configured, std::uint64_t seed, const Permission& permission);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_rows.h"
@@ -29,6 +30,13 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
+/// In one form, whatever the order of words; what cannot be read has been refused with the plan.
+std::string rules_row(const std::vector<std::string>& words) {
+  const auto rules = parse_rules(words);
+  if (!rules.ok() || rules->empty()) return kNotSet;
+  return toml_string(ckpt::joined(rule_words(*rules)));
+}
+
 /// Derived values by key; they replace what the config says.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
@@ -38,6 +46,9 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       // Checkpoints from before these keys existed have no row for them.
       {"model.qkv_bias", kNotSet},
       {"model.rope_scaling", kNotSet},
+      {"training.norm_type", config.training.norm_type == 2 ? kNotSet : toml_float(config.training.norm_type)},
+      {"training.exclude_samples", data.excluded.empty() ? kNotSet : toml_string(ckpt::ranges_text(data.excluded))},
+      {"optimizer.rules", rules_row(config.optimizer.rules)},
       {"training.loss_chunk", plan.loss_chunk == 0 ? kNotSet : integer(plan.loss_chunk)},
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},

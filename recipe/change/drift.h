@@ -24,8 +24,7 @@ struct Drift {
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                  const ckpt::DataPosition& data);
 
-/// Differences in key order; empty: the run may go on. A key that the checkpoint does not have yet stands for its
-/// default.
+/// Differences in key order; empty: the run may go on. A key that an older checkpoint lacks counts as its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// The first difference of two environments as "torch: 2.11.0 in the checkpoint, 2.12.0 now"; "" when they are equal.

@@ -11,7 +11,7 @@
 
 namespace titan::recipe {
 
-/// KeyFacts::effect of the row `key`; kNever where it is no key.
+/// KeyFacts::effect of the row `key`; kNever when there is no such key.
 ChangeEffect change_effect(const std::string& key);
 
 /// What this start may change.
@@ -27,9 +27,9 @@ struct Permission {
 /// \error kInvalid: an unknown key, one that can never change within a run, one that may change freely
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
-/// The key that a person would edit so that the row `key` changes: while it is unset, the one that it follows.
+/// The key to edit so that the row `key` changes: while it is unset, the key that it follows.
 std::string typed_name(const std::string& key, const Config& config);
-/// The key that a person allows so that the row `key` may differ.
+/// The key to name in --allow so that the row `key` may differ.
 std::string allow_name(const std::string& key, const Config& config);
 
 }  // namespace titan::recipe

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "recipe/keys/interval.h"
+
 namespace titan::recipe {
 
 struct Config {
@@ -30,6 +32,7 @@ struct Config {
   struct Optimizer {
     std::string name = "AdamW";
     double lr = 8e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+    std::vector<std::string> rules;  ///< "PATTERN weight_decay=X lr_factor=Y" each
   } optimizer;
 
   struct LrScheduler {
@@ -51,6 +54,11 @@ struct Config {
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
+    double norm_type = 2.0;              ///< 1 to 16, or infinity
+    std::string on_nonfinite = "abort";  ///< abort, skip, rollback
+    std::int64_t max_skips = 10;         ///< in a row
+    std::int64_t max_rollbacks = 3;
+    std::vector<std::string> exclude_samples;  ///< "32-39" or "64" each
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
@@ -64,6 +72,13 @@ struct Config {
     std::string pipeline_parallel_schedule = "1F1B";
     std::string pipeline_parallel_schedule_csv;  ///< a path; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
+    std::optional<std::string> pipeline_parallel_layout;
+    std::vector<std::string> module_fqns_per_model_part;  ///< the names of a stage with blanks between
+    std::optional<std::int64_t> pipeline_parallel_first_stage_less_layers, pipeline_parallel_last_stage_less_layers;
+    std::string stage_cost = "flops";     ///< flops, params, uniform, measured, "embedding=0,layer=1,head=3.5"
+    std::vector<std::string> stage_pins;  ///< "layers.4=1"
+    std::optional<std::int64_t> min_layers_per_stage, max_layers_per_stage;
+    std::optional<std::string> memory_limit;  ///< of a rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
     std::string gradient_exchange = "late";  ///< late, always; not built yet: node
@@ -79,15 +94,22 @@ struct Config {
   struct Checkpoint {
     bool enable = true;
     std::string folder = "checkpoint";
-    std::int64_t interval = 500;
+    SaveInterval interval;
+    double mtbf_seconds = 86400;  ///< of the interval "auto"
     std::int64_t keep_latest_k = 10;
+    std::int64_t keep_every = 0;            ///< steps; 0: none
+    std::int64_t keep_best = 0;             ///< steps with the lowest validation loss
+    std::optional<std::string> on_publish;  ///< of this start alone: stored nowhere
+    double on_publish_timeout_seconds = 600;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
     std::string compression = "none";
     bool verify_compression = true;
-    std::string async_mode = "disabled";   ///< disabled, async, async_with_pinned_mem
-    std::int64_t staging_bytes = 1 << 30;  ///< per rank
-    std::string on_save_error = "stop";    ///< stop, continue
+    std::string verify_after_write = "sampled";  ///< off, sampled, all
+    std::string async_mode = "disabled";         ///< disabled, async, async_with_pinned_mem
+    std::int64_t staging_bytes = 1 << 30;        ///< per rank
+    std::string on_save_error = "stop";          ///< stop, continue
+    std::int64_t max_save_failures = 3;          ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;

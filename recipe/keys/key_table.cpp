@@ -77,16 +77,19 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
 Status wrong(const Key& key, const Value& value) {
   std::string text = "expected " + expectation(key) + ", found " + describe(value);
   if (const auto* word = value.as<std::string>()) {
-    const std::string near = nearest_name(*word, key.choices);
-    if (!near.empty()) text += " (did you mean " + toml_string(near) + "?)";
+    std::string near = nearest_name(*word, key.choices);
+    if (!near.empty()) near = toml_string(near);
+    if (holds<SaveInterval>(key)) near = meant_save_interval(*word);
+    if (!near.empty()) text += " (did you mean " + near + "?)";
   }
   return ckpt::invalid(std::move(text));
 }
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items.
-std::optional<Words> convert_words(const Value& value) {
+/// A list of strings, or one string with commas between its items. A table of the list is the string of its words.
+/// `lists`: an item may be a list of strings.
+std::optional<Words> convert_words(const Value& value, bool lists = false) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
     words = ckpt::split(*text, ',');
@@ -97,22 +100,46 @@ std::optional<Words> convert_words(const Value& value) {
   if (list == nullptr) return std::nullopt;
   for (const Value& item : *list) {
     const auto* word = item.as<std::string>();
-    if (word == nullptr) return std::nullopt;
-    words.push_back(*word);
+    const auto* table = item.as<Value::Other>();
+    const std::optional<Words> inner = word == nullptr && lists ? convert_words(item) : std::nullopt;
+    if (word != nullptr) {
+      words.push_back(*word);
+    } else if (inner) {
+      words.push_back(ckpt::joined(*inner, " "));
+    } else if (table != nullptr && table->kind == kTable) {
+      words.push_back(table->text);
+    } else {
+      return std::nullopt;
+    }
   }
   return words;
 }
 
+/// A number of steps, or what parse_save_interval() takes.
+std::optional<SaveInterval> convert_interval(const Value& value) {
+  if (const auto* text = value.as<std::string>()) return parse_save_interval(*text);
+  const auto* steps = value.as<std::int64_t>();
+  if (steps == nullptr) return std::nullopt;
+  SaveInterval interval;
+  interval.steps = *steps;
+  return interval;
+}
+
 /// The value as a T if it has that type; integers count as floats.
 template <typename T>
-std::optional<T> convert(const Value& value) {
+std::optional<T> convert(const Value& value, bool lists) {
   if constexpr (std::is_same_v<T, Words>) {
-    return convert_words(value);
+    return convert_words(value, lists);
+  } else if constexpr (std::is_same_v<T, SaveInterval>) {
+    return convert_interval(value);
   } else if (const auto* same = value.as<T>()) {
     return *same;
   }
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, double>) {
     if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
+    if (const auto* text = value.as<std::string>(); text != nullptr && *text == "inf")
+      return std::numeric_limits<double>::infinity();
+  }
   return std::nullopt;
 }
 
@@ -137,8 +164,9 @@ Status check_string(const Key& key, const Value& value, const std::string& text)
 }  // namespace
 
 bool Range::contains(double value) const {
-  if (!std::isfinite(value)) return false;
-  return (also && value == *also) || (value <= max && (open ? value > min : value >= min));
+  if (also && value == *also) return true;
+  if (!std::isfinite(value) || (whole && value != std::floor(value))) return false;
+  return value <= max && (open ? value > min : value >= min);
 }
 
 const char* class_name(KeyClass cls) {
@@ -221,6 +249,7 @@ std::string type_name(const Key& key) {
          : holds<std::int64_t>(key) ? "integer"
          : holds<double>(key)       ? "float"
          : holds<Words>(key)        ? "list"
+         : holds<SaveInterval>(key) ? "interval"
                                     : "string";
 }
 
@@ -229,9 +258,11 @@ std::string expectation(const Key& key) {
   if (!key.choices.empty())
     return key.choices.size() == 1 ? toml_string(key.choices[0]) : "one of " + quoted_list(key.choices);
   const std::string type = type_name(key);
-  std::string text = (type == "integer" ? "an " : "a ") + type;
+  if (type == "interval")
+    return "a number of steps of at least 1, a time such as \"10min\" (s, min, h, d), \"continuous\" or \"auto\"";
+  std::string text = (type == "integer" ? "an " : "a ") + (key.range.whole ? "whole number" : type);
   if (type == "boolean" || type == "string" || type == "list") return text;
-  const auto& [min, max, also, open] = key.range;
+  const auto& [min, max, also, open, whole] = key.range;
   if (std::isfinite(max))
     text += (open ? " above " : " from ") + number_text(min) + (open ? ", at most " : " to ") + number_text(max);
   else
@@ -251,6 +282,8 @@ std::optional<Value> get_value(const Key& key, const Config& config) {
           std::vector<Value> list;
           for (const std::string& word : *place) list.push_back({word});
           return Value{std::move(list)};
+        } else if constexpr (std::is_same_v<T, SaveInterval>) {
+          return place->kind == SaveInterval::Kind::kSteps ? Value{place->steps} : Value{place->text};
         } else {
           return Value{*place};
         }
@@ -278,12 +311,14 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
             place->reset();
             return ckpt::ok_status();
           }
-        const std::optional<Plain> plain = convert<Plain>(value);
+        const std::optional<Plain> plain = convert<Plain>(value, key.lists);
         if (!plain) return wrong(key, value);
         if constexpr (std::is_same_v<Plain, std::string>) {
           TITAN_RETURN_IF_ERROR(check_string(key, value, *plain));
         } else if constexpr (std::is_same_v<Plain, Words>) {
           for (const std::string& word : *plain) TITAN_RETURN_IF_ERROR(check_string(key, {word}, word));
+        } else if constexpr (std::is_same_v<Plain, SaveInterval>) {
+          if (plain->steps < 1) return wrong(key, value);
         } else if constexpr (!std::is_same_v<Plain, bool>) {
           if (!key.range.contains(static_cast<double>(*plain))) return wrong(key, value);
         } else if (*plain && comes_later(key, "true")) {

@@ -33,15 +33,16 @@ const char* class_name(KeyClass cls);
 /// Where a key's value lives in a Config; an optional may be unset.
 using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
-                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*>;
+                 std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
-/// Numbers from `min` to `max` (not `min` itself when `open`), and `also`.
+/// Numbers from `min` to `max` (not `min` itself when `open`; only whole ones when `whole`), and `also`.
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::optional<double> also;
   bool open = false;
-  bool contains(double value) const;  ///< false for NaN and infinities
+  bool whole = false;
+  bool contains(double value) const;  ///< false for NaN, and for infinities other than `also`
 };
 
 /// What an allowed change of a setting does from the next step on.
@@ -60,14 +61,15 @@ enum class TransferRule {
   kNever,       ///< the tensors do not show it, and another value is another model
 };
 
-/// What only some keys have: each row of the table names what differs from these.
+/// Facts that only some keys have. A row of the table names only those that differ from these defaults.
 struct KeyFacts {
   Range range;                             ///< of numbers
   std::vector<std::string> choices;        ///< of strings, or of a list's items; empty: any
   std::vector<std::string> other_choices;  ///< taken as well, and named in `doc` alone
   bool any_case = false;                   ///< upper and lower case of a choice do not matter
-  std::vector<std::string>
-      later;  ///< values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean
+  /// Values that answer "not supported yet"; "*": every value that is not a choice; "true" of a boolean.
+  std::vector<std::string> later;
+  bool lists = false;  ///< of a list: an item may be a list of words itself, and is kept as these with blanks between
   std::vector<Value> harmless;  ///< without slot: accepted besides false, "", "none" and []
   bool any_harmless = false;    ///< without slot: every value is accepted, since what it tunes is off
   std::string hint;             ///< added where a value is not supported
@@ -84,7 +86,7 @@ struct KeyFacts {
   std::string acts_through;        ///< has no row of its own: it acts through this one ("model.*": through these)
   std::string unset_follows;       ///< while it is unset, its row is derived from this key
   std::string allow_as;            ///< the key that a person allows so that its row may differ; empty: itself
-  std::vector<std::string> opens;  ///< rows that permission opens, too; one with unset_follows only while it is unset
+  std::vector<std::string> opens;  ///< rows that allowing it opens, too; those with unset_follows only while unset
   std::string row_note;            ///< what its row says, where the name alone does not
   bool own_concept = false;        ///< other trainers do not have it in this form: imports say nothing of it
 
@@ -117,14 +119,14 @@ std::string canonical_name(std::string_view name);
 /// "".
 std::string suggest_key(std::string_view name);
 
-/// Whether the ranks of a run must have the same value: of what decides who does what and when. Places on disk, threads
-/// and deadlines are a machine's own.
+/// Whether all ranks of a run must have the same value. Each machine may have its own places on disk, threads and
+/// deadlines.
 bool same_on_all_ranks(const std::string& name);
 
 bool is_bool(const Key& key);
 bool is_string(const Key& key);
 bool is_optional(const Key& key);
-/// Returns "integer", "float", "boolean", "string", "list"; "any" without slot.
+/// Returns "integer", "float", "boolean", "string", "list", "interval"; "any" without slot.
 std::string type_name(const Key& key);
 /// Returns "an integer of at least 1, or -1", "one of \"a\", \"b\"": what the key accepts.
 std::string expectation(const Key& key);

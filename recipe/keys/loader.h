@@ -29,14 +29,13 @@ struct LoadedConfig {
 
 /// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
 /// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value,
-/// --set=...;
-/// '-' and '_' are equal in names. Precedence: flag > --set > file > default; the last of several flags wins.
+/// --set=... In names '-' and '_' are equal. Precedence: flag > --set > file > default; the last of several flags wins.
 /// Whether the dimensions make a model is not checked here (run_config.h).
-/// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
-/// only values that are not built yet. Several problems become causes of one Status.
 /// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one
 /// warning (Key::pass_over). With `refused`, keys of torchtitan that are not supported do not fail the call: their
 /// errors go there, and the configuration is loaded without them.
+/// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
+/// only values that are not built yet. Several problems become causes of one Status.
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 

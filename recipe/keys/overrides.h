@@ -17,8 +17,8 @@ struct Override {
   bool set = false;  ///< came by --set (weaker than a flag)
 };
 
-/// Takes arguments apart; what the key table knows decides whether a flag needs a value. Every problem is appended to
-/// `problems`, what is readable is returned, --set first.
+/// Takes arguments apart. The key table decides whether a flag needs a value. Appends every problem to `problems` and
+/// returns what can be read, --set first.
 std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, std::vector<ckpt::Status>& problems);
 
 /// "section.key=VALUE" as (name with '-' read as '_', text of the value); nothing without a name or '='.

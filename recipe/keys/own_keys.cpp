@@ -92,8 +92,12 @@ std::vector<Key> own_keys() {
           {.range = between(0, 0.9999999999), .effect = kInPlace}),
       key(TITAN_KEY(optimizer.eps), kCurve, "added to the root of the second moment",
           {.range = between(0, 1), .effect = kInPlace}),
-      key(TITAN_KEY(optimizer.weight_decay), kCurve, "decoupled decay, on every parameter",
+      key(TITAN_KEY(optimizer.weight_decay), kCurve, "decoupled decay, where optimizer.rules say nothing else",
           {.range = between(0, 1e6), .effect = kInPlace}),
+      key(TITAN_KEY(optimizer.rules), kCurve,
+          "other settings for parameters by name, the first that fits: [\"*norm* weight_decay=0\"], or "
+          "[[optimizer.rules]] with pattern, weight_decay, lr_factor",
+          {.effect = kInPlace, .row_note = "in one form"}),
 
       key(TITAN_KEY(lr_scheduler.warmup_steps), kCurve, "linear warm-up",
           {.range = at_least(0), .effect = kSchedule, .aliases = {"training.warmup_steps"}}),
@@ -149,8 +153,21 @@ std::vector<Key> own_keys() {
            .aliases = {"training.max_context_length"}}),
       key(TITAN_KEY(training.steps), kCurve, "last step; alone it shapes nothing while lr_scheduler.total_steps is set",
           {.range = at_least(1), .effect = kSchedule, .acts_through = "lr_scheduler.total_steps"}),
-      key(TITAN_KEY(training.max_norm), kCurve, "gradients are clipped to this global L2 norm; 0: never",
+      key(TITAN_KEY(training.max_norm), kCurve, "gradients are clipped to this global norm; 0: never",
           {.range = at_least(0), .effect = kInPlace}),
+      key(TITAN_KEY(training.norm_type), kCurve, "p of the norm that is clipped by and logged; inf: the largest value",
+          {.range = {.min = 1, .max = 16, .also = std::numeric_limits<double>::infinity(), .whole = true},
+           .effect = kInPlace}),
+      key(TITAN_KEY(training.on_nonfinite), kSaving,
+          "where loss or gradient norm is not finite: \"abort\"; \"skip\", leave its samples out and go on; "
+          "\"rollback\", the same from the newest checkpoint",
+          {.choices = {"abort", "skip", "rollback"}}),
+      key(TITAN_KEY(training.max_skips), kSaving, "steps in a row that are skipped before the run stops",
+          {.range = count()}),
+      key(TITAN_KEY(training.max_rollbacks), kSaving, "times that a run goes back before it stops", {.range = count()}),
+      key(TITAN_KEY(training.exclude_samples), kCurve,
+          "samples that are left out, by their numbers since the start of the run: [\"32-39\", \"64\"]",
+          {.effect = kInPlace, .row_note = "in order"}),
       key(TITAN_KEY(training.dtype), kCurve, "of parameters and optimizer state",
           {.choices = {"float32"}, .later = {"bfloat16"}}),
       key(TITAN_KEY(training.mixed_precision_param), kCurve, "compute dtype",
@@ -163,7 +180,8 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.device), kEnvironment, "where to compute",
           {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
-          "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else mkl",
+          "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else "
+          "onednn on AMD's family 26 (Zen 5) and later, mkl elsewhere",
           {.choices = {"auto", "mkl", "onednn"}}),
       key(TITAN_KEY(training.loss_chunk), kCurve,
           "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",
@@ -189,6 +207,31 @@ std::vector<Key> own_keys() {
           "layers of a stage, where a rank may have several: embedding and head count as one each; unset: two stages a "
           "rank",
           {.range = count()}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_layout), kLayout,
+          "the stages as Megatron writes them: \"Et*3|t*4|t*3L\" (E embedding, t layer, L norm, head and loss); unset: "
+          "cut "
+          "by cost"),
+      key(TITAN_KEY(parallelism.module_fqns_per_model_part), kLayout,
+          "the stages as torchtitan writes them, the modules of each: [[\"tok_embeddings\", \"layers.0\"], "
+          "[\"layers.1\", \"norm\", \"output\"]]",
+          {.lists = true}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_first_stage_less_layers), kLayout,
+          "layers are dealt out by number as torchtitan does, so many fewer to the first stage; unset: cut by cost",
+          {.range = at_least(0)}),
+      key(TITAN_KEY(parallelism.pipeline_parallel_last_stage_less_layers), kLayout, "the same for the last stage",
+          {.range = at_least(0)}),
+      key(TITAN_KEY(parallelism.stage_cost), kLayout,
+          "what stages are cut by: \"flops\", \"params\", \"uniform\" (all parts alike), \"measured\" (by plan "
+          "--measure), or "
+          "\"embedding=0,layer=1,head=3.5\""),
+      key(TITAN_KEY(parallelism.stage_pins), kLayout, "layers that must be on a stage: [\"layers.4=1\"]"),
+      key(TITAN_KEY(parallelism.min_layers_per_stage), kLayout, "layers that each stage has at least",
+          {.range = count()}),
+      key(TITAN_KEY(parallelism.max_layers_per_stage), kLayout, "layers that each stage has at most",
+          {.range = count()}),
+      key(TITAN_KEY(parallelism.memory_limit), kLayout,
+          "what plan's estimate of a rank's memory may come to, such as \"24GiB\"; stages are cut to fit; unset: "
+          "anything"),
       key(TITAN_KEY(parallelism.pipeline_parallel_microbatch_size), kCurve,
           "sequences of a micro-batch on every layout; unset: training.local_batch_size",
           {.range = count(), .effect = kInPlace, .acts_through = "training.local_batch_size"}),
@@ -211,8 +254,23 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.enable), kSaving, "save and resume (torchtitan: false)",
           {.aliases = {"checkpoint.enable_checkpoint"}}),
       key(TITAN_KEY(checkpoint.folder), kSaving, "below job.dump_folder", {.of_machine = true}),
-      key(TITAN_KEY(checkpoint.interval), kSaving, "steps between two saves", {.range = at_least(1)}),
+      key(TITAN_KEY(checkpoint.interval), kSaving,
+          "steps between two saves, or time; \"continuous\": when the last one is durable; \"auto\": where saves and "
+          "failures together cost least"),
+      key(TITAN_KEY(checkpoint.mtbf_seconds), kSaving,
+          "seconds between two failures of the whole job, on average; of the interval \"auto\"", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.keep_latest_k), kSaving, "published steps to keep; 0: all", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.keep_every), kSaving,
+          "steps that this number divides are kept besides the latest; 0: no such steps", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.keep_best), kSaving,
+          "so many steps with the lowest validation loss are kept besides the latest; 0: none", {.range = at_least(0)}),
+      key(TITAN_KEY(checkpoint.on_publish), kSaving,
+          "shell command that rank 0 runs beside training after each publish, with TITAN_CHECKPOINT and TITAN_STEP; "
+          "never "
+          "stored; unset: none",
+          {.of_machine = true}),
+      key(TITAN_KEY(checkpoint.on_publish_timeout_seconds), kSaving,
+          "a command of on_publish that takes longer is ended; so long an exit waits for it", {.range = seconds()}),
       key(TITAN_KEY(checkpoint.enable_first_step_checkpoint), kSaving, "also save step 1, to test the storage"),
       key(TITAN_KEY(checkpoint.last_save_model_only), kSaving,
           "a last save with weights only cannot be resumed (torchtitan: true)",
@@ -225,6 +283,11 @@ std::vector<Key> own_keys() {
           {.choices = {"none", "zstd"}}),
       key(TITAN_KEY(checkpoint.verify_compression), kSaving,
           "decode each compressed leaf and compare it before it is written"),
+      key(TITAN_KEY(checkpoint.verify_after_write), kSaving,
+          "what a save reads again from the disk before it is published: \"sampled\", each file's table and structure "
+          "and "
+          "1 % of its leaves; \"all\", every byte",
+          {.choices = {"off", "sampled", "all"}}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
           "\"async_with_pinned_mem\" is the same on the CPU",
@@ -238,6 +301,8 @@ std::vector<Key> own_keys() {
           "a save that the store refuses (no space, quota, I/O error): \"stop\" ends the run; \"continue\" goes on "
           "and saves again at the next interval",
           {.choices = {"stop", "continue"}}),
+      key(TITAN_KEY(checkpoint.max_save_failures), kSaving,
+          "saves that fail in a row before on_save_error = \"continue\" ends the run, too", {.range = at_least(1)}),
       key(TITAN_KEY(checkpoint.on_drift), kStart,
           "what a resume does when a key that shapes the curve differs; \"policy\": training.steps, lr_scheduler.* "
           "and optimizer.lr follow lr_scheduler.on_change",

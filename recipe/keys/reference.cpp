@@ -9,7 +9,8 @@ namespace {
 std::string full_comment(const Key& key) {
   std::string text = key.doc;
   const std::string type = type_name(key);
-  if (key.choices.size() > 1 || type == "integer" || type == "float") text += "; " + expectation(key);
+  if (key.choices.size() > 1 || type == "integer" || type == "float" || type == "interval")
+    text += "; " + expectation(key);
   return text + " [" + class_name(key.cls) + "]";
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Configurations as rows of (dotted key, TOML text): files of other programs, and the settings that a checkpoint
-// carries. Rows of other keys than those that are asked for are allowed.
+// carries. There may be rows that nobody asks for.
 #include <string>
 #include <vector>
 
@@ -18,13 +18,13 @@ Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path);
 /// "section.key=VALUE" as a row: VALUE is TOML, or a plain word that stands for a string. \error kInvalid
 Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 
-/// The name under which `rows` say `key`: its own, an alias, or that of the key it follows while it is unset; empty
-/// where they do not say it. Rows that are "not set" say nothing.
+/// The name under which `rows` give `key`: its own, an alias, or the key that it follows while it is unset. Empty when
+/// they do not give it; a row "not set" gives nothing.
 std::string said_as(const ckpt::Settings& rows, const std::string& key);
 
-/// The configuration of `rows`, of which only `keys` (and their aliases) are looked at; the others have their defaults.
-/// The key table checks types and ranges. It checks words for the LR schedule only, from which curves are computed:
-/// other programs know other optimizers and flavours.
+/// The configuration of `rows`. Only `keys` and their aliases are read; other keys keep their defaults. The key table
+/// checks types and ranges. Choices are checked for the LR schedule only, because curves are computed from it; other
+/// programs have other optimizers and flavours.
 /// \error kInvalid: a value of another type, out of range, or no such choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 

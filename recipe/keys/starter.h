@@ -7,10 +7,10 @@ namespace titan::recipe {
 
 struct Starter {
   std::string weights;           ///< folder to start from; empty: a small model of its own
-  std::uint64_t vocabulary = 0;  ///< of these weights; 256: the bytes of a text
+  std::uint64_t vocabulary = 0;  ///< of these weights; 256 stands for the bytes of a text
 };
 
-/// About ten settings as TOML, each with what it is for; without weights it is configs/own-text.toml.
+/// About ten settings as TOML, each with a comment. Without weights the text is configs/own-text.toml.
 std::string starter_toml(const Starter& starter = {});
 
 }  // namespace titan::recipe

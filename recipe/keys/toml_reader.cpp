@@ -22,6 +22,19 @@ std::string printed(const T& node) {
   return out.str();
 }
 
+Value to_value(const toml::node& node);
+
+/// A table in a list, as words "key=value".
+std::string table_words(const toml::table& table) {
+  std::string words;
+  for (auto&& [key, node] : table) {
+    const Value value = to_value(node);
+    const auto* text = value.as<std::string>();
+    words += (words.empty() ? "" : " ") + std::string(key.str()) + "=" + (text != nullptr ? *text : to_toml(value));
+  }
+  return words;
+}
+
 Value to_value(const toml::node& node) {
   if (const auto* v = node.as_boolean()) return {v->get()};
   if (const auto* v = node.as_integer()) return {static_cast<std::int64_t>(v->get())};
@@ -32,10 +45,13 @@ Value to_value(const toml::node& node) {
   if (const auto* v = node.as_date_time()) return {Value::Other{"a date and time", printed(*v)}};
   if (const auto* v = node.as_array()) {
     std::vector<Value> list;
-    for (const toml::node& item : *v) list.push_back(to_value(item));
+    for (const toml::node& item : *v) {
+      const auto* table = item.as_table();
+      list.push_back(table ? Value{Value::Other{kTable, table_words(*table)}} : to_value(item));
+    }
     return {std::move(list)};
   }
-  return {Value::Other{"a table", "{...}"}};
+  return {Value::Other{kTable, "{...}"}};
 }
 
 void flatten(const toml::table& table, const std::string& prefix, std::vector<TomlEntry>& out) {

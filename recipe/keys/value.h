@@ -31,6 +31,8 @@ std::string to_toml(const Value& value);
 /// Returns "the integer 12", "the string \"ten\"", "a date": the value as an error message names it.
 std::string describe(const Value& value);
 
+inline constexpr const char* kTable = "a table";  ///< kind of such a value
+
 using ckpt::toml_float;
 using ckpt::toml_string;
 

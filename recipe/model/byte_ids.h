@@ -4,8 +4,8 @@
 
 namespace titan::recipe {
 
-/// By the configuration that a checkpoint holds: its run was trained on text with the byte tokenizer. A configuration
-/// that says nothing of its data is none of a byte model.
+/// Whether the configuration in a checkpoint says that its run was trained on text with the byte tokenizer. False when
+/// it says nothing of its data.
 bool reads_bytes(const ckpt::Settings& rows);
 
 }  // namespace titan::recipe

@@ -34,19 +34,19 @@ inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[]
     {"model.vocab_size", &ModelDims::vocab_size},
 };
 
-/// A size that a file gives, as a dimension. What does not fit becomes the largest, which check_dims refuses.
+/// A size from a file as a dimension. A size that does not fit becomes the largest number, which check_dims refuses.
 std::int64_t to_dimension(std::uint64_t size);
 
 /// Checks that dimensions of any origin make a model: none is 0 or absurd, heads divide, head_dim is even, eps, theta
-/// and RoPE's scaling are sound. What titan-train takes from a configuration has narrower limits, those of its keys.
+/// and RoPE's scaling are sound. Keys of titan-train's configuration have narrower limits (key_table.h).
 /// \error kUnsupported
 Status check_dims(const ModelDims& dims);
 
 /// The model's dimensions: explicit keys, else the flavour's (without one: debugmodel's), else rules (n_kv_heads =
 /// n_heads when only that is given, head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the
 /// flavour's unless it is given. The byte tokenizer's 256 ids fit into each; model.vocab_size = 256 saves the unused
-/// rows. A flavour that is given scales RoPE as torchtitan does, unless rope_scaling says otherwise or every dimension
-/// is given, too.
+/// rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling says otherwise or every dimension is given
+/// as well.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.
 Result<ModelDims> model_dims(const Config& config);
 /// Writes every dimension into `model`, so that model_dims gives `dims`.

@@ -19,11 +19,11 @@ std::vector<std::string> model_keys();
 /// The rows of a model, ascending. Biases and scaling have a row only when there are some.
 ckpt::Settings model_rows(const ModelDims& dims);
 
-/// Reads the rows back; others are ignored, and those that are "not set". Switches may be absent, and head_dim where it
+/// Reads the rows back. Ignores other rows and rows that are "not set". Switches may be absent; so may head_dim, if it
 /// is dim / n_heads. `what` names the holder of the rows in messages. \error kIncompatible naming the rows that are
 /// missing, have another type, or make no model (check_dims)
 Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows);
-/// The same of the checkpoint at `path`, for a trainer, which takes no dimension for granted. \error kIncompatible
+/// The same for a trainer that loads the checkpoint at `path`: every dimension must be there. \error kIncompatible
 Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path);
 
 }  // namespace titan::recipe

@@ -20,8 +20,8 @@ struct ShownModel {
 };
 ShownModel dims_from_shapes(const Shapes& shapes);
 
-/// The rows "model.*" of a checkpoint, and, where it has none, those that the shapes of its tensors show; with the
-/// number of query heads (of the rows, else `n_heads`) also head_dim and n_kv_heads.
+/// The rows "model.*" of a checkpoint. Rows that it lacks come from the shapes of its tensors. If the number of query
+/// heads is known (from the rows, else `n_heads`), head_dim and n_kv_heads are among them.
 ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
                            std::optional<std::int64_t> n_heads = {});
 

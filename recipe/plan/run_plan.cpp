@@ -5,9 +5,11 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
-#include "ckpt/plan/partition.h"
 #include "recipe/keys/rows.h"
 #include "recipe/model/parameters.h"
+#include "recipe/plan/set_stages.h"
+#include "recipe/plan/stage_cost.h"
+#include "recipe/plan/stage_rules.h"
 
 namespace titan::recipe {
 namespace {
@@ -97,59 +99,22 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
   return batch;
 }
 
-/// Stages on each rank. \error kInvalid: parallelism.pipeline_parallel_layers_per_stage does not fit the schedule
-/// \source torchtitan v0.2.2 distributed/pipeline_parallel.py: its embedding and its head count as a layer each
-Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleFacts& facts, std::int64_t layers) {
-  if (!keys.pipeline_parallel_layers_per_stage) return facts.least_chunks;
-  const std::int64_t each = *keys.pipeline_parallel_layers_per_stage, pp = keys.pipeline_parallel_degree;
-  const std::int64_t stages = (layers + 2 + each - 1) / each;
-  const std::string name = "parallelism.pipeline_parallel_layers_per_stage " + text(each);
-  if (stages % pp != 0)
-    return ckpt::invalid(name + " makes " + text(stages) + " stages of " + text(layers) +
-                         " layers, embedding and head, which is not a multiple of pipeline_parallel_degree " + text(pp))
-        .with_hint("leave it out: schedule " + std::string(facts.name) + " then has " + text(facts.least_chunks) +
-                   " on each rank");
-  const auto chunks = static_cast<std::uint32_t>(stages / pp);
-  const Status fits =
-      check_shape(facts.kind, {static_cast<std::uint32_t>(pp), chunks,
-                               facts.kind == ScheduleKind::kDualPipeV ? static_cast<std::uint32_t>(stages) : 1});
-  if (!fits.ok()) return fits.wrapped(name);
-  return chunks;
-}
-
 /// The cuts of the model into stages, and which of them a parameter is in.
-Status cut_stages(RunPlan& plan) {
-  const std::uint32_t stages = plan.stage_count();
-  TITAN_ASSIGN_OR_RETURN(const ckpt::ModelGroups groups, ckpt::group_parameters(plan.parameters));
-  if (groups.costs.size() < stages) {
-    const std::int64_t most = std::ssize(groups.costs) / plan.chunks;
-    const std::string of_a_rank =
-        plan.chunks == 1 ? "" : " with " + text(plan.chunks) + " stages a rank (" + facts_of(plan.schedule).name + ")";
-    return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(plan.mesh.pp) + of_a_rank +
-                         " asks for more stages than the model has parts: "
-                         "embedding + " +
-                         text(groups.layers) + " layers + head = " + text(std::ssize(groups.costs)) +
-                         "; the largest feasible degree is " + text(most))
-        .with_hint("set --parallelism.pipeline_parallel_degree=" + text(most) + " or less" +
-                   (plan.chunks == 1 ? "" : ", or a schedule with one stage a rank, such as 1F1B"));
+Status cut_stages(const Config& config, const std::vector<std::uint32_t>& most_of_rank, RunPlan& plan) {
+  const auto layers = static_cast<std::uint32_t>(plan.dims.n_layers);
+  TITAN_ASSIGN_OR_RETURN(const PartCosts costs,
+                         part_costs(config.parallelism.stage_cost, plan.dims, plan.batch.seq_len));
+  StageChoice choice{{layers}, ""};
+  if (plan.mesh.pp > 1) {
+    TITAN_ASSIGN_OR_RETURN(choice, choose_stages(config.parallelism, {plan.schedule, plan.mesh.pp, plan.chunks, layers,
+                                                                      costs, most_of_rank}));
   }
-  TITAN_ASSIGN_OR_RETURN(plan.stage_cuts, ckpt::partition_stages(groups.costs, stages));
-
-  const auto stage_of = [&](std::uint32_t group) {
-    std::uint32_t stage = 0;
-    while (stage < plan.stage_cuts.size() && group >= plan.stage_cuts[stage]) ++stage;
-    return stage;
-  };
-  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
-    const std::uint32_t stage = stage_of(groups.group_of[i]);
-    plan.parameters[i].stage = plan.rank_of(stage);
-    if (plan.chunks > 1) plan.stages.push_back(stage);
-  }
-  plan.stage_share.assign(stages, 0);
+  TITAN_RETURN_IF_ERROR(set_stages(choice.layers, plan));
+  plan.stages_from = choice.from;
   double total = 0;
-  for (std::uint32_t g = 0; g < groups.costs.size(); ++g) {
-    plan.stage_share[stage_of(g)] += static_cast<double>(groups.costs[g]);
-    total += static_cast<double>(groups.costs[g]);
+  for (const std::uint64_t cost : stage_costs(costs, choice.layers)) {
+    plan.stage_share.push_back(static_cast<double>(cost));
+    total += plan.stage_share.back();
   }
   for (double& share : plan.stage_share) share /= total;
   return ckpt::ok_status();
@@ -179,24 +144,6 @@ Result<std::int64_t> layers_between(const Config::ActivationCheckpoint& keys) {
 
 ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
-}
-
-/// \error kUnsupported: settings that nothing carries out together yet
-Status check_built(const RunPlan& plan, bool from_file) {
-  const bool in_turns = plan.exchange != ExchangeDomain::kLate || plan.shard_gradients;
-  const ScheduleFacts& schedule = facts_of(plan.schedule);
-  if (in_turns && plan.mesh.pp > 1 && (plan.chunks > 1 || schedule.splits_backward || from_file))
-    return ckpt::unsupported("not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with schedule " +
-                             std::string(schedule.name))
-        .with_hint(
-            "set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\", or "
-            "take schedule 1F1B or GPipe");
-  if (plan.dims.tied && plan.mesh.pp > 1 && in_turns)
-    return ckpt::unsupported(
-               "not supported yet: parallelism.gradient_exchange = \"always\" (or zero2) with a tied head on another "
-               "pipeline stage than its embedding")
-        .with_hint("set parallelism.gradient_exchange = \"late\" and parallelism.data_parallel_sharding = \"zero1\"");
-  return ckpt::ok_status();
 }
 
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
@@ -263,10 +210,14 @@ Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size)
   if (config.metrics.log_rank >= world_size)
     return ckpt::invalid("metrics.log_rank " + text(config.metrics.log_rank) + " is none of the " + text(world_size) +
                          " ranks, which are counted from 0");
+  if (config.checkpoint.keep_best > 0 && !config.validation.enable)
+    return ckpt::invalid("checkpoint.keep_best keeps steps by their validation loss, and validation.enable = false")
+        .with_hint("set validation.enable = true, or leave keep_best out");
   return make_mesh(config.parallelism, world_size);
 }
 
-Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch) {
+Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch,
+                              const std::vector<std::uint32_t>& most_layers) {
   TITAN_RETURN_IF_ERROR(check_values(config));
   RunPlan plan;
   TITAN_ASSIGN_OR_RETURN(plan.dims, model_dims(config));
@@ -282,17 +233,18 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
   // On one rank nothing passes between stages: one stage is the whole model.
   if (plan.mesh.pp > 1) {
-    TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule), plan.dims.n_layers));
+    TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule),
+                                                  static_cast<std::uint32_t>(plan.dims.n_layers)));
   } else if (facts_of(plan.schedule).least_chunks > 1) {
     plan.schedule = ScheduleKind::k1F1B;
   }
   TITAN_RETURN_IF_ERROR(check_schedule(plan, from_file));
-  TITAN_RETURN_IF_ERROR(check_built(plan, from_file));
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
-  TITAN_RETURN_IF_ERROR(cut_stages(plan));
+  TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
+  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));
   return plan;
 }
 

@@ -12,6 +12,7 @@
 #include "ckpt/model/tensor_meta.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
+#include "recipe/plan/parameter_rules.h"
 #include "recipe/plan/schedule_kind.h"
 
 namespace titan::recipe {
@@ -60,8 +61,10 @@ struct RunPlan {
   bool shard_gradients = false;                 ///< "zero2": as ExchangeDomain::kAlways
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
   std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: a rank has one, its own
+  std::vector<UpdateSettings> updates;          ///< of each parameter; empty: as the optimizer says
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group (0 embedding, 1..L layers, L+1 head) of stages 1..
   std::vector<double> stage_share;        ///< of the cost, per stage of the model
+  std::string stages_from;                ///< the key that says the stages; empty: the best by cost
   ckpt::LrSettings lr;
   ckpt::Codec codec = ckpt::Codec::kRaw;                     ///< of checkpoints
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< in which tensors are cut, owned and saved
@@ -90,10 +93,12 @@ Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size)
 
 /// Derives the plan. Batches: a micro-batch is parallelism.pipeline_parallel_microbatch_size sequences if given, else
 /// training.local_batch_size, on every layout; M = global / micro must be whole and at least DP. `stored_global_batch`
-/// replaces global_batch_size = -1 on a resume (0: none stored).
+/// replaces global_batch_size = -1 on a resume (0: none stored). `most_layers`: those that fit on each rank of the
+/// pipeline; empty: any number.
 /// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, world size does not fit the
-/// mesh, M not whole, M < DP, more stages than parts, bad dimensions.
-Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0);
+/// mesh, M not whole, M < DP, stages that cannot be (stage_rules.h), bad dimensions.
+Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0,
+                              const std::vector<std::uint32_t>& most_layers = {});
 
 /// A plan that holds a whole model of these dimensions on one rank, in float32, for `seq_len` tokens at a time.
 RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);

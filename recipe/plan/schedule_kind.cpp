@@ -33,15 +33,6 @@ std::uint32_t nearest_whole_rounds(std::uint32_t ranks, std::uint32_t wanted) {
 
 }  // namespace
 
-std::uint32_t rank_of_stage(Placement placement, std::uint32_t ranks, std::uint32_t stage) {
-  const std::uint32_t place = stage % ranks;
-  return placement == Placement::kV && stage >= ranks ? ranks - 1 - place : place;
-}
-
-std::uint32_t stage_of_chunk(Placement placement, std::uint32_t ranks, std::uint32_t rank, std::uint32_t chunk) {
-  return placement == Placement::kV && chunk == 1 ? 2 * ranks - 1 - rank : chunk * ranks + rank;
-}
-
 const std::vector<ScheduleFacts>& schedules() {
   static const std::vector<ScheduleFacts> all = {
       {kGPipe, "GPipe", 1, 1},

@@ -6,17 +6,13 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
+#include "ckpt/plan/placement.h"
 
 namespace titan::recipe {
 
-/// Which rank a stage is on, of `ranks` ranks.
-enum class Placement : std::uint8_t {
-  kLoop,  ///< stage s on rank s mod ranks
-  kV,     ///< two stages a rank: s and 2 ranks - 1 - s
-};
-std::uint32_t rank_of_stage(Placement placement, std::uint32_t ranks, std::uint32_t stage);
-/// The stage that is the `chunk`-th of `rank`, in model order.
-std::uint32_t stage_of_chunk(Placement placement, std::uint32_t ranks, std::uint32_t rank, std::uint32_t chunk);
+using ckpt::Placement;
+using ckpt::rank_of_stage;
+using ckpt::stage_of_chunk;
 
 enum class ScheduleKind : std::uint8_t {
   kGPipe,

@@ -24,7 +24,7 @@ CASES = {
     "titan-ckpt": [
         ([""], {"ls", "verify", "prune", "completion"}, {"--json"}),
         (["ver"], {"verify"}, {"ls"}),
-        (["-"], {"--json", "--help", "--version"}, {"ls", "--keep-last"}),
+        (["-"], {"--json", "--help", "--version", "--licenses"}, {"ls", "--keep-last"}),
         (["--color", "always", ""], {"ls", "prune"}, set()),
         (["prune", "run", "--"], {"--keep-last", "--keep-every", "--keep", "--dry-run", "--json"}, {"--tensors"}),
         (["prune", "run", "--keep-last", ""], set(), {"--json", "prune"}),

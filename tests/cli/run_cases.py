@@ -31,6 +31,7 @@ RULES = [
     (re.compile(r"^(total +\S+ \S+) {3,}", re.M), r"\1  "),                   # what stands below it
     (re.compile(r"it says [0-9a-f]{32}, found [0-9a-f]{32}"), "it says HASH, found HASH"),  # depends on the version of HDF5
     (re.compile(r"^(titan-\w+ \d+\.\d+\.\d+ )\((?:[0-9a-f]{7,}(?:-dirty)?|unknown)\)", re.M), r"\1(HASH)"),
+    (re.compile(r"\b(HDF5|zstd|xxHash|LibTorch) \d+\.\d+\.\d+[\w+.]*"), r"\1 VERSION"),
     (re.compile(r"\nwarnings\n  ! [^\n]* allowed here: [^\n]*\n\Z"), ""),        # what hangs on the cores of this machine
     (re.compile(r"^  ! .* allowed here: .*\n", re.M), ""),
     (re.compile("\x1b"), "<ESC>"),

@@ -134,6 +134,21 @@ void add_saves(std::vector<Scenario>& all) {
   pinned.pinned = {20};
   all.push_back(pinned);
 
+  // Retention of the last save runs while the next one is written, and a save before was given up.
+  Scenario background = save_scenario("save-in-the-background-beside-retention", {});
+  background.proved = 30;
+  background.prepare = [](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20, 30}));
+    return save_step(fs, "/src", 50, kTwoWriters, "src");
+  };
+  background.sources = {source_path(50)};
+  background.act = [](CrashFs& fs) -> Status {
+    TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
+    return go_on_in_background(fs, run, 40, 50, kFourWriters, 1, [&] { fs.mark(saved_mark(50)); });
+  };
+  background.tool = [](CrashFs& fs) { return reshard(fs, source_path(50), step_path(50), 1, true); };
+  all.push_back(background);
+
   Scenario retention = save_scenario("save-and-retention", {});
   retention.proved = 30;
   retention.pinned = {10};

@@ -45,10 +45,12 @@ namespace {
 
 // Each rank is a host of its own, so that nobody syncs what another wrote.
 Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, const std::string& folder,
-                                       const ckpt::Snapshot& snapshot, const ckpt::CommitOptions& options = {}) {
+                                       const ckpt::Snapshot& snapshot, const ckpt::CommitOptions& options = {},
+                                       const std::function<Status()>& halfway = {}) {
   ckpt::testing::PatternSource source(snapshot, snapshot.train.step);
   std::vector<ckpt::RankReceipt> receipts;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
+    if (halfway && rank == snapshot.mesh.world() / 2) TITAN_RETURN_IF_ERROR(halfway());
     fs.act_as(rank);
     auto receipt = ckpt::write_rank(fs, tmp, snapshot, rank, source);
     fs.act_as(0);
@@ -129,13 +131,45 @@ Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std
   if (keep == 0) return ckpt::ok_status();
   Status failed;
   ckpt::Retention retention(
-      fs, {kSteps, keep, still_ours, [](const std::string&) {},
+      fs, {kSteps,
+           {keep},
+           still_ours,
+           [](const std::string&) {},
            [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
   for (const std::uint64_t damaged : run.damaged) retention.judge(damaged, ckpt::Verdict::kDamaged);
   if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved);
   retention.judge(step, ckpt::Verdict::kProved);
   retention.pass();
   return failed;
+}
+
+Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, std::uint64_t step, ckpt::Mesh mesh,
+                           std::uint64_t keep, const std::function<void()>& announced) {
+  const auto still_ours = [&run] { return run.locks.still_ours(); };
+  const ckpt::CommitOptions options{false, still_ours};
+  const ckpt::Snapshot lost = snapshot_of(given_up, mesh, ckpt::Codec::kRaw);
+  TITAN_ASSIGN_OR_RETURN(const std::string half, ckpt::begin_save(fs, kSteps, lost, "0a1b2c3d4e50"));
+  const auto rank_lost = [] { return ckpt::failed("a rank is lost"); };
+  if (save_all_ranks(fs, half, kSteps, lost, options, rank_lost).ok()) return ckpt::failed("it was not given up");
+  ckpt::abandon_save(fs, half);
+
+  const auto retention_passes = [&]() -> Status {
+    Status failed;
+    ckpt::Retention retention(
+        fs, {kSteps,
+             {keep},
+             still_ours,
+             [](const std::string&) {},
+             [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
+    retention.judge(run.step, ckpt::Verdict::kProved);
+    retention.pass();
+    return failed;
+  };
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, ckpt::Codec::kRaw);
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e51"));
+  TITAN_RETURN_IF_ERROR(save_all_ranks(fs, tmp, kSteps, snapshot, options, retention_passes).status());
+  if (announced) announced();
+  return ckpt::ok_status();
 }
 
 std::string saved_mark(std::uint64_t step) { return "saved step " + std::to_string(step); }

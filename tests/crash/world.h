@@ -56,6 +56,11 @@ ckpt::Result<LiveRun> start_run(CrashFs& fs);
 ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
                    const std::function<void()>& announced = {}, ckpt::Codec codec = ckpt::Codec::kRaw);
 
+/// What a run does that saves in the background: the save of `given_up` ends half written, since a rank is lost; that
+/// of `step` is written while retention keeps the newest `keep` steps of those before.
+ckpt::Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, std::uint64_t step, ckpt::Mesh mesh,
+                                 std::uint64_t keep, const std::function<void()>& announced);
+
 /// The words of CrashFs::mark(): from there on the promise holds.
 std::string saved_mark(std::uint64_t step);
 inline constexpr const char* kDstMark = "destination made";

@@ -49,6 +49,27 @@ class AsyncSaves(unittest.TestCase):
                     for cost in ("snapshot_s", "stall_s", "write_s", "publish_s", "durable_s", "gb_per_s"):
                         self.assertGreaterEqual(event[cost], 0, event)
 
+    def test_times_decide_when_and_never_what(self):
+        harness.train(CONFIG, 2, self.keys("sync", debug__seed=3, checkpoint__interval=1))
+        expected = {step: event["id"] for step, event in self.commits("sync").items()}
+        self.assertEqual(sorted(expected), list(range(1, 11)))
+        # Each is stopped behind step 7 and goes on on another layout; "auto" looks for its cost at the first step of a start.
+        cases = {"continuous": {1, 7, 8, 10}, "auto": {1, 7, 8, 10}, "1h": {7, 10}}
+        for mode in ("disabled", "async"):
+            for interval, certain in cases.items():
+                with self.subTest(mode=mode, interval=interval):
+                    run = f"{mode}-{interval}"
+                    keys = self.keys(run, debug__seed=3, checkpoint__async_mode=mode, **{"checkpoint.interval": interval, "checkpoint.mtbf_seconds": 1e9})
+                    harness.train(CONFIG, 2, {**keys, "debug.stop_at_step": 7}, expect=75)
+                    harness.train(CONFIG, 1, keys)
+                    saved = self.commits(run)
+                    self.assertEqual({step: event["id"] for step, event in saved.items()}, {step: expected[step] for step in saved})
+                    if interval == "continuous":
+                        self.assertLessEqual(certain, set(saved))
+                        self.assertTrue(mode == "async" or len(saved) == 10, saved.keys())
+                    else:
+                        self.assertEqual(set(saved), certain)
+
     def test_a_stop_at_any_moment_ends_in_75_with_the_newest_step(self):
         chance = random.Random(15)
         keys = {"training__steps": 1_000_000, "checkpoint__async_mode": "async", "model__dim": 128, "model__ffn_dim": 256, "checkpoint__keep_latest_k": 2}

@@ -76,6 +76,30 @@ class Retention(unittest.TestCase):
         self.train(stop=4, checkpoint__interval=1, checkpoint__keep_latest_k=1)
         self.assertEqual(harness.published_steps(self.run), [4])
 
+    def test_milestones_and_the_best_by_validation_loss_stay(self):
+        log = self.work / "published"
+        rules = {"checkpoint__keep_latest_k": 1, "checkpoint__keep_every": 4, "checkpoint__keep_best": 1, "validation__enable": True, "validation__freq": 2,
+                 "validation__holdout": 0.2, "optimizer__lr": 0.05, "checkpoint__on_publish": f"cd $TITAN_CHECKPOINT && test -f manifest.json && echo $TITAN_STEP >> {log}"}
+        self.train(stop=6, **rules)
+        self.train(nproc=2, **rules)
+        losses = {}
+        for event in harness.events(self.run):
+            if event["event"] == "validation":
+                losses[event["step"]] = event["validation_loss"]
+        self.assertEqual(sorted(losses), [2, 4, 6, 8, 10, 12])
+        # The last pass runs when step 12 is saved, before it is validated.
+        best = min((loss, -step) for step, loss in losses.items() if step < 12)[1]
+        self.assertEqual(harness.published_steps(self.run), sorted({4, 8, 12, -best}))
+        self.assertEqual(log.read_text().split(), ["2", "4", "6", "8", "10", "12"])
+        # A folder names no command that a later start would run.
+        self.assertNotIn("on_publish =", (self.run / "config.toml").read_text())
+        self.assertNotIn("checkpoint.on_publish\"", (self.step(12) / "manifest.json").read_text())
+
+    def test_a_command_on_publish_that_fails_is_a_warning(self):
+        log = self.train(stop=2, checkpoint__on_publish="echo why; exit 3")
+        self.assertRegex(log, r" W r0 checkpoint\.on_publish for step 2 failed: exit code 3 \(its output: .*on_publish\.log\)")
+        self.assertEqual((self.run / "on_publish.log").read_text(), "why\n")
+
     def test_the_pin_of_a_damaged_step_moves_along(self):
         self.train(stop=4)
         (self.step(4) / ".keep").touch()

@@ -101,10 +101,28 @@ class SaveErrors(unittest.TestCase):
         self.train(3, {"checkpoint.on_save_error": "continue", "debug.stop_at_step": 3}, match="step-00000003.tmp-", sticky=True)
         self.assertEqual(self.whole_steps(), [2])
 
+    def test_too_many_failures_in_a_row_end_a_run_that_goes_on(self):
+        settings = {"checkpoint.on_save_error": "continue", "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0}
+        for mode in ("disabled", "async"):
+            with self.subTest(mode=mode):
+                log = self.train(3, {**settings, "checkpoint.async_mode": mode, "checkpoint.max_save_failures": 2}, sticky=True)
+                self.assertRegex(log, "error: step 2 could not be saved")
+                self.assertIn("2 tries in a row have failed (checkpoint.max_save_failures = 2)", log)
+                self.assertEqual(self.failed_events(), [1])
+                self.assertEqual(self.whole_steps(), [])
+                self.assertEqual(harness.leftovers(self.run_folder), [])
+                shutil.rmtree(self.run_folder)
+
     def test_an_error_that_no_later_save_mends_stops_all_the_same(self):
         log = self.train(3, {"checkpoint.on_save_error": "continue"}, errno.EACCES)
         self.assertIn("Permission denied", log)
         self.assertEqual(self.whole_steps(), [])
+
+    def test_what_cannot_be_read_back_is_not_published(self):
+        log = self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, errno.EIO, "pread", "step-00000002.tmp-")
+        self.assertRegex(log, r"step 2 could not be saved; caused by: .* was written and cannot be read back")
+        self.assertEqual(self.whole_steps(), [4, 6])
+        self.assertEqual(harness.leftovers(self.run_folder), [])
 
     def test_what_failed_beside_a_save_is_said(self):
         log = self.train(0, {"checkpoint.keep_latest_k": 0}, errno.EIO, "fdatasync", "/latest.tmp", rank="0")

@@ -11,29 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-
-def run(*command, expect=0, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    if done.returncode != expect:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def in_root(root, *command, **more):
-    """Runs a command that sees `root` and nothing else, without rights of its own beyond that."""
-    chroot = shutil.which("chroot", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-    user = [] if os.getuid() == 0 else ["unshare", "--user", "--map-root-user"]
-    return run(*user, chroot, root, *command, env={}, **more)
+from bare import about_itself, in_root, no_debug_information, run
 
 
 def use(program):
-    """program(words...) runs titan-ckpt: every verb's help, and checkpoints verified, whole and damaged."""
-    text = program("--help")
-    rows = text[text.index("verbs\n"):text.index("flags of")].split("\n")[1:]
-    verbs = [row.split()[0] for row in rows if row.startswith("  ") and "not supported yet" not in row]
-    assert len(verbs) >= 11, verbs
-    for verb in verbs:
-        assert program(verb, "--help").startswith(f"usage: titan-ckpt {verb} "), verb
+    """program(words...) runs titan-ckpt: what it says of itself, and checkpoints verified, whole and damaged."""
+    about_itself(program, "titan-ckpt", 11, ["HDF5", "zstd", "xxHash"], ["The HDF Group", "Yann Collet", "Deutsches Klimarechenzentrum"])
     assert program("verify", "/golden").startswith("ok "), "verify"
     program("verify", "/damaged", expect=1)
 
@@ -63,7 +46,8 @@ def main(source, build):
     with tempfile.TemporaryDirectory(prefix="titan-packages-") as folder:
         out = os.path.join(folder, "dist")
         script = os.path.join(source, "scripts/package")
-        print(run(script, "--build", build, "--out", out), end="")
+        package = [script, "--build", build, "--out", out, "--program", "titan-ckpt"]
+        print(run(*package), end="")
         sums = {line.split()[1]: line.split()[0] for line in open(os.path.join(out, "SHA256SUMS"))}
         assert len(sums) == 3, sums
         for name, sum in sums.items():
@@ -74,8 +58,9 @@ def main(source, build):
         run("tar", "-xzf", glob.glob(out + "/*.tar.gz")[0], "-C", root, "--strip-components=1")
         checkpoints(source, root)
         man_pages(root)
-        for needed in ("share/doc/titan-ckpt/LICENSE", "share/doc/titan-ckpt/libhdf5-dev.copyright", "share/bash-completion/completions/titan-ckpt"):
+        for needed in ("share/doc/titan-ckpt/LICENSE", "share/doc/titan-ckpt/hdf5.txt", "share/bash-completion/completions/titan-ckpt"):
             assert os.path.getsize(os.path.join(root, needed)) > 0, needed
+        no_debug_information(root + "/bin/titan-ckpt")
         use(lambda *words, **more: in_root(root, "/bin/titan-ckpt", *words, **more))
         print("tarball  works")
 
@@ -101,7 +86,7 @@ def main(source, build):
         print("wheel    works")
 
         sums_before = {name: sum for name, sum in sums.items() if not name.endswith(".deb")}
-        run(script, "--build", build, "--out", out)
+        run(*package)
         again = {line.split()[1]: line.split()[0] for line in open(os.path.join(out, "SHA256SUMS"))}
         assert sums_before == {name: again[name] for name in sums_before}, "a second call makes other bytes"
         print("a second call makes the same bytes")

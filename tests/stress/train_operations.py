@@ -23,6 +23,8 @@ def layout_of(rng):
         "k": rng.choice([0, 1, 1, 2, 2, 3, 5]),
         "interval": rng.choice([1, 2, 3, 5]),
         "codec": rng.choice(CODECS),
+        "async": rng.choice(["disabled", "async"]),
+        "staging": rng.choice([0, 1 << 16, 1 << 30]),
     }
 
 
@@ -35,6 +37,8 @@ def train_command(world, p, dump=None):
         "checkpoint.interval": p["interval"],
         "checkpoint.keep_latest_k": p["k"],
         "checkpoint.compression": p["codec"],
+        "checkpoint.async_mode": p.get("async", "disabled"),  # logs of before it know neither
+        "checkpoint.staging_bytes": p.get("staging", 1 << 30),
     }
     if p.get("stop"):
         overrides["debug.stop_at_step"] = p["stop"]

@@ -1,5 +1,5 @@
-// Prints the compute tables of the schedules for p 2..8, v 1..4, m 1..32: what tests/interop/pipeline_oracle.py compares.
-// A line "= NAME p v m", then a row per rank.
+// Prints the compute tables of the schedules for p 2..8, v 1..4, m 1..32: what tests/interop/pipeline_oracle.py
+// compares. A line "= NAME p v m", then a row per rank.
 #include <cstdio>
 
 #include "libtrain/pipeline/schedule.h"

@@ -5,6 +5,10 @@
 
 #include <cstring>
 
+#ifndef _OPENMP
+#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
+#endif
+
 namespace titan::train {
 namespace {
 

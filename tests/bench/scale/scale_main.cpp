@@ -94,7 +94,7 @@ void measure(const Scale& scale) {
     take(play_save(memory, kDir, make_snapshot(scale, 500)));
     ckpt::Retention retention(memory,
                               {kDir,
-                               1,
+                               {.keep_latest = 1},
                                {},
                                [](const std::string&) {},
                                [](const std::string& problem) { std::fprintf(stderr, "%s\n", problem.c_str()); }});

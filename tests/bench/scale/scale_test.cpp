@@ -143,7 +143,7 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
   FailingFs store(memory);
   std::vector<std::string> deleted, problems;
   ckpt::RetentionOptions options{kDir,
-                                 kSteps - 1,
+                                 {kSteps - 1},
                                  {},
                                  [&](const std::string& name) { deleted.push_back(name); },
                                  [&](const std::string& problem) { problems.push_back(problem); }};

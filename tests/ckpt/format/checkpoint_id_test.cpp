@@ -93,6 +93,10 @@ TEST(CheckpointId, TheIdCoversStateAndNothingElse) {
       {"samples", [](State& s) { ++s.snapshot.data.samples; }},
       {"data seed", [](State& s) { ++s.snapshot.data.seed; }},
       {"shuffle", [](State& s) { s.snapshot.data.shuffle = false; }},
+      {"left out",
+       [](State& s) {
+         s.snapshot.data.excluded = {{9000, 8}};
+       }},
       {"data file", [](State& s) { s.snapshot.data.files[0].blocks.bytes[3] ^= 1; }},
   };
   for (const auto& [what, change] : inside) {

@@ -24,7 +24,13 @@ TEST(JsonWriter, WritesOneFixedForm) {
       .value(true)
       .null()
       .end_list();
-  out.line().key("c").string_map({{"k", "v"}}).key("d").string_list({"x", "y"}).line().end();
+  out.line()
+      .key("c")
+      .value(std::vector<std::pair<std::string, std::string>>{{"k", "v"}})
+      .key("d")
+      .value(std::vector<std::string>{"x", "y"})
+      .line()
+      .end();
   EXPECT_EQ(
       std::move(out).finish(),
       "{\"a\":18446744073709551615,\n\"b\":[0.1,1e-05,3,true,null],\n\"c\":{\n\"k\":\"v\"},\"d\":[\"x\",\"y\"]\n}\n");

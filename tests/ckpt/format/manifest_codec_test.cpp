@@ -44,6 +44,21 @@ TEST(ManifestCodec, WritesTheLowestMinorVersionAndNamesTheFeature) {
   EXPECT_EQ(*decoded, manifest);
 }
 
+TEST(ManifestCodec, SamplesThatAreLeftOutAreAFeatureOfTheirOwn) {
+  Manifest manifest = small_manifest();
+  manifest.excluded = true;
+  EXPECT_THAT(encode_manifest(manifest), HasSubstr("\"minor\":2}"));
+  EXPECT_THAT(encode_manifest(manifest), HasSubstr("\"requires\":[\"excluded\"]"));
+  manifest.parameters[0].slots[1].tensor.pieces[0].codec = Codec::kZstd;
+  const std::string text = encode_manifest(manifest);
+  EXPECT_THAT(text, HasSubstr("\"minor\":2}"));
+  EXPECT_THAT(text, HasSubstr("\"requires\":[\"zstd\",\"excluded\"]"));
+  const auto decoded = decode_manifest("m", text);
+  ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
+  manifest.minor = 2;
+  EXPECT_EQ(*decoded, manifest);
+}
+
 TEST(ManifestCodec, RefusesCompressedPiecesWithTooLargeChunks) {
   Manifest manifest = small_manifest();
   manifest.leaf_elements = kMaxChunkBytes / 4 + 1;

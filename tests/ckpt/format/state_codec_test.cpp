@@ -26,6 +26,20 @@ TEST(StateCodec, KeepsSeedsAsDecimalStrings) {
   EXPECT_NE(encode_data_position(snapshot().data).find("\"seed\":\"18364758544493064720\""), std::string::npos);
 }
 
+TEST(StateCodec, SamplesThatAreLeftOutStandThereOnlyWhereThereAreSuch) {
+  DataPosition data = snapshot().data;
+  EXPECT_EQ(encode_data_position(data).find("excluded"), std::string::npos);
+  data.samples = 16;
+  data.excluded = {{16, 8}, {40, 1}};
+  const std::string text = encode_data_position(data);
+  EXPECT_NE(text.find(R"("excluded":[{"first":16,"count":8},{"first":40,"count":1}])"), std::string::npos) << text;
+  EXPECT_EQ(*decode_data_position("f", text), data);
+  for (const SampleRanges& wrong : {SampleRanges{{40, 1}, {16, 8}}, {{16, 0}}, {{15, 8}}, {{16, 8}, {24, 1}}}) {
+    data.excluded = wrong;
+    EXPECT_EQ(decode_data_position("f", encode_data_position(data)).status().code, Code::kCorrupt);
+  }
+}
+
 TEST(StateCodec, AcceptsPhasesThatBeginAtOneStepAndRefusesDescendingOnes) {
   LrSchedule schedule = snapshot().lr;
   schedule.phases[2].first = schedule.phases[1].first;

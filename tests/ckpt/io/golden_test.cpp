@@ -1,4 +1,5 @@
-// Holds the code to the frozen bytes of format versions 1.0 and 1.1: tests/golden/format-1/, tests/golden/format-1.1/.
+// Holds the code to the frozen bytes of format versions 1.0, 1.1 and 1.2: tests/golden/format-1/, format-1.1/,
+// format-1.2/.
 //
 // The golden checkpoints were made by this file: TITAN_WRITE_GOLDEN=zstd titan_ckpt_tests
 // --gtest_filter='*Golden*zstd*' writes anew those whose names contain the word. A published version's golden files are
@@ -39,6 +40,7 @@ struct Variant {
   bool derived;  // has model/model.h5
   const char* version = "format-1";
   Codec codec = Codec::kRaw;
+  bool excluded = false;  // samples are left out
 };
 
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
@@ -56,6 +58,7 @@ constexpr Variant kVariants[] = {
      false,
      "format-1.1",
      Codec::kZstd},
+    {"excluded", DType::kF32, {1, 2, 1}, 16, "84528497bf3eff97cdb91d5eea346c3c", true, "format-1.2", Codec::kRaw, true},
 };
 
 // Raw checkpoints hold noise. For compression, which keeps noise as it is, the upper bytes become those of numbers
@@ -104,6 +107,7 @@ class Golden : public ::testing::TestWithParam<Variant> {
                                GetParam().mesh, GetParam().codec == Codec::kRaw ? 100 : 200, GetParam().step);
     snapshot.dtype = GetParam().dtype;
     snapshot.codec = GetParam().codec;
+    if (GetParam().excluded) snapshot.data.excluded = {{snapshot.data.samples + 8, 8}, {snapshot.data.samples + 64, 1}};
     return snapshot;
   }
   std::string folder() const { return kFolder + GetParam().version + "/step-000000" + std::to_string(GetParam().step); }
@@ -115,7 +119,7 @@ TEST_P(Golden, ReadsFormatVersion1) {
   ASSERT_TRUE(reader.ok()) << reader.status().to_string();
   EXPECT_EQ(reader->manifest().id.hex(), GetParam().id);
   EXPECT_EQ(reader->manifest().major, 1u);
-  EXPECT_EQ(reader->manifest().minor, GetParam().codec == Codec::kRaw ? 0u : 1u);
+  EXPECT_EQ(reader->manifest().minor, GetParam().excluded ? 2u : GetParam().codec == Codec::kRaw ? 0u : 1u);
   EXPECT_EQ(*reader->lr_schedule(), expected.lr);
   EXPECT_EQ(*reader->data_position(), expected.data);
   EXPECT_EQ(*reader->train_state(), expected.train);

@@ -35,6 +35,21 @@ TEST(OutputFile, ItsNameIsDurableOnceItIsPublished) {
   EXPECT_EQ(fs.calls().back(), (testing::Call{testing::Op::kSyncDir, "/out"}));
 }
 
+TEST(OutputFile, OneMissingFolderIsMadeAndGoesWhereNothingComesOfIt) {
+  MemFs fs;
+  {
+    const auto file = OutputFile::create(fs, "/new/x");
+    ASSERT_TRUE(file.ok()) << file.status().to_string();
+    EXPECT_TRUE(fs.stat("/new").ok());
+  }
+  EXPECT_FALSE(fs.stat("/new").ok());
+  const auto file = OutputFile::create(fs, "/new/x");
+  ASSERT_TRUE(file.ok() && append(**file, "text").ok() && (*file)->publish().ok());
+  EXPECT_EQ(get_text(fs, "/new/x"), "text");
+  EXPECT_EQ(OutputFile::create(fs, "/a/b/x").status().code, Code::kInvalid);
+  EXPECT_FALSE(fs.stat("/a").ok());
+}
+
 TEST(OutputFile, WhatIsNotPublishedLeavesTheOldFileAlone) {
   MemFs memory;
   ASSERT_TRUE(memory.make_dir("/out").ok());
@@ -56,6 +71,7 @@ TEST(OutputFile, NothingIsMadeInACheckpointAlsoWhereOneAppearsMeanwhile) {
   ASSERT_TRUE(testing::make_checkpoint(fs, "/run/checkpoint", {}).ok());
   const std::vector<std::string> before = testing::tree(fs, "/");
   EXPECT_EQ(OutputFile::create(fs, "/run/checkpoint/step-00000010/x").status().code, Code::kInvalid);
+  EXPECT_EQ(OutputFile::create(fs, "/run/checkpoint/step-00000010/new/x").status().code, Code::kInvalid);
   EXPECT_EQ(testing::tree(fs, "/"), before);
 
   ASSERT_TRUE(fs.make_dir("/out").ok());

@@ -26,31 +26,43 @@ constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kWho
 
 TEST(SelectExpired, KeepsTheNewestProvedOrWholeOnes) {
   const std::vector<RetainedStep> steps{{5, kProved}, {4, kWhole}, {3, kWhole}, {2, kProved}, {1, kWhole}};
-  EXPECT_EQ(select_expired(steps, 0), Steps{});
-  EXPECT_EQ(select_expired(steps, 1), (Steps{1, 2, 3, 4}));
-  EXPECT_EQ(select_expired(steps, 3), (Steps{1, 2}));
-  EXPECT_EQ(select_expired(steps, 5), Steps{});
-  EXPECT_EQ(select_expired(steps, 9), Steps{});
+  EXPECT_EQ(select_expired(steps, {0}), Steps{});
+  EXPECT_EQ(select_expired(steps, {1}), (Steps{1, 2, 3, 4}));
+  EXPECT_EQ(select_expired(steps, {3}), (Steps{1, 2}));
+  EXPECT_EQ(select_expired(steps, {5}), Steps{});
+  EXPECT_EQ(select_expired(steps, {9}), Steps{});
 }
 
 TEST(SelectExpired, NeitherCountsNorDeletesWhatNoResumeCouldTake) {
   const std::vector<RetainedStep> steps{{6, kDamaged}, {5, kPartial}, {4, kProved},
                                         {3, kUnknown}, {2, kWhole},   {1, kDamaged}};
-  EXPECT_EQ(select_expired(steps, 2), Steps{});
-  EXPECT_EQ(select_expired(steps, 1), Steps{2});
+  EXPECT_EQ(select_expired(steps, {2}), Steps{});
+  EXPECT_EQ(select_expired(steps, {1}), Steps{2});
 }
 
 TEST(SelectExpired, SparesPinsAndStepZeroWhichCountAmongTheNewest) {
   const std::vector<RetainedStep> steps{{40, kProved}, {30, kWhole}, {20, kWhole, true}, {10, kWhole}, {0, kWhole}};
-  EXPECT_EQ(select_expired(steps, 1), (Steps{10, 30}));
-  EXPECT_EQ(select_expired(steps, 3), Steps{10});
+  EXPECT_EQ(select_expired(steps, {1}), (Steps{10, 30}));
+  EXPECT_EQ(select_expired(steps, {3}), Steps{10});
 }
 
 TEST(SelectExpired, NeverTakesTheNewestProvedOneHoweverManyLookWhole) {
   const std::vector<RetainedStep> steps{{9, kWhole}, {8, kWhole}, {3, kProved}, {2, kProved}};
-  EXPECT_EQ(select_expired(steps, 1), (Steps{2, 8}));
+  EXPECT_EQ(select_expired(steps, {1}), (Steps{2, 8}));
   const std::vector<RetainedStep> unproved{{9, kWhole}, {8, kWhole}};
-  EXPECT_EQ(select_expired(unproved, 1), Steps{}) << "nothing goes before a save has succeeded";
+  EXPECT_EQ(select_expired(unproved, {1}), Steps{}) << "nothing goes before a save has succeeded";
+}
+
+TEST(SelectExpired, KeepsMilestonesAndTheBestByLossBesidesTheLatest) {
+  const std::vector<RetainedStep> steps{{60, kProved, false, 3.0}, {50, kWhole, false, 1.0},
+                                        {40, kWhole, false, 1.0},  {30, kWhole},
+                                        {20, kWhole, false, 2.0},  {10, kDamaged, false, 0.1}};
+  EXPECT_EQ(select_expired(steps, {1, 0, 0}), (Steps{20, 30, 40, 50}));
+  EXPECT_EQ(select_expired(steps, {1, 15, 0}), (Steps{20, 40, 50}));
+  EXPECT_EQ(select_expired(steps, {1, 0, 1}), (Steps{20, 30, 40})) << "of equal losses the newer step";
+  EXPECT_EQ(select_expired(steps, {1, 0, 3}), Steps{30});
+  EXPECT_EQ(select_expired(steps, {2, 20, 1}), Steps{30});
+  EXPECT_EQ(select_expired(steps, {0, 0, 1}), Steps{}) << "all are kept";
 }
 
 class RunRetention : public ::testing::Test {
@@ -62,7 +74,7 @@ class RunRetention : public ::testing::Test {
   void pin(std::uint64_t step) { ASSERT_TRUE(testing::put_text(fs_, path(step) + "/.keep", "").ok()); }
   RetentionOptions options(std::uint64_t keep) {
     return {kDir,
-            keep,
+            {keep},
             {},
             [this](const std::string& name) { deleted_.push_back(name); },
             [this](const std::string& problem) { problems_.push_back(problem); }};

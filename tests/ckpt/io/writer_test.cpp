@@ -10,6 +10,7 @@
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -18,8 +19,10 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::HasSubstr;
+using titan::ckpt::testing::FailingFs;
 using titan::ckpt::testing::make_snapshot;
 using titan::ckpt::testing::MemFs;
+using titan::ckpt::testing::Op;
 using titan::ckpt::testing::pattern;
 using titan::ckpt::testing::PatternSource;
 using titan::ckpt::testing::small_model;
@@ -159,6 +162,18 @@ TEST(Writer, ASaveBeginsOnlyWhereAllOfItFits) {
   EXPECT_EQ(full.code, Code::kFailed);
   EXPECT_EQ(full.message, "not enough space for a checkpoint in /run: it needs about 26.3 MiB, 20.0 MiB are free");
   EXPECT_TRUE(begin_save(large, "/run", snapshot, "a").ok());
+}
+
+TEST(Writer, ASaveThatCannotBeginLeavesNothing) {
+  const Snapshot snapshot = make_snapshot({{"w", {4}}}, {1, 1, 1}, 64);
+  for (const char* folder : {"/model", "/optimizer"}) {
+    MemFs disk;
+    ASSERT_TRUE(disk.make_dir("/run").ok());
+    FailingFs fs(disk);
+    fs.arm({.op = Op::kMakeDir, .path_part = folder, .error = ENOSPC});
+    EXPECT_EQ(begin_save(fs, "/run", snapshot, "a").status().error, ENOSPC);
+    EXPECT_TRUE(disk.list("/run")->empty()) << folder;
+  }
 }
 
 TEST(Writer, SavesThroughThePosixFileSystem) {

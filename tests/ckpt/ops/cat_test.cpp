@@ -75,6 +75,18 @@ TEST(CatTensor, WritesASliceFromEveryLayoutAndLeafSize) {
   }
 }
 
+TEST(CatTensor, MakesOneMissingFolder) {
+  MemFs fs;
+  ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());
+  EXPECT_EQ(cat_tensor(fs, {"/run@10", "norm.weight", "/run/checkpoint/step-00000010/new/x.npy"}).status().code,
+            Code::kInvalid);
+  const Result<CatReport> deep = cat_tensor(fs, {"/run@10", "norm.weight", "/a/b/x.npy"});
+  EXPECT_EQ(deep.status().message, "/a/b/x.npy cannot be made: there is no folder /a/b");
+  const Result<CatReport> report = cat_tensor(fs, {"/run@10", "norm.weight", "/new/x.npy"});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(fs.stat("/new/x.npy").ok());
+}
+
 TEST(CatTensor, WritesNothingIntoACheckpoint) {
   MemFs fs;
   ASSERT_TRUE(make_checkpoint(fs, "/run/checkpoint", {}).ok());

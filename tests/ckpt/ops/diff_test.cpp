@@ -97,6 +97,15 @@ TEST_F(DiffTest, NamesEveryPartOfTheStateThatDiffers) {
                           "lr_schedule:phase 3", "data:samples", "optimizer_step:tok_embeddings.weight and 20 more"));
 }
 
+TEST_F(DiffTest, NamesSamplesThatOneSideLeavesOut) {
+  InspectReport a, b;
+  a.data = DataPosition{.excluded = {{32, 8}}};
+  b.data = DataPosition{};
+  const std::vector<Difference> found = state_differences(a, b);
+  ASSERT_THAT(kinds(found), ElementsAre("data:excluded"));
+  EXPECT_EQ(found[0].a, "32-39");
+}
+
 TEST_F(DiffTest, SaysOfDataFilesWhetherTheirContentsAreTheSame) {
   InspectReport a, b;
   a.data = DataPosition{.files = {{"a.txt", 5, digest_of("first")}, {"b.txt", 6, digest_of("second")}}};

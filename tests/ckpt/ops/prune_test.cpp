@@ -93,7 +93,7 @@ TEST(PlanPrune, TakesWhatTheTrainersRetentionTakes) {
                                               : Verdict::kPartial,
                           step.pinned});
     Steps expected;
-    if (!retention_must_wait(scan)) expected = select_expired(retained, keep);
+    if (!retention_must_wait(scan)) expected = select_expired(retained, {keep});
     std::reverse(expected.begin(), expected.end());
     ASSERT_EQ(gone(scan, {.keep_last = keep}), expected) << "round " << round;
   }

@@ -259,6 +259,8 @@ TEST(ReshardMoves, StayWithinTheLimit) {
   EXPECT_GT(needed, 64u << 10);
   EXPECT_LT(needed, 8u << 20);
   EXPECT_EQ(plan_moves(manifest, *plan, 256u << 20)->threads, 4u);
+  EXPECT_EQ(plan_moves(manifest, *plan, 256u << 20, 1)->threads, 1u);
+  EXPECT_EQ(plan_moves(manifest, *plan, 256u << 20, 7)->threads, 7u);
 }
 
 TEST(ReshardMoves, ABufferHoldsTheLargestLeaf) {

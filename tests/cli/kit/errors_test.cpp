@@ -33,6 +33,11 @@ TEST(Errors, WhoMayNotDoSomethingIsToldWhereToLook) {
   EXPECT_EQ(error_text(refused, {}), "error: x: open: Permission denied\n");
 }
 
+TEST(Errors, NotesFoldToATerminal) {
+  EXPECT_EQ(note_text("one two\x1b three", {}), "note: one two\\x1b three\n");
+  EXPECT_EQ(note_text("one two three", {false, 15}), "note: one two\n  three\n");
+}
+
 TEST(Errors, LinesToPasteStandBelowTheHint) {
   EXPECT_EQ(error_text(ckpt::invalid("no").with_hint("type:\n    one\x1b\n    two\nthree"), {}),
             "error: no\n  hint: type:\n    one\\x1b\n    two\\x0athree\n");

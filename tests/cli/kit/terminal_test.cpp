@@ -26,6 +26,11 @@ TEST(DecideColor, FollowsFlagThenNoColorThenForceThenTerminal) {
   for (const Case& c : cases) EXPECT_EQ(decide_color(c.inputs), c.color) << c.name;
 }
 
+TEST(Palette, FoldsLinesOnATerminalAlone) {
+  EXPECT_EQ(folded_line("  one two three", {}, 4), "  one two three");
+  EXPECT_EQ(folded_line("  one two three", {false, 14}, 4), "  one two\n    three");
+}
+
 TEST(Palette, PaintsRolesOnlyWhenOn) {
   EXPECT_EQ((Palette{false}).paint(Role::kError, "x"), "x");
   EXPECT_EQ((Palette{true}).paint(Role::kError, "x"), "\x1b[31mx\x1b[0m");

@@ -107,7 +107,8 @@ TEST_F(DcpExport, NeedsTheOptimizersSettings) {
   auto writer = create({}, {});
   ASSERT_FALSE(writer.ok());
   EXPECT_EQ(writer.status().code, ckpt::Code::kIncompatible);
-  EXPECT_THAT(writer.status().message, HasSubstr("does not say what optimizer.beta1 is"));
+  EXPECT_THAT(writer.status().message,
+              HasSubstr("does not say optimizer.beta1, optimizer.beta2, optimizer.eps, optimizer.weight_decay"));
 }
 
 TEST_F(DcpExport, WritesTheModelAloneWhenAsked) {

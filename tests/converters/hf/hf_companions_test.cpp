@@ -10,7 +10,7 @@
 #include "ckpt/ops/verify.h"
 #include "converters/convert.h"
 #include "converters/hf/byte_tokenizer.h"
-#include "converters/import.h"
+#include "converters/view.h"
 #include "recipe/model/from_rows.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"

@@ -7,6 +7,7 @@
 #include "ckpt/ops/diff.h"
 #include "converters/convert.h"
 #include "converters/hf/json_value.h"
+#include "converters/view.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

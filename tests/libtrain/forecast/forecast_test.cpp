@@ -22,7 +22,7 @@ recipe::Config small_config(std::int64_t pp = 1) {
   config.training.global_batch_size = 14;
   config.training.seq_len = 32;
   config.training.steps = 100;
-  config.checkpoint.interval = 30;
+  config.checkpoint.interval.steps = 30;
   config.parallelism.pipeline_parallel_degree = pp;
   return config;
 }
@@ -129,13 +129,13 @@ TEST(Forecast, SavesAreThoseOfTheTrainersRule) {
   EXPECT_EQ(saves(60, plain).count, 2u);  // 90 100
   EXPECT_EQ(saves(59, plain).count, 3u);
   EXPECT_EQ(saves(100, plain).count, 0u);
-  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval = 50; }).count, 2u);
-  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval = 1000; }).count, 1u);
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval.steps = 50; }).count, 2u);
+  EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.interval.steps = 1000; }).count, 1u);
   EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.enable_first_step_checkpoint = true; }).count, 5u);
   EXPECT_EQ(saves(1, [](auto& c, recipe::Config&) { c.enable_first_step_checkpoint = true; }).count, 4u);
   EXPECT_EQ(saves(0,
                   [](auto& c, recipe::Config&) {
-                    c.interval = 1;
+                    c.interval.steps = 1;
                     c.enable_first_step_checkpoint = true;
                   })
                 .count,
@@ -144,10 +144,27 @@ TEST(Forecast, SavesAreThoseOfTheTrainersRule) {
   EXPECT_EQ(saves(0, [](auto& c, recipe::Config&) { c.enable = false; }).count, 0u);
 }
 
+TEST(Forecast, AnIntervalThatTheRunFindsOutHasNoCount) {
+  recipe::Config config = small_config();
+  config.checkpoint.interval = recipe::parse_save_interval("10min").value();
+  config.checkpoint.keep_latest_k = 3;
+  EXPECT_EQ(forecast_of(config, 1).saves.count, 0u);
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
+  EXPECT_EQ(forecast_of(config, 1, 99).saves.peak_count, 1u) << "one step is left";
+  config.checkpoint.keep_latest_k = 0;
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 1u) << "more is not certain";
+}
+
 TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
   recipe::Config config = small_config();
   config.checkpoint.keep_latest_k = 2;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 3u);
+  config.checkpoint.keep_best = 1;
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
+  config.checkpoint.keep_best = 0;
+  config.checkpoint.keep_every = 60;
+  EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
+  config.checkpoint.keep_every = 0;
   config.checkpoint.keep_latest_k = 0;
   EXPECT_EQ(forecast_of(config, 1).saves.peak_count, 4u);
   const Forecast forecast = forecast_of(config, 1);

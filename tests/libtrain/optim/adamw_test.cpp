@@ -49,6 +49,28 @@ TEST(AdamW, ShardedPiecesEqualTheWholeUpdateBitForBit) {
   }
 }
 
+TEST(AdamW, EachParameterHasSettingsOfItsOwn) {
+  use_one_thread();
+  recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
+  // One update without gradients: what is left of a weight says decay and rate.
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i)
+    plan.updates.push_back({i % 2 == 0 ? 0.5 : 0.0, i % 3 == 0 ? 0.25 : 1.0});
+  run_ranks(plan.mesh, [&](World& world) {
+    RankStages stage(plan, world.stage, kSeqLen);
+    stage.init_weights(3);
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    std::vector<OwnedGradient> grads = own_gradients(plan, world, 0);
+    std::vector<at::Tensor> before;
+    for (const auto& state : optimizer.states()) before.push_back(state.param.clone());
+    optimizer.step(grads, 0.5, 1, 1);
+    EXPECT_EQ(optimizer.applied_lr(), 0.5);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const recipe::UpdateSettings& own = plan.updates[optimizer.states()[i].piece.parameter];
+      EXPECT_TRUE(at::allclose(optimizer.states()[i].param, before[i] * (1 - 0.5 * own.lr_factor * own.weight_decay)));
+    }
+  });
+}
+
 TEST(AdamW, AgreesWithThePlainFormula) {
   const auto got = updated_weights({}, 0.5);
   const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);

@@ -6,6 +6,7 @@
 
 #include "libtrain/forecast/memory.h"
 #include "tests/libtrain/support/counting_allocator.h"
+#include "tests/libtrain/support/counting_communicator.h"
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train {
@@ -205,6 +206,39 @@ TEST(Executor, RefusesAStageThatTheTablePutsElsewhere) {
   run_ranks(plan.mesh, [&](World& world) {
     Stage other(plan, static_cast<std::uint32_t>(1 - world.stage), kSeqLen);
     EXPECT_THROW(Executor(world, plan, {&other}, make_schedule(k1F1B, {2, 1, 2}).value()), std::logic_error);
+  });
+}
+
+/// Whose peers send nothing.
+class Deserted final : public CountingCommunicator {
+ public:
+  using CountingCommunicator::CountingCommunicator;
+  std::unique_ptr<Transfer> recv(at::Tensor&, int src, std::uint64_t) override {
+    struct Never final : Transfer {
+      explicit Never(int rank) : from(rank) {}
+      void wait() override { throw CommError("rank " + std::to_string(from) + " is silent", {from}); }
+      int from;
+    };
+    return std::make_unique<Never>(src);
+  }
+};
+
+TEST(Executor, NamesStageAndMicroBatchOfWhatNeverComes) {
+  const recipe::RunPlan plan = plan_on(kTwoRanks, {2}, 2, false, false);
+  run_ranks(plan.mesh, [&](World& world) {
+    if (world.stage == 0) return;
+    world.pp = std::make_unique<Deserted>(std::move(world.pp));
+    RankStages stages(plan, 1, kSeqLen);
+    Executor executor(world, plan, stages.stages(), make_schedule(k1F1B, {2, 1, 2}).value());
+    try {
+      executor.run_step(batches_of(plan, 1), 304);
+      FAIL() << "nothing was missing";
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.status.message, "rank 0 is silent");
+      EXPECT_EQ(error.status.causes,
+                std::vector<std::string>{"stage 1 waited for the activations of micro-batch 0 from "
+                                         "stage 0 on pipeline rank 0"});
+    }
   });
 }
 

@@ -21,20 +21,31 @@ TEST(Gemm, OnlyAnotherLibraryThanMklHasARowSoThatEarlierEnvironmentsAreEqual) {
 
 TEST(Gemm, TheConfigurationComesFirstThenTheCheckpoint) {
   recipe::Config config;
-  EXPECT_EQ(resolve_gemm(config, CpuGemm::kMkl, "AuthenticAMD"), CpuGemm::kMkl);
-  EXPECT_EQ(resolve_gemm(config, CpuGemm::kOneDnn, "GenuineIntel"), CpuGemm::kOneDnn);
+  EXPECT_EQ(resolve_gemm(config, CpuGemm::kMkl, "AuthenticAMD family 26"), CpuGemm::kMkl);
+  EXPECT_EQ(resolve_gemm(config, CpuGemm::kOneDnn, "GenuineIntel family 6"), CpuGemm::kOneDnn);
   config.training.cpu_gemm = "mkl";
-  EXPECT_EQ(resolve_gemm(config, CpuGemm::kOneDnn, "AuthenticAMD"), CpuGemm::kMkl);
+  EXPECT_EQ(resolve_gemm(config, CpuGemm::kOneDnn, "AuthenticAMD family 26"), CpuGemm::kMkl);
   config.training.cpu_gemm = "onednn";
-  EXPECT_EQ(resolve_gemm(config, CpuGemm::kMkl, "GenuineIntel"), CpuGemm::kOneDnn);
+  EXPECT_EQ(resolve_gemm(config, CpuGemm::kMkl, "GenuineIntel family 6"), CpuGemm::kOneDnn);
 }
 
-TEST(Gemm, IsChosenByWhoMadeTheProcessor) {
-  EXPECT_EQ(gemm_of("AuthenticAMD"), CpuGemm::kOneDnn);
-  EXPECT_EQ(gemm_of("GenuineIntel"), CpuGemm::kMkl);
-  EXPECT_EQ(gemm_of("unknown"), CpuGemm::kMkl);
-  EXPECT_EQ(processor_vendor(), processor_vendor());
-  EXPECT_FALSE(processor_vendor().empty());
+TEST(Gemm, IsChosenByWhoMadeTheProcessorAndItsFamily) {
+  EXPECT_EQ(gemm_of("AuthenticAMD family 26"), CpuGemm::kOneDnn);
+  EXPECT_EQ(gemm_of("AuthenticAMD family 27"), CpuGemm::kOneDnn);
+  for (const char* other : {"AuthenticAMD family 25", "AuthenticAMD family 23", "AuthenticAMD family ", "AuthenticAMD",
+                            "GenuineIntel family 6", "GenuineIntel family 26", "unknown", ""})
+    EXPECT_EQ(gemm_of(other), CpuGemm::kMkl) << other;
+  recipe::Config config;
+  EXPECT_EQ(resolve_gemm(config, std::nullopt, "AuthenticAMD family 26"), CpuGemm::kOneDnn);
+  EXPECT_EQ(resolve_gemm(config, std::nullopt, "GenuineIntel family 6"), CpuGemm::kMkl);
+}
+
+TEST(Gemm, AProcessorHasOneName) {
+  EXPECT_EQ(processor_name(), processor_name());
+  EXPECT_FALSE(processor_name().empty());
+#if defined(__x86_64__)
+  EXPECT_NE(processor_name().find(" family "), std::string::npos);
+#endif
 }
 
 }  // namespace

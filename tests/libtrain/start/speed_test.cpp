@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/text.h"
 #include "recipe/keys/writer.h"
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
@@ -23,6 +24,11 @@ std::string step_line(int step, int attempt, double seconds) {
          std::to_string(attempt) + R"(,"loss":1,"time_s":)" + std::to_string(seconds) + "}\n";
 }
 
+void take(SpeedReader& reader, const std::string& text) {
+  for (const std::string& line : ckpt::split(text, '\n'))
+    if (const auto read = recipe::read_metrics_line(line)) reader.take(*read);
+}
+
 TEST(SpeedReader, TakesTheMedianOfTheLastStepsOfTheNewestAttempt) {
   SpeedReader reader;
   EXPECT_EQ(reader.attempt(), 0u);
@@ -32,7 +38,7 @@ TEST(SpeedReader, TakesTheMedianOfTheLastStepsOfTheNewestAttempt) {
   text += step_line(61, 2, 3) +
           R"({"schema":"titan.metrics/1","step":61,"time":"t","attempt":2,"event":"validation","time_s":9})" +
           "\n{\"torn";
-  for (std::size_t at = 0; at < text.size(); at += 100) reader.feed(std::string_view(text).substr(at, 100));
+  take(reader, text);
   EXPECT_EQ(reader.attempt(), 2u);
   EXPECT_EQ(reader.dp(), 2u);
   EXPECT_EQ(reader.steps(), 50u);
@@ -41,7 +47,7 @@ TEST(SpeedReader, TakesTheMedianOfTheLastStepsOfTheNewestAttempt) {
 
 TEST(SpeedReader, TheFirstStepOfAnAttemptDoesNotCount) {
   SpeedReader reader;
-  reader.feed(start_line(1, 1, 1) + step_line(1, 1, 90));
+  take(reader, start_line(1, 1, 1) + step_line(1, 1, 90));
   EXPECT_EQ(reader.steps(), 0u);
   EXPECT_EQ(reader.median(), 0);
 }

@@ -25,7 +25,7 @@ StartWord word_of(MemFs& fs) {
   EXPECT_TRUE(decision.ok()) << decision.status().to_string();
   auto texts = json_texts(ckpt::CheckpointReader::known(fs, decision->path, *decision->manifest));
   EXPECT_TRUE(texts.ok()) << texts.status().to_string();
-  return {*decision, *texts, 7, "AuthenticAMD"};
+  return {*decision, *texts, 7, "AuthenticAMD family 26"};
 }
 
 TEST(StartWord, SaysToTheOthersWhatRankZeroDecidedAndRead) {
@@ -44,7 +44,7 @@ TEST(StartWord, SaysToTheOthersWhatRankZeroDecidedAndRead) {
   EXPECT_EQ(heard->json, word.json);
   EXPECT_EQ(heard->json.size(), 3u);
   EXPECT_EQ(heard->seed, 7u);
-  EXPECT_EQ(heard->vendor, "AuthenticAMD");
+  EXPECT_EQ(heard->processor, "AuthenticAMD family 26");
 
   const auto fresh = decode_start(encode_start({}));
   ASSERT_TRUE(fresh.ok());

@@ -11,7 +11,7 @@
 
 namespace titan::test {
 
-class CountingCommunicator final : public train::Communicator {
+class CountingCommunicator : public train::Communicator {
  public:
   explicit CountingCommunicator(std::unique_ptr<train::Communicator> inner) : inner_(std::move(inner)) {}
 

@@ -19,6 +19,7 @@
 #include "libtrain/model/runtime.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
+#include "libtrain/optim/leaf_norm.h"
 #include "libtrain/pipeline/executor.h"
 #include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
@@ -82,8 +83,8 @@ inline recipe::RunPlan make_plan(const recipe::ModelDims& dims, const Layout& la
 
 /// The plan's schedule, for a rank's share of the micro-batches.
 inline train::ScheduleTable table_of(const recipe::RunPlan& plan, const train::World& world) {
-  const train::Share share = train::share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
-  return train::make_schedule(plan.schedule, plan.pipeline(share.count)).value();
+  const std::uint32_t count = train::scheduled_count(plan, static_cast<std::uint32_t>(world.dp_rank));
+  return train::make_schedule(plan.schedule, plan.pipeline(count)).value();
 }
 
 inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
@@ -188,7 +189,9 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
     train::GradientExchange exchange(world, plan, owners, stage);
     train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
     if (exchange.in_turns())
-      executor.after_each_backward([&](std::vector<train::TreeSum>& sums) { exchange.collect(sums); });
+      executor.after_each_backward([&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
+        exchange.collect(number, local, sums);
+      });
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());

@@ -33,6 +33,13 @@ TEST(Advise, FromTheRecordsOfARun) {
   EXPECT_TRUE(report->larger.empty());
   EXPECT_THAT(report->not_known, Contains(HasSubstr("how many parameters")));
   EXPECT_THAT(report->not_known, Contains(HasSubstr("there is one")));
+
+  dir.write("run/config.toml", "[checkpoint]\ninterval = \"10min\"\n");
+  EXPECT_EQ(advise_run(ckpt::posix_fs(), {dir / "run", 3600, {}})->now->steps, 300u);
+  dir.write("run/config.toml", "[checkpoint]\ninterval = \"auto\"\n");
+  const auto decides = advise_run(ckpt::posix_fs(), {dir / "run", 3600, {}});
+  EXPECT_FALSE(decides->now);
+  EXPECT_THAT(decides->not_known, Contains(HasSubstr("how often the run saves now: checkpoint.interval = \"auto\"")));
 }
 
 TEST(Advise, WhatIsNotThereIsSaid) {

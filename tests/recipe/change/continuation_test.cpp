@@ -1,6 +1,7 @@
 #include "recipe/change/continuation.h"
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/table_line.h"
+#include "ckpt/base/text.h"
 
 #include <gmock/gmock.h>
 
@@ -72,6 +73,34 @@ Continuation go_on(const StoredRun& stored, const std::vector<std::string>& flag
   const Result<Permission> permission = read_permission(s.config, allow);
   EXPECT_TRUE(permission.ok()) << permission.status().to_string();
   return continue_run(stored, s.config, s.plan, dataset(s.config, content), 42, *permission);
+}
+
+TEST(Continuation, SamplesThatAreLeftOutStayLeftOut) {
+  StoredRun stored = stored_run();
+  stored.data.excluded = {{1000, 16}};  // found by the run itself: its configuration does not say it
+  const Continuation run = go_on(stored, {});
+  EXPECT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data, stored.data);
+  // In other data these numbers are other samples.
+  EXPECT_THAT(go_on(stored, {}, {"training.dataset"}, "b").data.excluded, IsEmpty());
+}
+
+TEST(Continuation, RulesAndNormTypeAreSettingsOfTheCurve) {
+  const StoredRun stored = stored_run();
+  for (const std::string flag : {"--training.norm_type=inf", "--optimizer.rules=*norm* weight_decay=0"}) {
+    const std::string key = flag.substr(2, flag.find('=') - 2);
+    EXPECT_FALSE(ckpt::has_setting(stored.state.accepted, key) &&
+                 ckpt::setting(stored.state.accepted, key) != ckpt::kNotSet)
+        << "older versions read it";
+    const Continuation refused = go_on(stored, {flag});
+    EXPECT_EQ(refused.verdict.code, ckpt::Code::kIncompatible);
+    EXPECT_THAT(ckpt::joined(refused.verdict.causes, "\n"), HasSubstr(key));
+    EXPECT_TRUE(go_on(stored, {flag}, {key}).verdict.ok());
+    StoredRun with = stored;
+    with.state.accepted = go_on(stored, {flag}, {key}).accepted;
+    EXPECT_TRUE(go_on(with, {flag}).verdict.ok()) << "a resume keeps it";
+    EXPECT_FALSE(go_on(with, {}).verdict.ok()) << "or shows the change";
+  }
 }
 
 TEST(Continuation, WithoutADifferencePermissionsDoNothing) {

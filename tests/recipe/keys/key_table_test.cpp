@@ -1,5 +1,7 @@
 #include "recipe/keys/key_table.h"
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -196,6 +198,7 @@ TEST(KeyTable, ExpectationSaysWhatAKeyAccepts) {
                         {"training.global_batch_size", "an integer from 1 to 1000000000, or -1"},
                         {"lr_scheduler.min_lr_factor", "a float from 0 to 1"},
                         {"comm.init_timeout_seconds", "a float above 0, at most 1000000000"},
+                        {"training.norm_type", "a whole number from 1 to 16, or inf"},
                         {"training.shuffle", "a boolean"},
                         {"job.dump_folder", "a string"},
                         {"lr_scheduler.decay_type", "one of \"linear\", \"sqrt\", \"cosine\""}})
@@ -208,6 +211,30 @@ TEST(Range, RefusesWhatIsNotFinite) {
   EXPECT_TRUE((Range{1, 5, -1}.contains(-1)));
   EXPECT_FALSE((Range{1, 5, -1}.contains(0)));
   EXPECT_FALSE((Range{0, 5, std::nullopt, true}.contains(0)));
+}
+
+TEST(Range, OfWholeNumbersMayHoldInfinityToo) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Range range{.min = 1, .max = 16, .also = inf, .whole = true};
+  for (const double value : {1.0, 2.0, 16.0, inf}) EXPECT_TRUE(range.contains(value)) << value;
+  for (const double value : {0.0, 1.5, 17.0, -inf, std::nan("")}) EXPECT_FALSE(range.contains(value)) << value;
+}
+
+TEST(KeyTable, NormTypesAreReadInEachWayToWriteThem) {
+  const Key& key = *find_key("training.norm_type");
+  for (const Value& value : {Value{std::string("inf")}, Value{std::numeric_limits<double>::infinity()}}) {
+    Config config;
+    EXPECT_TRUE(set_value(key, value, config).ok());
+    EXPECT_EQ(config.training.norm_type, std::numeric_limits<double>::infinity());
+  }
+  Config config;
+  EXPECT_TRUE(set_value(key, {std::int64_t{1}}, config).ok());
+  EXPECT_EQ(config.training.norm_type, 1);
+  for (const Value& bad : {Value{0.5}, Value{std::int64_t{17}}, Value{std::string("l2")}, Value{std::nan("")}})
+    EXPECT_EQ(set_value(key, bad, config).message.substr(0, 55),
+              "training.norm_type: expected a whole number from 1 to 1");
+  for (const Value& bad : {Value{-1.0}, Value{std::nan("")}, Value{std::string("inf")}})
+    EXPECT_FALSE(set_value(*find_key("training.max_norm"), bad, config).ok());
 }
 
 }  // namespace

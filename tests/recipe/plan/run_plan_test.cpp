@@ -218,7 +218,7 @@ TEST(RunPlan, StagesAreCutByCost) {
   // SmolLM2-135M, whose optimum is known: Et*9|t*9|t*10|t*2L.
   const Result<RunPlan> made = plan(
       "model.dim=576 model.n_layers=30 model.n_heads=9 model.ffn_dim=1536 model.vocab_size=49152 "
-      "parallelism.pipeline_parallel_degree=4",
+      "parallelism.pipeline_parallel_degree=4 parallelism.stage_cost=layer=1,head=7.111111",
       4);
   ASSERT_TRUE(made.ok()) << made.status().to_string();
   EXPECT_THAT(made->stage_cuts, ElementsAre(10, 19, 29));
@@ -262,14 +262,13 @@ TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->schedule, ScheduleKind::k1F1B);
 }
 
-TEST(RunPlan, RefusesWhatNothingCarriesOutTogetherYet) {
-  for (const char* key : {"parallelism.gradient_exchange=always", "parallelism.data_parallel_sharding=zero2"}) {
-    const std::string tied = std::string(key) + " model.tied_embeddings=true";
-    EXPECT_TRUE(plan(tied.c_str(), 1).ok()) << key;
-    const Status status = plan((tied + " parallelism.pipeline_parallel_degree=2").c_str(), 2).status();
-    EXPECT_EQ(status.code, ckpt::Code::kUnsupported) << key;
-    EXPECT_THAT(status.message, testing::StartsWith("not supported yet: parallelism.gradient_exchange")) << key;
-  }
+TEST(RunPlan, EveryScheduleExchangesInTurns) {
+  for (const char* key : {"parallelism.gradient_exchange=always", "parallelism.data_parallel_sharding=zero2"})
+    for (const ScheduleFacts& facts : schedules()) {
+      const std::string keys = std::string(key) + " model.tied_embeddings=true parallelism.pipeline_parallel_degree=2" +
+                               " training.global_batch_size=64 parallelism.pipeline_parallel_schedule=" + facts.name;
+      EXPECT_TRUE(plan(keys.c_str(), 4).ok()) << keys << ": " << plan(keys.c_str(), 4).status().to_string();
+    }
 }
 
 TEST(RunPlan, NumbersOfTheEngineComeFromTheConfig) {

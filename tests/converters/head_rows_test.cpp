@@ -1,4 +1,4 @@
-#include "converters/rotary.h"
+#include "converters/head_rows.h"
 
 #include <gtest/gtest.h>
 

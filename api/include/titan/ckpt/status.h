@@ -1,0 +1,56 @@
+#pragma once
+// How a call of this library went. No function of it throws.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace titan {
+
+/// The kind of a failure.
+enum class Code {
+  kOk,
+  kInvalid,       ///< an argument that cannot work
+  kNotFound,      ///< no checkpoint, tensor or file there
+  kLocked,        ///< a live run or tool owns the folder
+  kCorrupt,       ///< bytes do not match their digests
+  kIncompatible,  ///< a format that is newer than this library
+  kFailed,        ///< the operation failed: disk full, no permission, no memory
+  kUnreadable,    ///< the store could not give back what it holds; that proves no damage
+};
+
+/// The outcome of a call: ok, or what went wrong and what to do about it.
+struct [[nodiscard]] Status {
+  Code code = Code::kOk;
+  std::string path;                 ///< the checkpoint or folder that it is about
+  std::string what;                 ///< what was expected and what was found
+  std::vector<std::string> causes;  ///< why, the nearest first; often none
+  std::string hint;                 ///< what to do; empty where nothing is known
+
+  bool ok() const { return code == Code::kOk; }
+  /// Returns what, causes and hint, a line each.
+  std::string text() const;
+};
+
+/// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by design
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+  /// The value. Only where ok().
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace titan

@@ -1,0 +1,16 @@
+# Notices of what a program is linked with, as text that the program holds: THIRD_PARTY.md, Titan's own licence, and packaging/licences/NAME.txt.
+function(titan_notices out name) # ARGN: names
+  set(files ${CMAKE_SOURCE_DIR}/THIRD_PARTY.md ${CMAKE_SOURCE_DIR}/LICENSE)
+  foreach(licence ${ARGN})
+    list(APPEND files ${CMAKE_SOURCE_DIR}/packaging/licences/${licence}.txt)
+  endforeach()
+  set(TITAN_NOTICES)
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    get_filename_component(title ${file} NAME_WLE)
+    string(APPEND TITAN_NOTICES "==== ${title} ====\n\n${text}\n")
+  endforeach()
+  set(TITAN_NOTICES_NAME ${name})
+  configure_file(${CMAKE_SOURCE_DIR}/cli/kit/notices.cpp.in ${out} @ONLY)
+endfunction()

@@ -1,0 +1,17 @@
+#pragma once
+// Lists checkpoints of any format.
+#include <string>
+
+#include "ckpt/ops/list.h"
+#include "converters/format.h"
+
+namespace titan::convert {
+
+/// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else
+/// `spec` as it is.
+std::string resolve_any(Fs& fs, const std::string& spec);
+/// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that no resume takes. `run` may be
+/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do.
+Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
+
+}  // namespace titan::convert

@@ -1,0 +1,13 @@
+#pragma once
+// A run takes its tensors from a checkpoint again, while it trains.
+#include <string>
+
+#include "libtrain/train/run_state.h"
+
+namespace titan::train {
+
+/// Weights and, with `moments`, Adam's moments of the checkpoint at `path`; without, moments of zero. Rank 0 alone
+/// looks for it. Collective. \error StatusError on all ranks together
+void reload(RunState& run, const std::string& path, bool moments);
+
+}  // namespace titan::train

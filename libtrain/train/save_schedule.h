@@ -1,0 +1,46 @@
+#pragma once
+// When the next save of a run is due. Pure: it is told the time, in seconds on one clock.
+#include <cstdint>
+#include <optional>
+
+#include "recipe/keys/config.h"
+
+namespace titan::train {
+
+/// Intervals in steps follow from what all ranks know. Of the others rank 0 decides, and tells the other ranks.
+class SaveSchedule {
+ public:
+  SaveSchedule(const recipe::Config::Checkpoint& settings, double now);
+
+  /// A save begins.
+  void begun(double now) {
+    since_ = now;
+    begun_ = true;
+  }
+  /// It is over, and training waited `seconds` for it.
+  void over(double seconds);
+  void succeeded() { failures_ = 0; }
+  /// It has failed. What does not follow the clock waits a little with the next one.
+  void failed(double now);
+  /// How many have failed since the last one that did not.
+  std::int64_t failures_in_a_row() const { return failures_; }
+
+  /// Rank 0's word.
+  bool time_is_up(double now) const;
+  /// The same on all ranks, which have heard rank 0's word. `busy`: a save is under way.
+  bool due(std::uint64_t step, bool time_is_up, bool busy) const;
+  /// The interval "auto" in seconds, once a save has shown its cost.
+  std::optional<double> chosen_seconds() const;
+
+ private:
+  recipe::SaveInterval interval_;
+  bool first_step_;
+  double mtbf_;
+  double since_;       ///< the last save began, or the run did
+  double not_before_;  ///< after a failure
+  std::int64_t failures_ = 0;
+  bool begun_ = false;          ///< a save has
+  std::optional<double> cost_;  ///< of "auto"
+};
+
+}  // namespace titan::train

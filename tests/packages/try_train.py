@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Makes the archive of titan-train and uses it where nothing of the tree is visible: a root with the system's /usr, the unpacked archive
+and, read-only, the folder that LibTorch was installed in. Then `cmake --install` into a bare folder.
+
+    try_train.py SOURCE BUILD TORCH
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from bare import about_itself, in_root, may_mount, no_debug_information, run
+
+CONFIG = """
+[job]
+dump_folder = "AT/work/run"
+[model]
+dim = 32
+n_layers = 2
+n_heads = 2
+vocab_size = 256
+[training]
+steps = 2
+seq_len = 16
+local_batch_size = 1
+global_batch_size = 2
+dataset_path = "AT/work/text.txt"
+[checkpoint]
+enable = true
+interval = 1
+"""
+
+
+def libraries(program):
+    text = run("readelf", "-Wd", program)
+    return sorted(re.findall(r"NEEDED.*\[(.*)\]", text)), re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", text)
+
+
+def newest_glibc(program):
+    return max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9.]+)", run("readelf", "-WV", program)))
+
+
+def main(source, build, torch):
+    with tempfile.TemporaryDirectory(prefix="titan-packages-") as folder:
+        out = os.path.join(folder, "dist")
+        print(run(os.path.join(source, "scripts/package"), "--build", build, "--out", out, "--program", "titan-train"), end="")
+        archive, = glob.glob(out + "/titan-train-*.tar.gz")
+        root = os.path.join(folder, "root")
+        os.makedirs(root + "/opt/titan")
+        os.makedirs(root + "/work")
+        os.makedirs(root + "/tmp")
+        run("tar", "-xzf", archive, "-C", root + "/opt/titan", "--strip-components=1")
+
+        program = root + "/opt/titan/libexec/titan-train"
+        needed, run_path = libraries(program)
+        torchs = {"libtorch_cpu.so", "libc10.so", "libgomp.so.1", "libstdc++.so.6", "libgcc_s.so.1"}  # LibTorch needs the last two as well
+        assert set(needed) <= torchs | {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
+        assert run_path == ["$ORIGIN/../lib"], run_path
+        assert newest_glibc(program) <= (2, 36), newest_glibc(program)
+        no_debug_information(program)
+        for path in (build, torch + "/lib"):
+            assert path.encode() not in open(program, "rb").read(), path
+        assert "licenses" in open(f"{root}/opt/titan/share/man/man1/titan-train.1").read()
+        assert os.path.exists(f"{root}/opt/titan/share/man/man1/titan-train-run.1")
+
+        # Where nothing can be mounted, the bare folder is the place, and LibTorch stays in its own.
+        own_root = may_mount()
+        at, site = ("", "/site") if own_root else (root, os.path.dirname(torch))
+        shown = [(os.path.dirname(torch), "/site")] + [(place, place) for place in ("/usr", "/dev", "/proc")]
+        for link in ("bin", "lib", "lib64"):
+            os.symlink("usr/" + link, f"{root}/{link}")
+        os.symlink(at + "/opt/titan/bin/titan-train", root + "/work/linked")
+
+        def program(*words, expect=0, env=None, start="/opt/titan/bin/titan-train"):
+            env = {"PATH": "/usr/bin", "LC_ALL": "C.UTF-8", **({"TITAN_TORCH_DIR": site + "/torch"} if env is None else env)}
+            if own_root:
+                return in_root(root, start, *words, shown=shown, expect=expect, env=env)
+            return run(at + start, *words, expect=expect, env=env, cwd="/")
+
+        about_itself(program, "titan-train", 5, ["HDF5", "zstd", "xxHash", "LibTorch"], ["The HDF Group", "Gabi Melman", "Victor Zverovich"])
+        print("help, versions and notices  work")
+        with open(root + "/work/config.toml", "w") as file:
+            file.write(CONFIG.replace("AT", at))
+        with open(root + "/work/text.txt", "w") as file:
+            file.write("A step is saved, and a run goes on from it. " * 40)
+        run_it = ["run", at + "/work/config.toml", "--nproc", "2"]
+        # A line to paste begins with the launcher.
+        text = program(*run_it, "--debug.stop_at_step=1", expect=75)
+        assert f"{at}/opt/titan/bin/titan-train run " in text and "libexec" not in text, text
+        text = program(*run_it, start="/work/linked", env={"PYTHONPATH": site})
+        assert "/step-00000001" in text and "step 2 saved" in text, text
+        print("a run of two ranks, and a resume with an importable torch  work")
+
+        def refused(found, **env):
+            text = program("--version", expect=2, env=env)
+            assert text.startswith("error: ") and "\n  expected: LibTorch 2.11" in text and "\n  hint: " in text, text
+            assert found in text, text
+        refused("python3 has no torch")
+        refused(f"TITAN_TORCH_DIR={at}/work has no lib/libtorch_cpu.so", TITAN_TORCH_DIR=at + "/work")
+        os.makedirs(root + "/work/old/lib")
+        open(root + "/work/old/lib/libtorch_cpu.so", "w").close()
+        refused(f"no version (TITAN_TORCH_DIR={at}/work/old)", TITAN_TORCH_DIR=at + "/work/old")
+        with open(root + "/work/old/version.py", "w") as file:
+            file.write("__version__ = '2.110.0+cpu'\n")
+        refused(f"2.110.0+cpu (TITAN_TORCH_DIR={at}/work/old)", TITAN_TORCH_DIR=at + "/work/old")
+        text = program("run", at + "/work/none.toml", expect=2)
+        assert "none.toml" in text, text
+        print("refusals  work")
+
+        prefix = os.path.join(folder, "prefix")
+        run("cmake", "--install", build, "--component", "titan-train", "--prefix", prefix)
+        no_debug_information(prefix + "/bin/titan-train")
+        assert libraries(prefix + "/bin/titan-train")[1] == [f"$ORIGIN:$ORIGIN/../lib:{torch}/lib"], libraries(prefix + "/bin/titan-train")
+        moved = os.path.join(folder, "moved")
+        os.rename(prefix, moved)
+        assert subprocess.run([moved + "/bin/titan-train", "--version"], env={}, cwd="/", stdout=subprocess.DEVNULL).returncode == 0
+        print("cmake --install  works")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
