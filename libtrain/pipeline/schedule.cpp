@@ -1,6 +1,6 @@
 #include "libtrain/pipeline/schedule.h"
 
-#include "libtrain/pipeline/generators.h"
+#include "libtrain/pipeline/schedule_orders.h"
 
 namespace titan::train {
 

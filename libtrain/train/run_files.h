@@ -21,7 +21,8 @@ class RunFiles {
   /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from);
-  /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's points.
+  /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's
+  /// points.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
   /// more may be written into it

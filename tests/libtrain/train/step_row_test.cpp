@@ -22,7 +22,7 @@ TEST(StepRow, EveryRankOfEveryStageKnowsLossNormAndMemory) {
     if (world.stage + 1 == static_cast<int>(plan.mesh.pp))
       for (std::size_t i = static_cast<std::size_t>(world.dp_rank); i < losses.size(); i += plan.mesh.dp)
         losses[i] = static_cast<double>(i + 1);
-    row.fill(losses, world.rank == 2, false, true, own_gradients(plan, world, 0.5f));
+    row.fill(losses, {.stop = world.rank == 2, .saved = true}, own_gradients(plan, world, 0.5f));
     row.note_memory(world.rank, {100u + static_cast<unsigned>(world.rank), std::nullopt});
     row.add_up(*world.all);
     const auto count = static_cast<double>(losses.size());
@@ -35,7 +35,7 @@ TEST(StepRow, EveryRankOfEveryStageKnowsLossNormAndMemory) {
     EXPECT_FALSE(row.trouble());
     EXPECT_EQ(row.saved(), world.size);
     // Nothing of a step is left in the next.
-    row.fill(std::vector<double>(losses.size(), 0.0), false, false, false, {});
+    row.fill(std::vector<double>(losses.size(), 0.0), {}, {});
     row.add_up(*world.all);
     EXPECT_EQ(row.loss_sum(), 0);
     EXPECT_EQ(row.grad_norm(), 0);

@@ -1,4 +1,4 @@
-#include "libtrain/pipeline/generators.h"
+#include "libtrain/pipeline/schedule_orders.h"
 
 #include <algorithm>
 
