@@ -33,7 +33,8 @@ std::string stage_table(const DeviceForecast& f, const recipe::RunPlan& plan, co
                {"a rank takes", Align::kRight},
                {"of the memory", Align::kRight}});
   for (std::uint32_t stage = 0; stage < f.stages.size(); ++stage) {
-    std::vector<Cell> row = {std::to_string(stage), seconds(f.stages[stage].forward), seconds(f.stages[stage].backward)};
+    std::vector<Cell> row = {std::to_string(stage), seconds(f.stages[stage].forward),
+                             seconds(f.stages[stage].backward)};
     if (stage < plan.mesh.pp) {
       const std::uint64_t bytes = f.memory[plan.rank_of(stage)].total() + f.device.reserve_bytes;
       const double share = static_cast<double>(bytes) / static_cast<double>(f.device.memory_bytes);
@@ -55,8 +56,8 @@ std::string words_of(const train::FittingSettings& settings) {
 /// What would do instead.
 std::string way_out(const DeviceReport& report, const Palette& palette) {
   if (report.forecast.fits()) return "";
-  std::string text = "  " + palette.paint(Role::kWarning, "!") + " it does not fit: " +
-                     format_bytes(report.forecast.rank_bytes()) + " needed, " +
+  std::string text = "  " + palette.paint(Role::kWarning, "!") +
+                     " it does not fit: " + format_bytes(report.forecast.rank_bytes()) + " needed, " +
                      format_bytes(report.forecast.device.memory_bytes) + " there\n";
   for (const train::FittingSettings& fit : report.fitting.fits)
     text += "    fits: " + words_of(fit) + "\n      " + format_bytes(fit.rank_bytes) + ", " +

@@ -4,9 +4,9 @@
 
 namespace titan::train {
 
-/// Returns when the GPU has done what the current stream was given so far. `look` is called twice a second meanwhile; it
-/// throws where a peer is gone, for whom the GPU would wait for ever. \error what `look` throws; CommError: CUDA's own
-/// errors
+/// Returns when the GPU has done what the current stream was given so far. `look` is called twice a second meanwhile;
+/// it throws where a peer is gone, for whom the GPU would wait for ever. \error what `look` throws; CommError: CUDA's
+/// own errors
 void wait_for_gpu(const std::function<void()>& look);
 
 }  // namespace titan::train

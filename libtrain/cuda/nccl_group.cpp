@@ -85,7 +85,8 @@ int NcclGroup::rank() const { return group_->options.rank; }
 int NcclGroup::size() const { return group_->options.size; }
 
 std::unique_ptr<Transfer> NcclGroup::start_all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits,
-                                                      const at::Tensor& in, const std::vector<std::int64_t>& in_splits) {
+                                                      const at::Tensor& in,
+                                                      const std::vector<std::int64_t>& in_splits) {
   return speaking(group_->options.name, [&] {
     at::Tensor from = in;
     std::vector<std::int64_t> rows_out = out_splits, rows_in = in_splits;

@@ -26,8 +26,8 @@ struct NcclGroupOptions {
 
 class NcclGroup {
  public:
-  /// Meets the other members, which have the same prefix in the store, and connects at once. \error CommError: with what
-  /// NCCL says
+  /// Meets the other members, which have the same prefix in the store, and connects at once. \error CommError: with
+  /// what NCCL says
   static std::unique_ptr<NcclGroup> create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options);
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;

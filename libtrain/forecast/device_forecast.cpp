@@ -28,8 +28,7 @@ struct StageTimes {
 
 /// Head and loss are computed forward and backward at once, in the forward of their stage.
 Result<StageTimes> stage_times(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) {
-  TITAN_ASSIGN_OR_RETURN(const recipe::PartCosts parts,
-                         recipe::part_costs("flops", plan.dims, plan.batch.seq_len));
+  TITAN_ASSIGN_OR_RETURN(const recipe::PartCosts parts, recipe::part_costs("flops", plan.dims, plan.batch.seq_len));
   const double rate = (plan.bf16 ? device.bf16_tflops : device.fp32_tflops) * device.compute_share * kTera,
                tokens = real(plan.batch.micro * plan.batch.seq_len),
                layer = tokens * static_cast<double>(parts.layer) / rate,

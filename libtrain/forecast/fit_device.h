@@ -21,8 +21,8 @@ struct FittingSearch {
   FittingSettings least;              ///< of what was tried, what needs least
 };
 
-/// Tries ZeRO-2, computing activations again, more stages, loss in chunks and smaller micro-batches, alone and together,
-/// with the batch of `plan` as it is. `plan` is that of `config`.
+/// Tries ZeRO-2, computing activations again, more stages, loss in chunks and smaller micro-batches, alone and
+/// together, with the batch of `plan` as it is. `plan` is that of `config`.
 FittingSearch settings_that_fit(const recipe::Config& config, const recipe::RunPlan& plan,
                                 const recipe::DeviceFigures& device);
 

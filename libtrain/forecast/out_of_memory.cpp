@@ -26,10 +26,10 @@ std::string way_out(const recipe::Config& config, const recipe::RunPlan& plan, s
 
 ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& plan, int rank, std::uint32_t pp_rank,
                            const GpuMemory& memory) {
-  ckpt::Status status = ckpt::failed("the GPU of rank " + std::to_string(rank) + " has no memory left: " +
-                                     ckpt::size_text(memory.total) + ", of which tensors hold " +
-                                     ckpt::size_text(memory.tensors) + " and the allocator keeps " +
-                                     ckpt::size_text(memory.kept) + " in pieces");
+  ckpt::Status status =
+      ckpt::failed("the GPU of rank " + std::to_string(rank) + " has no memory left: " + ckpt::size_text(memory.total) +
+                   ", of which tensors hold " + ckpt::size_text(memory.tensors) + " and the allocator keeps " +
+                   ckpt::size_text(memory.kept) + " in pieces");
   if (const auto work = rank_work(plan); work.ok()) {
     const RankMemory needs = rank_memory(plan, pp_rank, work->row(pp_rank), work->in_flight[pp_rank]);
     const auto add = [&](const char* what, std::uint64_t bytes) {

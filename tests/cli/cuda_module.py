@@ -18,6 +18,12 @@ try:
 except OSError:
     pass
 
+module = ctypes.CDLL(str(folder / "libtitan_cuda.so"))
+module.titan_cuda_try.restype = ctypes.c_bool
+text = ctypes.create_string_buffer(4096)
+assert not module.titan_cuda_try(0, text, ctypes.c_size_t(len(text))), text.value
+assert text.value.startswith(b"NCCL cannot connect rank 0 with the group of this rank alone: "), text.value
+
 with tempfile.TemporaryDirectory() as work:
     work = pathlib.Path(work)
     (work / "text.txt").write_text("a text of the titan. " * 100)

@@ -30,10 +30,10 @@ TEST(OutOfMemory, SaysWhatNeedsHowMuchAndWhatWouldFit) {
   EXPECT_EQ(status.message,
             "the GPU of rank 3 has no memory left: 79.0 GiB, of which tensors hold 77.0 GiB and the allocator keeps "
             "1.0 GiB in pieces");
-  EXPECT_THAT(status.causes, ElementsAre(StartsWith("weights: about "), StartsWith("gradients: about "),
-                                         StartsWith("optimizer: about "), StartsWith("activations: about "),
-                                         StartsWith("exchange and transfers: about "),
-                                         StartsWith("all of it, by plan: about ")));
+  EXPECT_THAT(status.causes,
+              ElementsAre(StartsWith("weights: about "), StartsWith("gradients: about "),
+                          StartsWith("optimizer: about "), StartsWith("activations: about "),
+                          StartsWith("exchange and transfers: about "), StartsWith("all of it, by plan: about ")));
   recipe::DeviceFigures device = *recipe::device_figures("h100");
   const FittingSearch found = settings_that_fit(config, plan, device);
   ASSERT_FALSE(found.fits.empty());

@@ -8,7 +8,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(CudaModule, IsLookedForBesideTheProgram) {
-  EXPECT_THAT(cuda_module_path(), testing::AnyOf(HasSubstr("/bin/libtitan_cuda.so"), HasSubstr("/../lib/libtitan_cuda.so")));
+  EXPECT_THAT(cuda_module_path(),
+              testing::AnyOf(HasSubstr("/bin/libtitan_cuda.so"), HasSubstr("/../lib/libtitan_cuda.so")));
 }
 
 TEST(CudaModule, OneThatIsNotThereSaysHowToGetIt) {

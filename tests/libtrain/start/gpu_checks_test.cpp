@@ -8,7 +8,8 @@ namespace {
 using testing::HasSubstr;
 
 GpuFacts host_of(std::size_t gpus, const Gpu& gpu = {"NVIDIA H100 80GB HBM3", 85'000'000'000, 9, 0}) {
-  return {.torch = "2.11.0", .driver = 13000, .runtime = 13000, .gpus = std::vector<Gpu>(gpus, gpu), .no_gpu_since = ""};
+  return {
+      .torch = "2.11.0", .driver = 13000, .runtime = 13000, .gpus = std::vector<Gpu>(gpus, gpu), .no_gpu_since = ""};
 }
 
 std::string refusal(const GpuFacts& facts, int ranks = 1) {
