@@ -80,6 +80,7 @@ void look_further(PlanReport& report, const Ranks& ranks) {
 }
 
 Status make_report(const Command& command, const recipe::LoadedConfig& loaded, PlanReport& report) {
+  TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded, command.value("resume").value_or("auto"),
                                                        command.all("allow"), ranks.count, weight_opener(), true});
@@ -113,15 +114,18 @@ Status make_report(const Command& command, const recipe::LoadedConfig& loaded, P
                                                                train::count_kept_steps(ckpt::posix_fs(), config)));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
-  if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty())
+  if (device) {
+    TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
+  } else if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) {
     f.warnings.push_back(std::move(line));
+  }
   if (!report.start) return ckpt::ok_status();
   f.warnings.insert(f.warnings.end(), report.start->warnings.begin(), report.start->warnings.end());
   const std::uint64_t steps = f.first_step > f.last_step ? 0 : f.last_step - f.first_step + 1;
   if (report.start->data.samples_per_epoch > 0)
     report.data = train::forecast_data(report.start->data, report.start->validation_samples,
                                        steps * static_cast<std::uint64_t>(plan.batch.global));
-  if (!report.refused.ok() || report.complete() || steps == 0) return ckpt::ok_status();
+  if (!report.refused.ok() || report.complete() || steps == 0 || device) return ckpt::ok_status();
   look_further(report, ranks);
   return ckpt::ok_status();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/kit/verb.h"
+#include "cli/titan_train/plan_device.h"
 #include "libtrain/forecast/forecast.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/speed.h"
@@ -28,7 +29,8 @@ struct PlanReport {
   ckpt::LrSchedule lr;                ///< the curve that would be followed
   train::TokenScan scan;              ///< of token files
   train::SpeedGuess speed;
-  ckpt::Status refused;  ///< why the run would not start
+  std::optional<DeviceReport> device;  ///< with --device; what this machine has is left out then
+  ckpt::Status refused;                ///< why the run would not start
 
   bool complete() const { return start && start->complete; }
   std::vector<std::string> left_out() const {

@@ -271,7 +271,8 @@ std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last) 
 
 std::string plan_text(const PlanReport& report, const Palette& palette) {
   const Forecast& f = report.forecast;
-  std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) + data(report, palette) +
+  std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) +
+                    (report.device ? device_text(*report.device, f.plan, palette) : "") + data(report, palette) +
                     changes(report, palette);
   if (!report.complete()) out += plan_curve_text(report, palette) + saves(f, palette);
   if (!f.warnings.empty()) out += heading(palette, "warnings");

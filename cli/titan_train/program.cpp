@@ -88,6 +88,7 @@ const Program& titan_train_program() {
     flags.push_back({"measure", "",
                      "time a layer, the embedding and the head here first, for parallelism.stage_cost = \"measured\""});
     flags.push_back({"trace", "FILE", "write it with its simulated times, for chrome://tracing or ui.perfetto.dev"});
+    for (const Flag& flag : device_flags()) flags.push_back(flag);
     return flags;
   }();
   static const std::vector<Flag> eval_flags = {

@@ -11,6 +11,7 @@
 #include "cli/kit/errors.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/console.h"
+#include "cli/titan_train/device.h"
 #include "cli/titan_train/go_on.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
@@ -62,6 +63,8 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
+  const auto device = settle_device(loaded->config, env.local_world);
+  if (!device.ok()) leave(device.status());
 
   train::TrainOptions options;
   options.resume = command.value("resume").value_or("auto");
@@ -158,6 +161,9 @@ Answer run_run(const Request& request) {
   // What every rank would refuse is refused here, once.
   const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) return {.error = loaded.status()};
+  const auto device = settle_device(loaded->config, nproc);
+  if (!device.ok()) return {.error = device.status()};
+  if (!device->note.empty()) report_note(device->note, request.color);
   const std::string resume = command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
       ckpt::posix_fs(), {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()},

@@ -41,16 +41,12 @@ struct PipelineForecast {
   }
 };
 
-/// A number of micro-batches that the schedule takes and whose fill and drain are whole.
-std::uint32_t few_micro_batches(const recipe::RunPlan& plan) { return 2 * plan.stage_count(); }
-
 /// Simulates `count` micro-batches. A long step is simulated with fewer, so that fill and drain are whole; each further
 /// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
-  const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp;
-  const bool cut =
-      !plan.has_schedule_file() && std::uint64_t{stages} * count * 2 > kSimulated && count > few_micro_batches(plan);
-  const std::uint32_t simulated = cut ? few_micro_batches(plan) : count;
+  const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp,
+                      simulated = simulated_micro_batches(plan, count);
+  const bool cut = simulated < count;
   TITAN_ASSIGN_OR_RETURN(const ScheduleTable table, schedule_of(plan, simulated));
   const std::vector<double> equal(stages, 1.0);
 
@@ -100,6 +96,13 @@ void judge_balance(Forecast& forecast) {
 }
 
 }  // namespace
+
+std::uint32_t simulated_micro_batches(const recipe::RunPlan& plan, std::uint32_t count) {
+  // A number that the schedule takes and whose fill and drain are whole.
+  const std::uint32_t few = 2 * plan.stage_count();
+  const bool is_long = std::uint64_t{plan.stage_count()} * count * 2 > kSimulated;
+  return !plan.has_schedule_file() && is_long && count > few ? few : count;
+}
 
 ScheduleCosts stage_costs(const recipe::RunPlan& plan) {
   std::vector<double> forward = plan.stage_share;

@@ -86,6 +86,9 @@ struct Forecast {
   std::vector<std::string> warnings;  ///< the plan's and those of the forecast
 };
 
+/// Micro-batches of a step of `count` that are simulated: all, but of a step too long to be simulated whole.
+std::uint32_t simulated_micro_batches(const recipe::RunPlan& plan, std::uint32_t count);
+
 /// Times of the stages' actions in simulations: by the stages' costs, in forwards of an average stage.
 ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 

@@ -89,16 +89,6 @@ std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
   return "model files: " + names + " (" + grouped(bytes) + " bytes) came with the weights and go into every checkpoint";
 }
 
-double flops_per_token(const recipe::RunPlan& plan) {
-  std::uint64_t total = 0;
-  for (const ckpt::ParameterMeta& parameter : plan.parameters) {
-    if (plan.dims.tied || parameter.name != "tok_embeddings.weight") total += ckpt::element_count(parameter.shape);
-  }
-  const recipe::ModelDims& dims = plan.dims;
-  return 6.0 * static_cast<double>(total) + 6.0 * static_cast<double>(dims.n_layers * dims.n_heads) * 2.0 *
-                                                static_cast<double>(dims.head_dim * plan.batch.seq_len);
-}
-
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts) {
   std::vector<std::string> lines;
   std::uint64_t parameters = 0;

@@ -28,7 +28,4 @@ std::string model_files_line(const std::vector<ckpt::ModelFile>& files);
 /// The equivalence class as text, as checkpoints keep it: equal text means equal bits on every layout.
 std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& environment);
 
-/// torchtitan's FLOPs per token of a training step: 6 (N - N_embedding) + 6 L H 2 head_dim T.
-double flops_per_token(const recipe::RunPlan& plan);
-
 }  // namespace titan::train

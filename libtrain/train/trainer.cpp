@@ -29,6 +29,7 @@
 #include "libtrain/train/startup.h"
 #include "libtrain/train/step_row.h"
 #include "libtrain/train/validation.h"
+#include "recipe/plan/flops.h"
 
 namespace titan::train {
 namespace {
@@ -195,7 +196,7 @@ int Trainer::loop() {
   const auto tokens_per_step = static_cast<std::uint64_t>(run_.plan().batch.tokens_per_step());
   const double tokens_per_micro_batch =
       static_cast<double>(tokens_per_step) / static_cast<double>(run_.plan().batch.count);
-  const double flops = flops_per_token(run_.plan());
+  const double flops = recipe::flops_per_token(run_.plan());
   const auto norms_every = static_cast<std::uint64_t>(run_.config().metrics.parameter_norms);
   std::vector<std::string> names;
   for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);

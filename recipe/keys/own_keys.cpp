@@ -177,8 +177,9 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.reduction), kCurve,
           "how gradients are summed: \"canonical\" gives the same bits on every layout",
           {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
-      key(TITAN_KEY(training.device), kEnvironment, "where to compute",
-          {.choices = {"auto", "cpu"}, .later = {"cuda"}}),
+      key(TITAN_KEY(training.device), kEnvironment,
+          "where to compute; \"auto\": cuda where there are an NVIDIA driver and a build with CUDA, else cpu",
+          {.choices = {"auto", "cpu", "cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
           "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else "
           "onednn on AMD's family 26 (Zen 5) and later, mkl elsewhere",

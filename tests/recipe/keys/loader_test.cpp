@@ -133,7 +133,6 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"model.tokenizer = \"assets/tokenizer.json\"", "model.tokenizer = \"assets/tokenizer.json\""},
       {"model.converters = [\"float8\"]", "model.converters = [\"float8\"]"},
       {"training.reduction = \"fast\"", "training.reduction = \"fast\""},
-      {"training.device = \"cuda\"", "training.device = \"cuda\""},
       {"training.dtype = \"bfloat16\"", "training.dtype = \"bfloat16\""},
       {"optimizer.name = \"Adam\"", "optimizer.name = \"Adam\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},

@@ -1,0 +1,98 @@
+#include "cli/titan_train/plan_device.h"
+
+#include "ckpt/base/text.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/units.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr double kMost = 1e9;
+
+/// A figure that a flag replaces.
+struct Figure {
+  const char* flag;
+  double recipe::DeviceFigures::*member;
+  double most;
+};
+
+constexpr Figure kFigures[] = {
+    {"nvlink", &recipe::DeviceFigures::nvlink_gb_s, kMost},
+    {"nic", &recipe::DeviceFigures::nic_gb_s, kMost},
+    {"memory-speed", &recipe::DeviceFigures::memory_gb_s, kMost},
+    {"compute-share", &recipe::DeviceFigures::compute_share, 1},
+    {"link-share", &recipe::DeviceFigures::link_share, 1},
+};
+
+Status replace(const Command& command, const char* flag, double most, double& figure) {
+  const auto text = command.value(flag);
+  if (!text) return ckpt::ok_status();
+  const auto number = ckpt::number_of<double>(*text);
+  if (!number || !(*number > 0) || *number > most)
+    return wrong_value(flag, *text, most == 1 ? "a share above 0, at most 1" : "a number above 0");
+  figure = *number;
+  return ckpt::ok_status();
+}
+
+Status check_alone(const Command& command) {
+  for (const Flag& flag : device_flags()) {
+    if (command.has(flag.name))
+      return ckpt::invalid("`--" + flag.name + "` goes with --device")
+          .with_hint("name the GPU: --device " + recipe::known_devices());
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace
+
+std::vector<Flag> device_flags() {
+  return {
+      {"device", "NAME", "size the run for GPUs of this kind, from figures: " + recipe::known_devices()},
+      {"device-memory", "SIZE", "with --device: memory of a GPU"},
+      {"memory-speed", "GB/s", "with --device: of that memory"},
+      {"tflops", "N", "with --device: dense peak in the type that the run computes in"},
+      {"nvlink", "GB/s", "with --device: link of a GPU to others of its node, in one direction"},
+      {"nic", "GB/s", "with --device: network of a GPU to other nodes, in one direction"},
+      {"gpus-per-node", "N", "with --device (default: 8)"},
+      {"compute-share", "SHARE", "with --device: of the peak that is reached (default: 0.5)"},
+      {"link-share", "SHARE", "with --device: of links and memory that is reached (default: 0.8)"},
+  };
+}
+
+Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command) {
+  const auto name = command.value("device");
+  if (!name) {
+    TITAN_RETURN_IF_ERROR(check_alone(command));
+    return std::optional<recipe::DeviceFigures>();
+  }
+  TITAN_ASSIGN_OR_RETURN(recipe::DeviceFigures figures, recipe::device_figures(*name));
+  for (const Figure& figure : kFigures)
+    TITAN_RETURN_IF_ERROR(replace(command, figure.flag, figure.most, figures.*figure.member));
+  TITAN_RETURN_IF_ERROR(replace(command, "tflops", kMost, figures.bf16_tflops));
+  if (command.has("tflops")) figures.fp32_tflops = figures.bf16_tflops;
+  if (const auto text = command.value("device-memory")) {
+    const auto bytes = parse_bytes(*text);
+    if (!bytes || *bytes <= figures.reserve_bytes)
+      return wrong_value("device-memory", *text, "a size above " + format_bytes(figures.reserve_bytes));
+    figures.memory_bytes = *bytes;
+  }
+  if (const auto text = command.value("gpus-per-node")) {
+    const auto number = ckpt::number_of<std::uint32_t>(*text);
+    if (!number || *number == 0) return wrong_value("gpus-per-node", *text, "a whole number from 1 on");
+    figures.per_node = *number;
+  }
+  return std::optional(figures);
+}
+
+Result<DeviceReport> make_device_report(const recipe::Config& config, const recipe::RunPlan& plan,
+                                        const recipe::DeviceFigures& device) {
+  DeviceReport report;
+  TITAN_ASSIGN_OR_RETURN(report.forecast, train::forecast_device(plan, device));
+  if (!report.forecast.fits()) report.fitting = train::settings_that_fit(config, plan, device);
+  return report;
+}
+
+}  // namespace titan::cli

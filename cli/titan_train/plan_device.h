@@ -1,0 +1,31 @@
+#pragma once
+// `plan --device`: a run sized for GPUs, from figures.
+#include <optional>
+#include <string>
+
+#include "cli/kit/command_line.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/terminal.h"
+#include "libtrain/forecast/device_forecast.h"
+#include "libtrain/forecast/fit_device.h"
+
+namespace titan::cli {
+
+struct DeviceReport {
+  train::DeviceForecast forecast;
+  train::FittingSearch fitting;  ///< where it does not fit
+};
+
+/// The flags of `plan` that say what a GPU can do.
+std::vector<Flag> device_flags();
+
+/// The figures that the flags say; nothing without --device. \error kInvalid
+ckpt::Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command);
+
+ckpt::Result<DeviceReport> make_device_report(const recipe::Config& config, const recipe::RunPlan& plan,
+                                              const recipe::DeviceFigures& device);
+
+std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan, const Palette& palette);
+void device_json(JsonOut& json, const DeviceReport& report);
+
+}  // namespace titan::cli

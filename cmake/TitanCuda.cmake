@@ -1,0 +1,35 @@
+# What libtitan_cuda.so is compiled and linked with: the CUDA wheel of LibTorch, and the headers that it lacks from a CUDA 13 toolkit or from
+# NVIDIA's two header wheels (scripts/bootstrap --cuda). No CUDA compiler: the module is plain C++.
+set(TITAN_CUDA AUTO CACHE STRING "Build libtitan_cuda.so: AUTO (where its headers are), ON, OFF")
+set_property(CACHE TITAN_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(TITAN_HAS_CUDA OFF)
+if(NOT TITAN_CUDA STREQUAL "OFF")
+  get_filename_component(nvidia ${TITAN_TORCH_DIR}/../nvidia ABSOLUTE)
+  find_path(TITAN_CUDA_INCLUDE crt/host_defines.h
+    HINTS ${nvidia}/cu13/include ${CMAKE_SOURCE_DIR}/.deps/cuda-headers/nvidia/cu13/include $ENV{CUDA_HOME}/include /usr/local/cuda/include NO_DEFAULT_PATH)
+  find_path(TITAN_CUDA_NV_INCLUDE nv/target
+    HINTS ${TITAN_CUDA_INCLUDE} ${TITAN_CUDA_INCLUDE}/cccl NO_DEFAULT_PATH)
+  set(missing "")
+  foreach(file ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 ${nvidia}/nccl/include/nccl.h)
+    if(NOT EXISTS ${file})
+      list(APPEND missing ${file})
+    endif()
+  endforeach()
+  if(NOT TITAN_CUDA_INCLUDE OR NOT TITAN_CUDA_NV_INCLUDE)
+    list(APPEND missing "crt/host_defines.h and nv/target (a CUDA 13 toolkit, or scripts/bootstrap --cuda)")
+  endif()
+  if(NOT missing)
+    set(TITAN_HAS_CUDA ON)
+    add_library(titan_cuda_libraries INTERFACE)
+    target_include_directories(titan_cuda_libraries SYSTEM INTERFACE ${nvidia}/cu13/include ${nvidia}/nccl/include ${TITAN_CUDA_INCLUDE} ${TITAN_CUDA_NV_INCLUDE})
+    target_compile_definitions(titan_cuda_libraries INTERFACE USE_C10D_NCCL)
+    target_link_libraries(titan_cuda_libraries INTERFACE titan_torch
+      ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${TITAN_TORCH_DIR}/lib/libc10_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 
+      ${nvidia}/cu13/lib/libcublas.so.13 ${nvidia}/nccl/lib/libnccl.so.2)
+    message(STATUS "CUDA: libtitan_cuda.so, with headers of ${TITAN_CUDA_INCLUDE}")
+  elseif(TITAN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "TITAN_CUDA is ON, and these are missing: ${missing}")
+  else()
+    message(STATUS "CUDA: libtitan_cuda.so is not built; missing: ${missing}")
+  endif()
+endif()

@@ -1,0 +1,31 @@
+// The doors of libtitan_cuda.so: what titan-train and scripts/gpu-check look up by name after they have opened the
+// module.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <torch/headeronly/version.h>
+
+#include "libtrain/cuda/gpu_probe.h"
+#include "libtrain/cuda/self_test.h"
+
+#define TITAN_DOOR extern "C" __attribute__((visibility("default")))
+
+// Plain C, so that a module of another build can be asked before anything else is.
+TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
+
+TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) { *facts = titan::train::probe_gpus(); }
+
+/// Writes lines about the GPU, or why it cannot be used, into `text`. Returns whether it can.
+TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {
+  std::string lines;
+  bool works = true;
+  try {
+    lines = titan::train::try_gpu(device);
+  } catch (const std::exception& error) {
+    lines = error.what();
+    works = false;
+  }
+  std::snprintf(text, size, "%s", lines.c_str());
+  return works;
+}

@@ -1,0 +1,11 @@
+#pragma once
+// The module tries itself on one GPU, for scripts/gpu-check. Part of libtitan_cuda.so.
+#include <string>
+
+namespace titan::train {
+
+/// A group of NCCL of one rank, an all-to-all through it, the host's wait, and the environment rows. Returns the rows,
+/// "name value" lines. \error CommError and what CUDA throws
+std::string try_gpu(int device);
+
+}  // namespace titan::train

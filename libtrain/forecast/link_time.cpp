@@ -1,0 +1,57 @@
+#include "libtrain/forecast/link_time.h"
+
+#include <algorithm>
+
+namespace titan::train {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+/// Sent and received by one kind of link.
+struct TwoWays {
+  std::int64_t sent = 0, received = 0;
+  std::uint64_t most(std::uint32_t width) const { return static_cast<std::uint64_t>(std::max(sent, received)) * width; }
+};
+
+/// Of an all-to-all.
+LinkBytes all_to_all(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes) {
+  TwoWays in_node, between;
+  for (std::uint32_t rank = 0; rank < plan.owners.size(); ++rank) {
+    if (rank == plan.me) continue;
+    TwoWays& way = nodes.together(first + rank, first + plan.me) ? in_node : between;
+    way.sent += plan.owners[rank].length() * plan.copies[plan.me];
+    way.received += plan.owners[plan.me].length() * plan.copies[rank];
+  }
+  return {in_node.most(width), between.most(width)};
+}
+
+std::uint64_t swapped(const Swap& swap, std::uint32_t width) {
+  return TwoWays{swap.theirs.length(), swap.mine.length()}.most(width);
+}
+
+}  // namespace
+
+LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes) {
+  LinkBytes bytes = all_to_all(plan, width, first, nodes);
+  for (const Swap& swap : plan.swaps)
+    (nodes.together(first + swap.peer, first + plan.me) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
+  return bytes;
+}
+
+double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device) {
+  return static_cast<double>(bytes) / ((in_node ? device.nvlink_gb_s : device.nic_gb_s) * device.link_share * kGiga);
+}
+
+double link_seconds(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first,
+                    const recipe::DeviceFigures& device) {
+  const Nodes nodes{device.per_node};
+  // All peers of an all-to-all are served at once, those of a butterfly one after the other.
+  const LinkBytes at_once = all_to_all(plan, width, first, nodes);
+  double seconds =
+      std::max(message_seconds(at_once.in_node, true, device), message_seconds(at_once.between_nodes, false, device));
+  for (const Swap& swap : plan.swaps)
+    seconds += message_seconds(swapped(swap, width), nodes.together(first + swap.peer, first + plan.me), device);
+  return seconds;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,33 @@
+#pragma once
+// How long exchanges between GPUs take, from what their links carry. Pure.
+// Latency is left out: messages are megabytes. Nothing is taken to overlap but the two directions of a link, and the
+// two kinds of links in an all-to-all.
+#include <cstdint>
+
+#include "libtrain/reduce/stage_exchange.h"
+#include "recipe/plan/device_figures.h"
+
+namespace titan::train {
+
+/// What one rank sends and receives in an exchange, by the kind of link.
+struct LinkBytes {
+  std::uint64_t in_node = 0, between_nodes = 0;  ///< of the direction that has more
+  std::uint64_t total() const { return in_node + between_nodes; }
+};
+
+/// Where ranks lie: rank r is GPU r mod `per_node` of its node.
+struct Nodes {
+  std::uint32_t per_node = 8;
+  bool together(std::uint32_t rank, std::uint32_t other) const { return rank / per_node == other / per_node; }
+};
+
+/// Of the exchange that `plan` describes, with elements of `width` bytes. `first` is the rank of data-parallel rank 0.
+LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes);
+
+/// Seconds of it.
+double link_seconds(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first,
+                    const recipe::DeviceFigures& device);
+/// Seconds of a message of so many bytes.
+double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);
+
+}  // namespace titan::train

@@ -1,0 +1,68 @@
+#include "libtrain/start/cuda_module.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr const char* kName = "libtitan_cuda.so";
+
+std::string program_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string program(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return program.substr(0, program.rfind('/') + 1);
+}
+
+std::string last_error() {
+  const char* error = ::dlerror();
+  return error == nullptr ? "unknown reason" : error;
+}
+
+Status not_this_one(const std::string& path, const std::string& why) {
+  return ckpt::invalid("training.device = \"cuda\": " + path + " cannot be used: " + why)
+      .with_hint("build it together with titan-train, or --training.device=cpu");
+}
+
+}  // namespace
+
+std::string cuda_module_path() {
+  const std::string folder = program_folder(), beside = folder + kName, installed = folder + "../lib/" + kName;
+  return ::access(beside.c_str(), F_OK) == 0 ? beside : installed;
+}
+
+bool has_nvidia_driver() {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver != nullptr) ::dlclose(driver);
+  return driver != nullptr;
+}
+
+Result<CudaModule> CudaModule::open(const std::string& path, const std::string& torch) {
+  if (::access(path.c_str(), F_OK) != 0)
+    return ckpt::invalid("training.device = \"cuda\": this titan-train was built without CUDA (" + path +
+                         " is not there)")
+        .with_hint("scripts/bootstrap --cuda, then build again; or --training.device=cpu");
+  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return not_this_one(path, last_error());
+  const auto version = reinterpret_cast<const char* (*)()>(::dlsym(handle, "titan_cuda_torch_version"));
+  if (version == nullptr) return not_this_one(path, "it is not the module of titan-train");
+  TITAN_RETURN_IF_ERROR(check_module({.torch = version()}, torch));
+  return CudaModule(handle);
+}
+
+void* CudaModule::find(const char* name) const { return ::dlsym(handle_, name); }
+
+GpuFacts CudaModule::probe() const {
+  GpuFacts facts;
+  if (const auto probe = reinterpret_cast<void (*)(GpuFacts*)>(find("titan_cuda_probe")); probe != nullptr)
+    probe(&facts);
+  return facts;
+}
+
+}  // namespace titan::train

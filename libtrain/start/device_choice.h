@@ -1,0 +1,19 @@
+#pragma once
+// Where a run computes: what training.device means on this host. Pure.
+#include <string>
+
+#include "libtrain/start/gpu_checks.h"
+
+namespace titan::train {
+
+enum class DeviceKind { kCpu, kCuda };
+
+struct DeviceChoice {
+  DeviceKind kind = DeviceKind::kCpu;
+  std::string note;  ///< for people: why it is not what they may expect; may be empty
+};
+
+/// `word`: training.device. "auto" is CUDA where there are a driver and the module that speaks to it.
+DeviceChoice choose_device(const std::string& word, bool has_driver, bool has_module);
+
+}  // namespace titan::train

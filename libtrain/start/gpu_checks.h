@@ -1,0 +1,44 @@
+#pragma once
+// Whether the GPUs of a host, and those of all ranks together, can carry a run. Pure: the facts come from the module
+// that knows CUDA (libtitan_cuda.so).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::train {
+
+struct Gpu {
+  std::string name;  ///< "NVIDIA H100 80GB HBM3"
+  std::uint64_t memory_bytes = 0;
+  int major = 0, minor = 0;  ///< compute capability
+};
+
+/// What the module finds on this host.
+struct GpuFacts {
+  std::string torch;         ///< the LibTorch that the module was built with
+  int driver = 0;            ///< CUDA version that the driver is for, as CUDA counts: 13000; 0: there is no driver
+  int runtime = 0;           ///< CUDA version of LibTorch
+  std::vector<Gpu> gpus;     ///< that this process may use
+  std::string no_gpu_since;  ///< what CUDA answers where there are none
+};
+
+/// Whether `local_ranks` ranks can each have a GPU of this host. \error kInvalid: no driver, one that is too old, no
+/// GPU, too few of them, GPUs of several models, or one that is too old for this trainer's attention
+ckpt::Status check_gpus(const GpuFacts& facts, int local_ranks);
+
+/// Whether the module belongs to this program. `torch`: the LibTorch that the program runs with. \error kInvalid
+ckpt::Status check_module(const GpuFacts& facts, const std::string& torch);
+
+/// Whether all ranks have GPUs of one model: results of two models differ in their bits. `models`: the name of each
+/// rank's. \error kInvalid: with the ranks of each model
+ckpt::Status check_one_model(const std::vector<std::string>& models);
+
+/// What a rank says whose communicator of NCCL cannot be made. `group`: "data-parallel group of stage 3".
+ckpt::Status nccl_failure(const std::string& group, int rank, const std::string& what);
+
+/// "13.0" of 13000.
+std::string cuda_version(int number);
+
+}  // namespace titan::train

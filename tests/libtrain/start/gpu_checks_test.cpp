@@ -1,0 +1,101 @@
+#include "libtrain/start/gpu_checks.h"
+
+#include <gmock/gmock.h>
+
+namespace titan::train {
+namespace {
+
+using testing::HasSubstr;
+
+GpuFacts host_of(std::size_t gpus, const Gpu& gpu = {"NVIDIA H100 80GB HBM3", 85'000'000'000, 9, 0}) {
+  return {
+      .torch = "2.11.0", .driver = 13000, .runtime = 13000, .gpus = std::vector<Gpu>(gpus, gpu), .no_gpu_since = ""};
+}
+
+std::string refusal(const GpuFacts& facts, int ranks = 1) {
+  const ckpt::Status status = check_gpus(facts, ranks);
+  EXPECT_TRUE(status.ok() || status.code == ckpt::Code::kInvalid);
+  EXPECT_TRUE(status.ok() || !status.hint.empty());
+  return status.message;
+}
+
+TEST(GpuChecks, HostWithEnoughAlikeGpusIsFine) {
+  EXPECT_EQ(refusal(host_of(8), 8), "");
+  EXPECT_EQ(refusal(host_of(8), 3), "");
+}
+
+TEST(GpuChecks, NoDriver) {
+  GpuFacts facts = host_of(0);
+  facts.driver = 0;
+  EXPECT_EQ(refusal(facts),
+            "training.device = \"cuda\": no CUDA device: there is no NVIDIA driver (libcuda.so.1) on this host");
+  EXPECT_THAT(check_gpus(facts, 1).hint, HasSubstr("--training.device=cpu"));
+}
+
+TEST(GpuChecks, DriverOfAnOlderCuda) {
+  GpuFacts facts = host_of(8);
+  facts.driver = 12090;
+  EXPECT_THAT(refusal(facts), HasSubstr("the NVIDIA driver is for CUDA 12.9, LibTorch needs CUDA 13"));
+  facts.driver = 13020;
+  EXPECT_EQ(refusal(facts), "");
+  facts.runtime = 13010;
+  facts.driver = 13000;
+  EXPECT_EQ(refusal(facts), "") << "the same major version";
+}
+
+TEST(GpuChecks, NoGpuThatMayBeUsed) {
+  GpuFacts facts = host_of(0);
+  facts.no_gpu_since = "no CUDA-capable device is detected";
+  EXPECT_THAT(refusal(facts), HasSubstr("the driver shows none (no CUDA-capable device is detected)"));
+  EXPECT_THAT(check_gpus(facts, 1).hint, HasSubstr("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST(GpuChecks, MoreRanksThanGpus) {
+  EXPECT_EQ(refusal(host_of(4), 8), "8 ranks on this host, and 4 GPUs: each rank needs one of its own");
+  EXPECT_THAT(check_gpus(host_of(4), 8).hint, HasSubstr("--nproc 4"));
+  EXPECT_EQ(refusal(host_of(4), 4), "");
+}
+
+TEST(GpuChecks, GpusOfTwoModels) {
+  GpuFacts facts = host_of(4);
+  facts.gpus[3].name = "NVIDIA A100-SXM4-80GB";
+  EXPECT_EQ(refusal(facts, 4),
+            "the GPUs of this host are not alike: NVIDIA H100 80GB HBM3 on GPUs 0-2; NVIDIA A100-SXM4-80GB on GPU 3");
+  EXPECT_EQ(refusal(facts, 3), "") << "the fourth has no rank";
+}
+
+TEST(GpuChecks, GpuWithoutFlashAttention) {
+  EXPECT_THAT(refusal(host_of(1, {"Tesla T4", 16'000'000'000, 7, 5})),
+              HasSubstr("GPU 0, Tesla T4, has compute capability 7.5"));
+  EXPECT_EQ(refusal(host_of(1, {"NVIDIA A100", 16'000'000'000, 8, 0})), "");
+}
+
+TEST(GpuChecks, ModuleOfAnotherLibTorch) {
+  EXPECT_TRUE(check_module(host_of(1), "2.11.0").ok());
+  const ckpt::Status status = check_module(host_of(1), "2.12.0");
+  EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+  EXPECT_THAT(status.message, HasSubstr("built for LibTorch 2.11.0, and titan-train runs with 2.12.0"));
+}
+
+TEST(GpuChecks, RanksOfTwoModels) {
+  EXPECT_TRUE(check_one_model({}).ok());
+  EXPECT_TRUE(check_one_model({"H100", "H100"}).ok());
+  const ckpt::Status status = check_one_model({"H100", "H200", "H100", "H100", "H200"});
+  EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+  EXPECT_EQ(status.message, "the ranks' GPUs are not alike: H100 on ranks 0, 2-3; H200 on ranks 1, 4");
+}
+
+TEST(GpuChecks, NcclThatCannotConnectSaysWhereToLook) {
+  const ckpt::Status status = nccl_failure("data-parallel group of stage 1", 5, "unhandled system error");
+  EXPECT_EQ(status.message,
+            "NCCL cannot connect rank 5 with the data-parallel group of stage 1: unhandled system error");
+  EXPECT_THAT(status.hint, HasSubstr("NCCL_SOCKET_IFNAME"));
+}
+
+TEST(GpuChecks, CudaVersionsAsPeopleWriteThem) {
+  EXPECT_EQ(cuda_version(13000), "13.0");
+  EXPECT_EQ(cuda_version(12080), "12.8");
+}
+
+}  // namespace
+}  // namespace titan::train
