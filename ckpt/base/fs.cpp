@@ -59,6 +59,10 @@ Status link_refused(const std::string& path) {
       .with_hint("put the file or folder itself in its place; only the checkpoint's own folder may be a link");
 }
 
+Result<std::unique_ptr<File>> Fs::open_large(const std::string& path) {
+  return unsupported(path + ": open for writing beside another: not offered by this file system");
+}
+
 Result<std::unique_ptr<File>> Fs::open_update(const std::string& path) {
   return unsupported(path + ": open for writing: not offered by this file system");
 }

@@ -83,6 +83,9 @@ class Fs {
   /// kScanAlignment gain, up to their last whole block. truncate() takes the space from the store at once, so that a
   /// disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
+  /// Opens a file that create_large() of another process of this host has made and sized, to write into as well, in the
+  /// same way. It has no bytes of its own: truncate() is the maker's. \error kNotFound, kUnsupported
+  virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
   /// Some file of create_large() went through the page cache, since its store refuses another way.
   virtual bool refused_past_cache() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.

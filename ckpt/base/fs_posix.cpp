@@ -235,6 +235,17 @@ class PosixFs final : public Fs {
     return file;
   }
 
+  Result<std::unique_ptr<File>> open_large(const std::string& path) override {
+    int fd = retry([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+    if (fd < 0) return from_errno(errno, path, "open for writing", OnMissing::kNotFound);
+    auto file = std::make_unique<PosixFile>(fd, path);
+    struct stat info {};
+    if (::fstat(fd, &info) < 0) return from_errno(errno, path, "fstat");
+    if (!S_ISREG(info.st_mode)) return failed(path + ": open for writing: expected a regular file");
+    file->write_past_cache(refused_);
+    return std::unique_ptr<File>(std::move(file));
+  }
+
   bool refused_past_cache() const override { return *refused_; }
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {

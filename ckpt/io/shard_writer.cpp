@@ -51,17 +51,23 @@ struct ShardWriter::Impl {
     return ok_status();
   }
 
+  Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t p) const {
+    const LeafRange& leaves = pieces[p].leaves;
+    std::vector<Digest> digests;
+    for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
+      if (!written[row(p, leaf)]) return wrong(p, leaf, " was never written");
+      digests.push_back(rows[row(p, leaf)].raw);
+    }
+    const Piece piece{0, leaves.first, leaves.count, rows[first_row[p]].offset, first_row[p], pieces[p].codec};
+    return std::pair{piece, std::move(digests)};
+  }
+
   Result<WrittenShard> finish() {
     WrittenShard result;
     for (std::size_t p = 0; p < pieces.size(); ++p) {
-      const LeafRange& leaves = pieces[p].leaves;
-      result.pieces.push_back(
-          {0, leaves.first, leaves.count, rows[first_row[p]].offset, first_row[p], pieces[p].codec});
-      result.leaves.emplace_back();
-      for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
-        if (!written[row(p, leaf)]) return wrong(p, leaf, " was never written");
-        result.leaves.back().push_back(rows[row(p, leaf)].raw);
-      }
+      TITAN_ASSIGN_OR_RETURN(auto piece, placed(p));
+      result.pieces.push_back(piece.first);
+      result.leaves.push_back(std::move(piece.second));
     }
     const std::vector<std::byte> table = encode_leaf_table(rows);
     TITAN_RETURN_IF_ERROR(file->pwrite(skeleton.table_offset, table));
@@ -169,6 +175,14 @@ Result<std::unique_ptr<ShardWriter>> ShardWriter::create(Fs& fs, const std::stri
   return std::unique_ptr<ShardWriter>(new ShardWriter(std::move(impl)));
 }
 
+Result<std::unique_ptr<ShardWriter>> ShardWriter::join(Fs& fs, const std::string& folder, const std::string& member,
+                                                       std::vector<ShardPiece> pieces) {
+  auto impl = std::make_unique<Impl>(folder, member, std::move(pieces));
+  TITAN_ASSIGN_OR_RETURN(impl->skeleton, make_skeleton(impl->pieces));
+  TITAN_ASSIGN_OR_RETURN(impl->file, fs.open_large(impl->path));
+  return std::unique_ptr<ShardWriter>(new ShardWriter(std::move(impl)));
+}
+
 const std::vector<ShardPiece>& ShardWriter::pieces() const { return impl_->pieces; }
 std::uint64_t ShardWriter::offset(std::size_t piece, std::uint64_t leaf) const {
   return impl_->skeleton.leaf_offset(impl_->pieces, piece, leaf);
@@ -187,6 +201,29 @@ Status ShardWriter::put_run(std::size_t piece, std::uint64_t first, std::span<co
                             std::span<const LeafDigests> digests) {
   return impl_->put_run(piece, first, bytes, digests);
 }
+
+Status ShardWriter::take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests) {
+  const LeafRange& leaves = impl_->pieces[piece].leaves;
+  if (placed.leaf_count != leaves.count || digests.size() != leaves.count || placed.row != impl_->first_row[piece] ||
+      placed.offset != offset(piece, leaves.first))
+    return impl_->wrong(piece, leaves.first, " was put elsewhere: another version of libhdf5 lays the file out there");
+  for (std::uint64_t i = 0; i < leaves.count; ++i) {
+    const std::uint64_t leaf = leaves.first + i, bytes = stored_bytes(piece, leaf);
+    TITAN_RETURN_IF_ERROR(impl_->enter(piece, leaf, {offset(piece, leaf), bytes, bytes, 0, digests[i], digests[i]}));
+  }
+  return ok_status();
+}
+
+Result<std::pair<Piece, std::vector<Digest>>> ShardWriter::placed(std::size_t piece) const {
+  return impl_->placed(piece);
+}
+
+Status ShardWriter::leave() {
+  TITAN_RETURN_IF_ERROR(impl_->file->datasync());
+  return impl_->file->close();
+}
+
+std::span<const LeafRow> ShardWriter::rows() const { return impl_->rows; }
 
 Result<WrittenShard> ShardWriter::finish() { return impl_->finish(); }
 

@@ -8,9 +8,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/format/leaf_table.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/model/read_back.h"
@@ -52,6 +54,10 @@ class ShardWriter {
   /// \error kInvalid (as make_skeleton), kFailed (I/O)
   static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member,
                                                      std::vector<ShardPiece> pieces);
+  /// Opens the file that create() has made of the same pieces in another process of this host, to put leaves into it
+  /// as well. \error kNotFound, kFailed
+  static Result<std::unique_ptr<ShardWriter>> join(Fs& fs, const std::string& folder, const std::string& member,
+                                                   std::vector<ShardPiece> pieces);
   /// Closes without reporting; what is not finished is a leftover of the temporary folder.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
@@ -74,6 +80,16 @@ class ShardWriter {
   /// piece are neighbours in every file that this class or write_shard() makes.
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
+
+  /// Notes a whole piece that a writer who joined has put and made durable, at `placed`, with these raw digests.
+  /// \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
+  Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
+  /// Where a piece lies, and the raw digests of its leaves, all of which were put.
+  Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
+  /// Ends the part of a writer who joined: datasync and close; call once. \error kFailed
+  Status leave();
+  /// The rows of the leaf table; of leaves that were not put they are empty.
+  std::span<const LeafRow> rows() const;
 
   /// Writes the leaf table, datasync, close; call once. \error kFailed (I/O, or a leaf that was never put: named)
   Result<WrittenShard> finish();

@@ -39,11 +39,18 @@ struct Snapshot {
   /// Who writes which leaves, of `parameters` on `mesh`. A run that saves often works it out once; null: where it is
   /// needed.
   std::shared_ptr<const Ownership> ownership;
+  /// By rank: who makes the shard files that the rank writes into, itself or a lower rank of its host; empty: each
+  /// rank its own. Compressed leaves always lie in files of their own rank.
+  std::vector<std::uint32_t> makers;
   /// What came with the model and is written beside it, not in the id. Rank 0's alone; null: nothing.
   std::shared_ptr<const std::vector<ModelFile>> model_files;
 };
 
 /// The snapshot's ownership, worked out where it is null.
 std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot);
+/// Some rank writes into files that another one makes.
+bool shares_files(const Snapshot& snapshot);
+/// The rank that makes the shard files of `rank`.
+std::uint32_t maker_of(const Snapshot& snapshot, std::uint32_t rank);
 
 }  // namespace titan::ckpt

@@ -61,7 +61,7 @@ std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot) {
     tensors.push_back({meta.name, snapshot.dtype, meta.shape, snapshot.leaf_elements, {}});
   const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
-    const std::string file = shard_path(kModel, rank).substr(kFolder.size());
+    const std::string file = shard_path(kModel, maker_of(snapshot, rank)).substr(kFolder.size());
     for (const OwnedPiece& piece : ownership->of(rank)) tensors[piece.parameter].pieces.push_back({file, piece.leaves});
   }
   return tensors;  // ranks of a stage own ascending leaves, so the pieces ascend

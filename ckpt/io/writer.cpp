@@ -33,6 +33,15 @@ Status check_snapshot(const Snapshot& snapshot) {
   if (mesh.tp != 1) return unsupported("tensor parallelism (tp = " + std::to_string(mesh.tp) + ") cannot be saved yet");
   if (snapshot.leaf_elements == 0 || snapshot.leaf_elements > std::uint64_t{1} << 32)
     return invalid("leaf_elements is " + std::to_string(snapshot.leaf_elements) + ", expected 1 to 2^32");
+  if (!snapshot.makers.empty() && snapshot.makers.size() != mesh.world())
+    return invalid("makers of files are named for " + std::to_string(snapshot.makers.size()) + " ranks of " +
+                   std::to_string(mesh.world()));
+  for (std::uint32_t rank = 0; rank < snapshot.makers.size(); ++rank) {
+    const std::uint32_t maker = snapshot.makers[rank];
+    if (maker > rank || snapshot.makers[maker] != maker)
+      return invalid("rank " + std::to_string(rank) + " writes into files of rank " + std::to_string(maker) +
+                     ", which makes none for it");
+  }
   std::set<std::string_view> names;
   for (const ParameterMeta& meta : snapshot.parameters) {
     TITAN_RETURN_IF_ERROR(check_parameter_name(meta.name));

@@ -14,6 +14,7 @@
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
 #include "libtrain/checkpoint/owned_leaves.h"
+#include "libtrain/checkpoint/shared_write.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
@@ -87,6 +88,8 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   encode_rows(encoder, snapshot.config, recipe::same_on_all_ranks);
   encoder.list(snapshot.slots.size());
   for (const std::string& slot : snapshot.slots) encoder.str(slot);
+  encoder.list(snapshot.makers.size());
+  for (const std::uint32_t maker : snapshot.makers) encoder.u64(maker);
   encoder.list(snapshot.parameters.size());
   for (const ckpt::ParameterMeta& parameter : snapshot.parameters) {
     encoder.str(parameter.name);
@@ -157,8 +160,7 @@ Result<SaveReport> Checkpointer::save_from(Communicator& io, const ckpt::Snapsho
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  // One word from rank 0: what it plans, and where to write. Who plans another save says so in the agreement on what
-  // was written.
+  // One word from rank 0: what it plans, and where to write.
   const std::string plan = plan_digest(snapshot).hex();
   const std::string word = io.broadcast(plan + tmp, 0);
   tmp = word.substr(plan.size());
@@ -166,11 +168,14 @@ Result<SaveReport> Checkpointer::save_from(Communicator& io, const ckpt::Snapsho
     status = ckpt::failed(
         "rank " + std::to_string(world_.rank) +
         " plans another save than rank 0: step, position, mesh, tensors, learning rate or settings differ");
+  status = agree(io, status);
+  if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
 
   // Every rank writes what it owns; nothing but receipts travels.
   const auto receipt =
-      status.ok() ? ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads)
-                  : Result<ckpt::RankReceipt>(status);
+      ckpt::shares_files(snapshot)
+          ? write_shared(io, fs_, tmp, snapshot, source, threads)
+          : ckpt::write_rank(fs_, tmp, snapshot, static_cast<std::uint32_t>(world_.rank), source, threads);
   status = agree(io, receipt.status());
   if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
   std::vector<ckpt::RankReceipt> receipts;  // on rank 0 only

@@ -80,4 +80,15 @@ void gather_to_root(Communicator& all, std::string_view mine, const std::functio
   send_all(all, sizes, bytes, 0);
 }
 
+void gather_to(Communicator& all, std::string_view mine, std::span<const std::uint32_t> to,
+               const std::function<void(int, std::string_view)>& take) {
+  const auto me = static_cast<std::uint32_t>(all.rank());
+  if (to[me] != me) {
+    std::vector<std::uint64_t> sizes{mine.size()};
+    return send_all(all, sizes, mine, static_cast<int>(to[me]));
+  }
+  for (std::uint32_t rank = 0; rank < to.size(); ++rank)
+    if (rank != me && to[rank] == me) take(static_cast<int>(rank), receive_all(all, 1, static_cast<int>(rank)).bytes);
+}
+
 }  // namespace titan::train

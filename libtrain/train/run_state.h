@@ -62,6 +62,7 @@ struct RunState {
   std::string checkpoint_dir;
   std::string no_log_file;                        ///< why this rank has none, where it has none
   std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
+  std::vector<std::uint32_t> makers;              ///< of shard files, see ckpt::Snapshot
   recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;             ///< rank 0 only

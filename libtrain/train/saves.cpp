@@ -78,6 +78,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   snap.stage_cuts = run_.plan().stage_cuts;
   snap.leaf_elements = run_.plan().leaf_elements;
   snap.ownership = run_.owners;
+  snap.makers = run_.makers;
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
   snap.read_back = read_back(run_.config().checkpoint.verify_after_write);

@@ -6,6 +6,7 @@
 
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/second_look.h"
+#include "ckpt/plan/file_makers.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
@@ -16,6 +17,7 @@
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/hosts.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/pipeline/schedule_of.h"
@@ -180,11 +182,19 @@ void settle(RunState& run) {
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }
 
+// Of shard files; none where ranks share none.
+std::vector<std::uint32_t> agree_on_makers(Communicator& io, std::int64_t files_per_host) {
+  const std::vector<std::string> hosts = hosts_of_ranks(io);
+  if (files_per_host == 0) return {};
+  return ckpt::file_makers(hosts, static_cast<std::uint32_t>(files_per_host));
+}
+
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
   run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
   run.owners =
       std::make_shared<const ckpt::Ownership>(run.plan().parameters, run.plan().leaf_elements, run.plan().mesh);
+  run.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
                      run.config().optimizer.weight_decay};
   const bool moments =

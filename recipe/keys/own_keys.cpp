@@ -298,6 +298,10 @@ std::vector<Key> own_keys() {
           "rank; "
           "what has no room there is waited for",
           {.range = between(0, 1ull << 50)}),
+      key(TITAN_KEY(checkpoint.files_per_host), kSaving,
+          "most files into which the ranks of one host write weights, and as many for moments: where there are more "
+          "ranks, they share files; 0: each rank has its own; compressed saves always do; no id depends on it",
+          {.range = between(0, 1 << 20)}),
       key(TITAN_KEY(checkpoint.on_save_error), kSaving,
           "a save that the store refuses (no space, quota, I/O error): \"stop\" ends the run; \"continue\" goes on "
           "and saves again at the next interval",

@@ -230,6 +230,13 @@ Result<std::unique_ptr<ckpt::File>> CrashFs::create(const std::string& path) {
   return std::unique_ptr<ckpt::File>(std::make_unique<CrashFile>(state_, file, path, true));
 }
 
+Result<std::unique_ptr<ckpt::File>> CrashFs::open_large(const std::string& path) {
+  const Inode inode = state_->place(path).inode;
+  if (inode == kNoInode) return missing(path, "open for writing");
+  if (state_->folder(inode)) return ckpt::failed(path + ": open for writing: expected a regular file");
+  return std::unique_ptr<ckpt::File>(std::make_unique<CrashFile>(state_, inode, path, true));
+}
+
 Result<std::unique_ptr<ckpt::File>> CrashFs::open_read(const std::string& path) {
   const Inode inode = state_->place(path).inode;
   if (inode == kNoInode) return missing(path, "open");

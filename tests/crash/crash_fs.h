@@ -76,6 +76,7 @@ class CrashFs final : public ckpt::Fs {
   void grant_locks(std::string suffix);
 
   ckpt::Result<std::unique_ptr<ckpt::File>> create(const std::string& path) override;
+  ckpt::Result<std::unique_ptr<ckpt::File>> open_large(const std::string& path) override;
   ckpt::Result<std::unique_ptr<ckpt::File>> open_read(const std::string& path) override;
   ckpt::Status make_dir(const std::string& path) override;
   ckpt::Status remove_file(const std::string& path) override;

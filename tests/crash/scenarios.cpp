@@ -46,10 +46,10 @@ Status copy_unsynced(CrashFs& fs, const std::string& from, const std::string& to
 
 // One run saves `step` and keeps the newest `keep`.
 Status run_and_save(CrashFs& fs, std::uint64_t step, Mesh mesh, std::uint64_t keep,
-                    ckpt::Codec codec = ckpt::Codec::kRaw) {
+                    ckpt::Codec codec = ckpt::Codec::kRaw, Files files = Files::kOwn) {
   TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
   return go_on(
-      fs, run, step, mesh, keep, [&] { fs.mark(saved_mark(step)); }, codec);
+      fs, run, step, mesh, keep, [&] { fs.mark(saved_mark(step)); }, codec, files);
 }
 
 // Saves of step 20 after step 10, with a tool that writes the same step.
@@ -70,6 +70,10 @@ Scenario save_scenario(const std::string& name, const std::function<Status(Crash
 
 void add_saves(std::vector<Scenario>& all) {
   all.push_back(save_scenario("save-by-4-writers", {}));
+
+  Scenario shared = save_scenario("save-by-4-writers-into-shared-files", {});
+  shared.act = [](CrashFs& fs) { return run_and_save(fs, 20, kFourWriters, 0, ckpt::Codec::kRaw, Files::kShared); };
+  all.push_back(shared);
 
   Scenario first = save_scenario("first-save-of-a-run", {});
   first.proved = 0;
@@ -326,6 +330,7 @@ const std::vector<Scenario>& scenarios() {
     add_conversions(list);
     // Between them these make every call that a scenario makes.
     const std::set<std::string> mutated{"save-by-4-writers",
+                                        "save-by-4-writers-into-shared-files",
                                         "save-that-cannot-write-latest",
                                         "save-compressed",
                                         "save-over-a-pinned-damaged-step",

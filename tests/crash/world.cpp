@@ -13,19 +13,25 @@
 #include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/io/writer.h"
+#include "ckpt/plan/file_makers.h"
 #include "libtrain/start/decide.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::crash {
 
 using ckpt::Code;
+using ckpt::ok_status;
 using ckpt::Result;
 using ckpt::Status;
 
-ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec) {
+ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec, Files files) {
   // Two leaves for each of two data-parallel ranks on either stage.
   ckpt::Snapshot snapshot = ckpt::testing::make_snapshot({{"a", {300}}, {"b", {20, 10}}}, mesh, 100, step);
   snapshot.codec = codec;
+  if (files == Files::kShared) {
+    const std::vector<std::string> hosts(mesh.world(), "one");
+    snapshot.makers = ckpt::file_makers(hosts, 2);
+  }
   return snapshot;
 }
 
@@ -48,23 +54,23 @@ Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, cons
                                        const ckpt::Snapshot& snapshot, const ckpt::CommitOptions& options = {},
                                        const std::function<Status()>& halfway = {}) {
   ckpt::testing::PatternSource source(snapshot, snapshot.train.step);
-  std::vector<ckpt::RankReceipt> receipts;
-  for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
-    if (halfway && rank == snapshot.mesh.world() / 2) TITAN_RETURN_IF_ERROR(halfway());
-    fs.act_as(rank);
-    auto receipt = ckpt::write_rank(fs, tmp, snapshot, rank, source);
+  const auto as = [&](std::uint32_t rank, bool writes) -> Status {
     fs.act_as(0);
-    if (!receipt.ok()) return receipt.status();
-    receipts.push_back(std::move(*receipt));
-  }
-  return ckpt::commit_save(fs, folder, tmp, snapshot, receipts, options);
+    if (halfway && writes && rank == snapshot.mesh.world() / 2) TITAN_RETURN_IF_ERROR(halfway());
+    fs.act_as(rank);
+    return ok_status();
+  };
+  const auto receipts = ckpt::testing::write_as_every_rank(fs, tmp, snapshot, source, as);
+  fs.act_as(0);
+  TITAN_RETURN_IF_ERROR(receipts.status());
+  return ckpt::commit_save(fs, folder, tmp, snapshot, *receipts, options);
 }
 
 }  // namespace
 
 Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh,
                  const std::string& save_id, ckpt::Codec codec) {
-  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec, Files::kOwn);
   TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, folder));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, folder, snapshot, save_id));
   const auto published = save_all_ranks(fs, tmp, folder, snapshot);
@@ -114,8 +120,8 @@ Result<LiveRun> start_run(CrashFs& fs) {
 }
 
 Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
-             const std::function<void()>& announced, ckpt::Codec codec) {
-  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec);
+             const std::function<void()>& announced, ckpt::Codec codec, Files files) {
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec, files);
   TITAN_ASSIGN_OR_RETURN(const std::string tmp,
                          ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e5" + std::to_string(mesh.world())));
   const auto still_ours = [&run] { return run.locks.still_ours(); };
@@ -147,7 +153,7 @@ Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, st
                            std::uint64_t keep, const std::function<void()>& announced) {
   const auto still_ours = [&run] { return run.locks.still_ours(); };
   const ckpt::CommitOptions options{false, still_ours};
-  const ckpt::Snapshot lost = snapshot_of(given_up, mesh, ckpt::Codec::kRaw);
+  const ckpt::Snapshot lost = snapshot_of(given_up, mesh, ckpt::Codec::kRaw, Files::kShared);
   TITAN_ASSIGN_OR_RETURN(const std::string half, ckpt::begin_save(fs, kSteps, lost, "0a1b2c3d4e50"));
   const auto rank_lost = [] { return ckpt::failed("a rank is lost"); };
   if (save_all_ranks(fs, half, kSteps, lost, options, rank_lost).ok()) return ckpt::failed("it was not given up");
@@ -165,7 +171,7 @@ Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, st
     retention.pass();
     return failed;
   };
-  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, ckpt::Codec::kRaw);
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, ckpt::Codec::kRaw, Files::kOwn);
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, kSteps, snapshot, "0a1b2c3d4e51"));
   TITAN_RETURN_IF_ERROR(save_all_ranks(fs, tmp, kSteps, snapshot, options, retention_passes).status());
   if (announced) announced();

@@ -20,8 +20,11 @@ inline constexpr const char* kRun = "/run";
 inline constexpr const char* kSteps = "/run/checkpoint";
 inline constexpr const char* kElsewhere = "/elsewhere/weights";
 
+/// Whether ranks write into files of their own, or into two that they share.
+enum class Files { kOwn, kShared };
+
 /// The state of a run at `step`, the same on every mesh.
-ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec = ckpt::Codec::kRaw);
+ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec, Files files);
 ckpt::Digest id_of(std::uint64_t step);
 std::string step_path(std::uint64_t step);
 /// A checkpoint of `step` outside of every run: /src/step-N.
@@ -54,7 +57,8 @@ ckpt::Result<LiveRun> start_run(CrashFs& fs);
 /// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when
 /// "saved" is printed.
 ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
-                   const std::function<void()>& announced = {}, ckpt::Codec codec = ckpt::Codec::kRaw);
+                   const std::function<void()>& announced = {}, ckpt::Codec codec = ckpt::Codec::kRaw,
+                   Files files = Files::kOwn);
 
 /// What a run does that saves in the background: the save of `given_up` ends half written, since a rank is lost; that
 /// of `step` is written while retention keeps the newest `keep` steps of those before.

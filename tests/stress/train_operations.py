@@ -25,6 +25,7 @@ def layout_of(rng):
         "codec": rng.choice(CODECS),
         "async": rng.choice(["disabled", "async"]),
         "staging": rng.choice([0, 1 << 16, 1 << 30]),
+        "files": rng.choice([0, 1, 1, 2, 4]),
     }
 
 
@@ -37,8 +38,9 @@ def train_command(world, p, dump=None):
         "checkpoint.interval": p["interval"],
         "checkpoint.keep_latest_k": p["k"],
         "checkpoint.compression": p["codec"],
-        "checkpoint.async_mode": p.get("async", "disabled"),  # logs of before it know neither
+        "checkpoint.async_mode": p.get("async", "disabled"),  # older logs lack it and those below
         "checkpoint.staging_bytes": p.get("staging", 1 << 30),
+        "checkpoint.files_per_host": p.get("files", 0),
     }
     if p.get("stop"):
         overrides["debug.stop_at_step"] = p["stop"]

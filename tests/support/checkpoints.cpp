@@ -1,9 +1,11 @@
 #include "tests/support/checkpoints.h"
 
 #include <cstring>
+#include <memory>
 
 #include "ckpt/io/commit.h"
 #include "ckpt/io/receipt.h"
+#include "ckpt/io/shared_writer.h"
 #include "ckpt/io/writer.h"
 
 namespace titan::ckpt::testing {
@@ -98,17 +100,59 @@ Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::ui
   return snapshot;
 }
 
+namespace {
+
+// What a rank has to say travels as bytes.
+Status carry(const Result<RankReceipt>& receipt, std::vector<RankReceipt>& to) {
+  TITAN_RETURN_IF_ERROR(receipt.status());
+  TITAN_ASSIGN_OR_RETURN(RankReceipt carried, decode_receipt(encode_receipt(*receipt)));
+  to.push_back(std::move(carried));
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::vector<RankReceipt>> write_as_every_rank(Fs& fs, const std::string& tmp, const Snapshot& snapshot,
+                                                     TensorSource& source,
+                                                     const std::function<Status(std::uint32_t rank, bool writes)>& as) {
+  const std::uint32_t world = snapshot.mesh.world();
+  const auto act = [&](std::uint32_t rank, bool writes) { return as ? as(rank, writes) : ok_status(); };
+  std::vector<RankReceipt> receipts;
+  if (!shares_files(snapshot)) {
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      TITAN_RETURN_IF_ERROR(act(rank, true));
+      TITAN_RETURN_IF_ERROR(carry(write_rank(fs, tmp, snapshot, rank, source), receipts));
+    }
+    return receipts;
+  }
+  std::vector<std::unique_ptr<SharedWriter>> writers;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    writers.push_back(std::make_unique<SharedWriter>(fs, tmp, snapshot, rank, 1));
+    TITAN_RETURN_IF_ERROR(act(rank, false));
+    TITAN_RETURN_IF_ERROR(writers.back()->make());
+  }
+  std::vector<RankReceipt> written;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    TITAN_RETURN_IF_ERROR(act(rank, true));
+    TITAN_RETURN_IF_ERROR(carry(writers[rank]->write(source), written));
+  }
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    if (!writers[rank]->makes_files()) continue;
+    std::vector<RankReceipt> others;
+    for (const RankReceipt& other : written)
+      if (other.rank != rank && maker_of(snapshot, other.rank) == rank) others.push_back(other);
+    TITAN_RETURN_IF_ERROR(act(rank, false));
+    TITAN_RETURN_IF_ERROR(carry(writers[rank]->complete(others), receipts));
+  }
+  return receipts;
+}
+
 Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source,
                        const std::string& save_id) {
   TITAN_RETURN_IF_ERROR(make_dirs(fs, dir));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, begin_save(fs, dir, snapshot, save_id));
   const auto all_ranks = [&]() -> Result<Published> {
-    std::vector<RankReceipt> receipts;
-    for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) {
-      TITAN_ASSIGN_OR_RETURN(const RankReceipt receipt, write_rank(fs, tmp, snapshot, rank, source));
-      TITAN_ASSIGN_OR_RETURN(RankReceipt carried, decode_receipt(encode_receipt(receipt)));
-      receipts.push_back(std::move(carried));
-    }
+    TITAN_ASSIGN_OR_RETURN(const std::vector<RankReceipt> receipts, write_as_every_rank(fs, tmp, snapshot, source));
     return commit_save(fs, dir, tmp, snapshot, receipts);
   };
   Result<Published> published = all_ranks();

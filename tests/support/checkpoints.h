@@ -2,10 +2,12 @@
 // Checkpoints for tests: a model with awkward shapes, tensors whose bytes are a function of name and position, and a
 // save that plays all ranks.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/tensor_stream.h"
@@ -35,6 +37,12 @@ std::vector<ParameterMeta> small_model();
 /// A snapshot with every field set; stages are dealt out evenly in order.
 Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements,
                        std::uint64_t step = 40);
+
+/// Writes as every rank in turn, up to the commit, into shared files where the snapshot says so. `as` is called before
+/// each rank acts, with whether it writes its leaves; an error of it ends the save.
+Result<std::vector<RankReceipt>> write_as_every_rank(
+    Fs& fs, const std::string& tmp, const Snapshot& snapshot, TensorSource& source,
+    const std::function<Status(std::uint32_t rank, bool writes)>& as = {});
 
 /// Runs a whole save as every rank in turn. On an error the temporary is abandoned.
 Result<Published> save(Fs& fs, const std::string& dir, const Snapshot& snapshot, TensorSource& source,

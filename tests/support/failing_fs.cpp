@@ -191,6 +191,12 @@ Result<std::unique_ptr<File>> FailingFs::open_update(const std::string& path) {
   return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
 }
 
+Result<std::unique_ptr<File>> FailingFs::open_large(const std::string& path) {
+  TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_large(path));
+  return std::unique_ptr<File>(std::make_unique<FailingFile>(state_, std::move(file), path));
+}
+
 Result<std::unique_ptr<File>> FailingFs::open_read(const std::string& path) {
   TITAN_RETURN_IF_ERROR(state_->enter(Op::kOpenRead, path));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.open_read(path));

@@ -84,6 +84,8 @@ class FailingFs final : public Fs {
                                             Access access) override;
   Result<FileInfo> stat_member(const std::string& folder, const std::string& member) override;
   Result<std::unique_ptr<File>> open_update(const std::string& path) override;
+  /// A kOpenRead.
+  Result<std::unique_ptr<File>> open_large(const std::string& path) override;
   Status make_dir(const std::string& path) override;
   Status remove_file(const std::string& path) override;
   Status remove_dir(const std::string& path) override;

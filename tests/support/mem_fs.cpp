@@ -281,6 +281,14 @@ Result<std::unique_ptr<File>> MemFs::open_update(const std::string& path) {
   return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kReadWrite));
 }
 
+Result<std::unique_ptr<File>> MemFs::open_large(const std::string& path) {
+  std::lock_guard guard(state_->mutex);
+  std::shared_ptr<Node> node = state_->place(path).node();
+  if (!node) return missing(path, "open for writing");
+  if (node->type != FileType::kFile) return failed(path + ": open for writing: expected a regular file");
+  return std::unique_ptr<File>(std::make_unique<MemFile>(state_, node, path, Mode::kReadWrite));
+}
+
 Result<std::unique_ptr<File>> MemFs::open_read(const std::string& path) {
   std::lock_guard guard(state_->mutex);
   std::shared_ptr<Node> node = state_->place(path).node();

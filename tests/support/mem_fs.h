@@ -25,6 +25,7 @@ class MemFs final : public Fs {
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Result<std::unique_ptr<File>> open_read(const std::string& path) override;
   Result<std::unique_ptr<File>> open_update(const std::string& path) override;
+  Result<std::unique_ptr<File>> open_large(const std::string& path) override;
   Status make_dir(const std::string& path) override;
   Status remove_file(const std::string& path) override;
   Status remove_dir(const std::string& path) override;

@@ -26,6 +26,7 @@ class UnsharedFs final : public Fs {
     if (on_create) on_create(path);
     return inner_.create(path);
   }
+  Result<std::unique_ptr<File>> open_large(const std::string& path) override { return inner_.open_large(path); }
   Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
   Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }

@@ -9,6 +9,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/verifier.h"
+#include "ckpt/plan/file_makers.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
@@ -81,6 +82,9 @@ TEST(Writer, AnyModelOnAnyMeshReadsBackAndHasTheIdOfOneRank) {
       Snapshot snapshot = make_snapshot(model, mesh, leaf);
       snapshot.dtype = round % 4 == 1 ? DType::kBF16 : DType::kF32;
       snapshot.codec = random() % 2 ? Codec::kZstd : Codec::kRaw;
+      std::vector<std::string> hosts;
+      for (std::uint32_t rank = 0; rank < mesh.world(); ++rank) hosts.push_back(std::to_string(random() % 2));
+      if (random() % 4 != 0) snapshot.makers = file_makers(hosts, 1 + static_cast<std::uint32_t>(random() % 3));
       const std::string dir = "/runs/" + std::to_string(mesh.world()) + (id ? "b" : "a") + "/checkpoint";
       const auto published = testing::save(fs, dir, snapshot);
       ASSERT_TRUE(published.ok()) << published.status().to_string();

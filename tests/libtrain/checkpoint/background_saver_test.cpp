@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ckpt/plan/file_makers.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
@@ -25,11 +26,16 @@ using ckpt::testing::UnsharedFs;
 constexpr const char* kDir = "/run/checkpoint";
 constexpr std::uint64_t kPlenty = 1 << 30;
 
-ckpt::Snapshot snapshot_of(const recipe::RunPlan& plan, std::uint64_t step, ckpt::Codec codec = ckpt::Codec::kRaw) {
+enum class Files { kOwn, kShared };
+
+ckpt::Snapshot snapshot_of(const recipe::RunPlan& plan, std::uint64_t step, ckpt::Codec codec = ckpt::Codec::kRaw,
+                           Files files = Files::kOwn) {
   ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, step);
   snapshot.parameters = plan.parameters;  // with the plan's stages
   snapshot.stage_cuts = plan.stage_cuts;
   snapshot.codec = codec;
+  const std::vector<std::string> hosts(plan.mesh.world(), "one");
+  if (files == Files::kShared) snapshot.makers = ckpt::file_makers(hosts, 2);
   return snapshot;
 }
 
@@ -101,7 +107,9 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
   for (const Layout& layout : {Layout{1, {}}, Layout{2, {2}}}) {
     const recipe::RunPlan plan = make_plan(tiny_dims(), layout, 8);
     const ckpt::Digest expected = id_of_a_synchronous_save(plan);
-    for (const ckpt::Codec codec : {ckpt::Codec::kRaw, ckpt::Codec::kZstd}) {
+    for (const auto& [codec, files] : {std::pair(ckpt::Codec::kRaw, Files::kOwn),
+                                       {ckpt::Codec::kRaw, Files::kShared},
+                                       {ckpt::Codec::kZstd, Files::kOwn}}) {
       // None, some, all: what has no room is waited for, while the store is slow.
       for (const std::uint64_t staging : {std::uint64_t{0}, 5 * kLeaf * sizeof(float), kPlenty}) {
         MemFs memory;
@@ -120,7 +128,7 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
         run_ranks(plan.mesh, [&](World& world) {
           Rank rank(plan, world, fs);
           BackgroundSaver saver(rank.checkpointer, options_of(world, staging, 2));
-          saver.start(snapshot_of(plan, 10, codec), rank.optimizer, BackgroundSaver::Clock::now(), {});
+          saver.start(snapshot_of(plan, 10, codec, files), rank.optimizer, BackgroundSaver::Clock::now(), {});
           saver.let_change();
           rank.change();
           ++changed;
@@ -141,10 +149,20 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
 
 TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {2, {2}}, 8);
-  for (const Fault& fault :
-       {Fault{.op = Op::kMakeDir}, Fault{.op = Op::kCreate, .path_part = "/model/shard-00001"},
-        Fault{.op = Op::kPwrite, .path_part = "/optimizer/", .k = 3},
-        Fault{.op = Op::kDatasync, .path_part = "/optimizer/shard-00003"}, Fault{.op = Op::kRenameNoReplace}}) {
+  struct Case {
+    Fault fault;
+    Files files = Files::kOwn;
+  };
+  for (const auto& [fault, files] : {Case{{.op = Op::kMakeDir}},
+                                     {{.op = Op::kCreate, .path_part = "/model/shard-00001"}},
+                                     {{.op = Op::kPwrite, .path_part = "/optimizer/", .k = 3}},
+                                     {{.op = Op::kDatasync, .path_part = "/optimizer/shard-00003"}},
+                                     {{.op = Op::kRenameNoReplace}},
+                                     {{.op = Op::kCreate, .path_part = "/model/shard-00002"}, Files::kShared},
+                                     {{.op = Op::kOpenRead, .path_part = "/optimizer/shard-00002"}, Files::kShared},
+                                     {{.op = Op::kDatasync, .path_part = "/model/shard-00000"}, Files::kShared},
+                                     {{.op = Op::kClose, .path_part = "/model/shard-00002", .k = 2}, Files::kShared},
+                                     {{.op = Op::kSetReadOnly, .path_part = "/shard-00002"}, Files::kShared}}) {
     MemFs memory;
     FailingFs fs(memory);
     EXPECT_TRUE(ckpt::make_dirs(fs, kDir).ok());
@@ -153,7 +171,7 @@ TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {
       Rank rank(plan, world, fs);
       BackgroundSaver saver(rank.checkpointer, options_of(world, 0));
       for (const bool fails : {true, false}) {
-        saver.start(snapshot_of(plan, 10), rank.optimizer, BackgroundSaver::Clock::now(), {});
+        saver.start(snapshot_of(plan, 10, ckpt::Codec::kRaw, files), rank.optimizer, BackgroundSaver::Clock::now(), {});
         saver.let_change();
         const SaveOutcome outcome = saver.take();
         EXPECT_EQ(outcome.report.ok(), !fails) << outcome.report.status().to_string();

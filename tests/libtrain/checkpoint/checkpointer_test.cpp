@@ -61,6 +61,10 @@ TEST(Checkpointer, ARankThatPlansAnotherSaveIsNamedAndNothingIsPublished) {
        [](ckpt::Snapshot& s) {
          s.mesh = {1, 4, 1};
        }},
+      {"files",
+       [](ckpt::Snapshot& s) {
+         s.makers = {0, 0, 2, 2};
+       }},
       {"a shape", [](ckpt::Snapshot& s) { s.parameters.back().shape.push_back(1); }},
   };
   for (const Case& c : cases) {
