@@ -65,40 +65,64 @@ std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint
   return ranges;
 }
 
-Ownership::Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh)
-    : leaf_elements_(leaf_elements), mesh_(mesh), first_(1, 0) {
+namespace {
+
+/// Leaves that are cut into one range per rank, as runs and where these lie.
+struct Row {
   struct Place {
     std::uint32_t parameter;
     std::uint64_t first;  // leaf of the run
   };
-  std::vector<std::vector<LeafRun>> runs(mesh.pp);
-  std::vector<std::vector<Place>> places(mesh.pp);
-  for (std::uint32_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].stage >= mesh.pp) continue;
-    const auto add = [&](std::uint64_t first, LeafRun run) {
-      if (run.count == 0) return;
-      runs[parameters[i].stage].push_back(run);
-      places[parameters[i].stage].push_back({i, first});
-    };
-    const LeafGrid grid = parameters[i].grid(leaf_elements);
+  std::vector<LeafRun> runs;
+  std::vector<Place> places;
+
+  void add(std::uint32_t parameter, const LeafGrid& grid, std::uint64_t leaf_elements) {
     const std::uint64_t full = grid.elements / leaf_elements;
-    add(0, {full, leaf_elements});
-    add(full, {grid.count() - full, grid.elements % leaf_elements});
+    add(parameter, 0, {full, leaf_elements});
+    add(parameter, full, {grid.count() - full, grid.elements % leaf_elements});
   }
-  for (std::uint32_t stage = 0; stage < mesh.pp; ++stage) {
-    std::uint32_t rank = 0;
+  /// Adds to `pieces` what each rank gets.
+  void deal_to(std::vector<std::vector<OwnedPiece>>& pieces) const {
     const auto take = [&](std::uint32_t part, std::size_t run, std::uint64_t first, std::uint64_t count) {
-      for (; rank < part; ++rank) first_.push_back(pieces_.size());
-      const Place& place = places[stage][run];
-      OwnedPiece* last = pieces_.size() > first_.back() ? &pieces_.back() : nullptr;
-      if (last && last->parameter == place.parameter) {
-        last->leaves.count += count;  // the short leaf behind the full ones
+      const Place& place = places[run];
+      std::vector<OwnedPiece>& own = pieces[part];
+      if (!own.empty() && own.back().parameter == place.parameter) {
+        own.back().leaves.count += count;  // the short leaf behind the full ones
       } else {
-        pieces_.push_back({place.parameter, {place.first + first, count}});
+        own.push_back({place.parameter, {place.first + first, count}});
       }
     };
-    if (mesh.dp > 0) deal(runs[stage], smallest_bound(runs[stage], mesh.dp), mesh.dp, take);
-    for (; rank < mesh.dp; ++rank) first_.push_back(pieces_.size());
+    const auto parts = static_cast<std::uint32_t>(pieces.size());
+    if (parts > 0) deal(runs, smallest_bound(runs, parts), parts, take);
+  }
+
+ private:
+  void add(std::uint32_t parameter, std::uint64_t first, LeafRun run) {
+    if (run.count == 0) return;
+    runs.push_back(run);
+    places.push_back({parameter, first});
+  }
+};
+
+}  // namespace
+
+Ownership::Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
+                     std::optional<std::uint32_t> apart)
+    : leaf_elements_(leaf_elements), mesh_(mesh), first_(1, 0) {
+  std::vector<Row> rows(mesh.pp);
+  Row alone;
+  for (std::uint32_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].stage < mesh.pp)
+      (i == apart ? alone : rows[parameters[i].stage]).add(i, parameters[i].grid(leaf_elements), leaf_elements);
+  for (std::uint32_t stage = 0; stage < mesh.pp; ++stage) {
+    std::vector<std::vector<OwnedPiece>> pieces(mesh.dp);
+    rows[stage].deal_to(pieces);
+    if (apart && *apart < parameters.size() && parameters[*apart].stage == stage) alone.deal_to(pieces);
+    for (std::vector<OwnedPiece>& own : pieces) {
+      std::ranges::sort(own, {}, &OwnedPiece::parameter);
+      pieces_.insert(pieces_.end(), own.begin(), own.end());
+      first_.push_back(pieces_.size());
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 // Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per
-// data-parallel rank. Pure arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large
-// model has millions.
+// data-parallel rank; those of a parameter that weighs more than its elements are cut apart from the others. Pure
+// arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large model has millions.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct OwnedPiece {
 /// What every rank of a mesh owns. It is worked out once per process, for all stages and ranks together, and kept.
 class Ownership {
  public:
-  Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh);
+  /// `apart`: a parameter of which each rank gets an equal share, and the same of all the others together.
+  Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
+            std::optional<std::uint32_t> apart = std::nullopt);
 
   /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a
   /// rank beyond the mesh.

@@ -82,8 +82,14 @@ void look_further(PlanReport& report, const Ranks& ranks) {
 Status make_report(const Command& command, const recipe::LoadedConfig& loaded, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
-  auto start = train::preview_start(ckpt::posix_fs(), {loaded, command.value("resume").value_or("auto"),
-                                                       command.all("allow"), ranks.count, weight_opener(), true});
+  auto start = train::preview_start(ckpt::posix_fs(), {loaded,
+                                                       command.value("resume").value_or("auto"),
+                                                       command.all("allow"),
+                                                       ranks.count,
+                                                       weight_opener(),
+                                                       true,
+                                                       {},
+                                                       ranks.local});
   // Facts that do not depend on the start are shown even where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // The model is known only with the checkpoint.

@@ -10,6 +10,7 @@
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/titan_train/plan_drawing.h"
+#include "libtrain/train/banner.h"
 #include "recipe/change/change_lines.h"
 
 namespace titan::cli {
@@ -167,9 +168,14 @@ std::string stages(const Forecast& f, const Palette& palette) {
       heading(palette, "stages") + table.render(palette, "  ") + "  " +
       palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" +
       balance(f);
-  if (f.rank_bytes_in_turns > 0 && f.rank_bytes_in_turns < f.rank_bytes)
-    text += "  --parallelism.gradient_exchange=always: " + format_bytes(f.rank_bytes_in_turns) +
+  if (const std::string line = train::exchange_line(f.plan); !line.empty()) text += "  " + line + "\n";
+  const auto instead = [&](const char* exchange, std::uint64_t bytes) {
+    if (bytes == 0 || bytes >= f.rank_bytes) return;
+    text += std::string("  --parallelism.gradient_exchange=") + exchange + ": " + format_bytes(bytes) +
             " for the rank that needs most, instead of " + format_bytes(f.rank_bytes) + "\n";
+  };
+  if (f.rank_bytes_in_nodes != f.rank_bytes_in_turns) instead("node", f.rank_bytes_in_nodes);
+  instead("always", f.rank_bytes_in_turns);
   return text;
 }
 

@@ -59,7 +59,7 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
-                                               std::uint64_t vocab_size, const ckpt::DataPosition* known) {
+                                               std::uint64_t vocab_size, std::span<const ckpt::DataFile> checked) {
   const recipe::Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
@@ -73,10 +73,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   const std::string key = "training.dataset_path";
   TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
   TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
-  const bool same_kind = known != nullptr && known->kind == training.dataset;
-  TITAN_ASSIGN_OR_RETURN(
-      OpenedFiles opened,
-      open_token_files(found.paths, kind, key, same_kind ? known->files : std::span<const ckpt::DataFile>()));
+  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);
@@ -90,7 +87,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
         .with_hint("add --model.vocab_size=256 (or more)");
 
   std::uint64_t tokens = dataset->train_->size();
-  TITAN_RETURN_IF_ERROR(dataset->prepare_validation(config, &tokens));
+  TITAN_RETURN_IF_ERROR(dataset->prepare_validation(config, checked, &tokens));
 
   ckpt::DataPosition& origin = dataset->origin_;
   origin.seed = seed;
@@ -112,7 +109,8 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
 
 /// Opens or holds back the validation tokens; `train_tokens` is the length of the stream on entry, of its training part
 /// on return.
-Status Dataset::prepare_validation(const recipe::Config& config, std::uint64_t* train_tokens) {
+Status Dataset::prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
+                                   std::uint64_t* train_tokens) {
   const recipe::Config::Validation& options = config.validation;
   if (!options.enable) return {};
   validation_seq_len_ = options.seq_len.value_or(config.training.seq_len);
@@ -122,8 +120,9 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::uint64_t* 
     const std::string key = "validation.dataset_path";
     TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
     TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*options.dataset_path, key));
-    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key));
+    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked));
     validation_ = std::move(opened.stream);
+    validation_files_ = std::move(opened.files);
     if (doubt_.ok()) doubt_ = std::move(opened.doubt);
     warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
     left_out_.insert(left_out_.end(), found.left_out.begin(), found.left_out.end());
@@ -161,6 +160,12 @@ Status Dataset::count_validation(const recipe::Config::Validation& options) {
   validation_read_ =
       batches == 0 ? 0 : std::min(validation_samples_ - (batches - 1) * rows, rows) + (batches - 1) * rows;
   return {};
+}
+
+std::vector<ckpt::DataFile> Dataset::files() const {
+  std::vector<ckpt::DataFile> files = origin_.files;
+  files.insert(files.end(), validation_files_.begin(), validation_files_.end());
+  return files;
 }
 
 void Dataset::continue_from(const ckpt::DataPosition& stored) {

@@ -40,12 +40,14 @@ class Dataset {
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
   /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
   /// built yet.
-  /// `known`: of a checkpoint that goes on. What has the fingerprint of its files was read whole and found to be text
-  /// when its run began, and is not read again.
+  /// `checked`: files that were read whole and found to be text, when the run began or by another rank. What has the
+  /// fingerprint of one is not read again.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size,
-                                                     const ckpt::DataPosition* known = nullptr);
+                                                     std::span<const ckpt::DataFile> checked = {});
 
+  /// Fingerprints of all files, validation's last.
+  std::vector<ckpt::DataFile> files() const;
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
@@ -79,13 +81,15 @@ class Dataset {
 
  private:
   Dataset() = default;
-  ckpt::Status prepare_validation(const recipe::Config& config, std::uint64_t* train_tokens);
+  ckpt::Status prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
+                                  std::uint64_t* train_tokens);
   ckpt::Status count_validation(const recipe::Config::Validation& options);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 
   std::unique_ptr<TokenStream> train_, validation_;
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
+  std::vector<ckpt::DataFile> validation_files_;
   std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;

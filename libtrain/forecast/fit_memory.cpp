@@ -115,6 +115,7 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
     for (;;) {
       auto made = recipe::make_run_plan(config, plan.mesh.world(), stored_global_batch, most);
       if (!made.ok()) return made;
+      made->node_ranks = plan.node_ranks;
       Needs of_cut(*made, work);
       const auto rank = rank_above(of_cut, *made, bytes);
       if (!rank) return made;

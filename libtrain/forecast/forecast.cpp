@@ -177,9 +177,6 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   TITAN_ASSIGN_OR_RETURN(PipelineForecast pipeline,
                          forecast_pipeline(plan, *std::ranges::max_element(forecast.rank_micro_batches)));
   forecast.bubble = pipeline.bubble;
-  recipe::RunPlan in_turns = plan;
-  in_turns.exchange = recipe::ExchangeDomain::kAlways;
-  const bool may_take_turns = plan.mesh.dp > 1 && !exchanges_in_turns(plan);
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) {
     StageForecast& row = forecast.stages.emplace_back();
     row.parts = stage_parts(plan, stage);
@@ -188,13 +185,21 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     row.in_flight = pipeline.in_flight[row.rank];
     row.memory = rank_memory(plan, row.rank, pipeline.row(row.rank), row.in_flight);
     forecast.rank_bytes = std::max(forecast.rank_bytes, row.memory.total());
-    if (may_take_turns)
-      forecast.rank_bytes_in_turns = std::max(
-          forecast.rank_bytes_in_turns, rank_memory(in_turns, row.rank, pipeline.row(row.rank), row.in_flight).total());
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
       if (plan.stage_of(i) == stage) row.parameters += ckpt::element_count(plan.parameters[i].shape);
     forecast.parameters += row.parameters;
   }
+  const auto rank_bytes_with = [&](recipe::ExchangeDomain exchange) {
+    recipe::RunPlan other = plan;
+    other.exchange = exchange;
+    std::uint64_t most = 0;
+    if (domain_size(other) <= domain_size(plan)) return most;
+    for (const StageForecast& row : forecast.stages)
+      most = std::max(most, rank_memory(other, row.rank, pipeline.row(row.rank), row.in_flight).total());
+    return most;
+  };
+  forecast.rank_bytes_in_turns = rank_bytes_with(recipe::ExchangeDomain::kAlways);
+  forecast.rank_bytes_in_nodes = rank_bytes_with(recipe::ExchangeDomain::kNode);
   forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   judge_balance(forecast);

@@ -72,8 +72,9 @@ struct DataForecast {
 struct Forecast {
   recipe::RunPlan plan;
   std::uint64_t rank_bytes = 0;  ///< of the rank that needs most
-  /// The same with parallelism.gradient_exchange = "always", where that is another setting; else 0.
-  std::uint64_t rank_bytes_in_turns = 0;
+  /// The same with parallelism.gradient_exchange = "always" and "node", where more ranks would then divide the sums;
+  /// else 0.
+  std::uint64_t rank_bytes_in_turns = 0, rank_bytes_in_nodes = 0;
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;

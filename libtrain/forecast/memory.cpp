@@ -83,7 +83,8 @@ namespace {
 /// Elements of which the data-parallel rank that has most of them holds the sums of a stage in turns.
 std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
   std::int64_t most = 0;
-  for (const SegmentRow& row : turn_rows(plan, ownership, stage)) most = std::max(most, row.length());
+  for (const SegmentRow& row : domain_rows(turn_rows(plan, ownership, stage), domain_size(plan)))
+    most = std::max(most, row.length());
   return size(most);
 }
 
@@ -149,14 +150,14 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
 StepBytes step_bytes(const recipe::RunPlan& plan, const std::vector<StageBytes>& stages, std::span<const Action> row,
                      std::uint32_t in_flight) {
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  const bool in_turns = exchanges_in_turns(plan);
+  const std::uint32_t domain = domain_size(plan);
   StepBytes most;
   // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
-  for (std::uint32_t rank = 0; rank < (in_turns ? 1 : std::min(plan.mesh.dp, 4096U)); ++rank) {
-    const SumOrder order{count, share_of(plan, rank), in_turns ? plan.mesh.dp : 0};
-    const Node block = in_turns ? Node{0, count} : order.share.block;
-    const StepBytes bytes = row.empty() ? bound_of_row(in_flight, peak_gradient_sums(count, block), stages, order)
-                                        : peak_of_row(row, stages, order);
+  for (std::uint32_t number = 0; number < std::min(plan.mesh.dp / domain, 4096U); ++number) {
+    const SumOrder order{count, share_of(plan, number * domain), domain > 1 ? domain : 0};
+    const std::uint32_t sums = row.empty() ? peak_gradient_sums(count, order.share.block) : 0;
+    const StepBytes bytes =
+        row.empty() ? bound_of_row(in_flight, sums, stages, order) : peak_of_row(row, stages, order);
     if (bytes.total() > most.total()) most = bytes;
   }
   return most;
@@ -166,7 +167,7 @@ StepBytes step_bytes(const recipe::RunPlan& plan, const std::vector<StageBytes>&
 
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight) {
-  const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
+  const ckpt::Ownership ownership = recipe::owners_of(plan);
   std::vector<StageParts> parts;
   std::vector<StageBytes> stages;
   for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
@@ -196,10 +197,10 @@ RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::
   const StageExchange exchange = plan_stage_exchange(plan, ownership, pp_rank, 0);
   // After the step: in turns the sums and the row of them that the optimizer takes; else what is left of the sums,
   // beside what comes from a tied head.
+  const std::uint64_t nodes = maximal_nodes(count, share_of(plan, 0).block).size();
   std::uint64_t left = 0;
-  for (const StageBytes& stage : stages) left += 2 * stage.owned;
-  if (left == 0 && exchange.receives_tied)
-    left = 4 * (elements + table) * maximal_nodes(count, dp_block(count, plan.mesh.dp, 0)).size();
+  for (const StageBytes& stage : stages) left += 2 * stage.owned * nodes;
+  if (left == 0 && exchange.receives_tied) left = 4 * (elements + table) * nodes;
   if (left > step.total()) step = {left, 0};
   memory.gradients = step.sums;
   memory.activations = step.activations;

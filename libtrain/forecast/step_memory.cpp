@@ -12,7 +12,7 @@ namespace {
 class Walk {
  public:
   Walk(const std::vector<StageBytes>& stages, const SumOrder& order) : order_(order) {
-    const TreeCount empty(order.count, order.ranks > 0 ? Node{0, order.count} : order.share.block);
+    const TreeCount empty(order.count, order.share.block);
     for (const StageBytes& bytes : stages) stages_.push_back({bytes, empty, empty});
   }
 
@@ -87,7 +87,8 @@ class Walk {
       if (mine) look(bytes.sum, bytes.last);
       if (mine && bytes.head_sum > 0) --held.heads;
       for (std::uint32_t rank = 0; rank < order_.ranks; ++rank)
-        if (const std::uint64_t index = std::uint64_t{local} * order_.ranks + rank; index < order_.count)
+        if (const std::uint64_t index = order_.share.block.lo + std::uint64_t{local} * order_.ranks + rank;
+            index < order_.share.block.hi)
           held.rest.insert(static_cast<std::uint32_t>(index));
       return look(0, 0);
     }

@@ -30,7 +30,8 @@ struct StageBytes {
 struct SumOrder {
   std::uint32_t count = 0;  ///< micro-batches of the step
   Share share;              ///< those of the rank
-  std::uint32_t ranks = 0;  ///< that exchange each micro-batch at once; 0: sums stay until the end of the step
+  /// Of a domain, which exchange each micro-batch at once; 0: sums stay until the end of the step.
+  std::uint32_t ranks = 0;
 };
 
 struct StepBytes {

@@ -74,12 +74,15 @@ class Communicator {
 struct World {
   int rank = 0, size = 1;
   int stage = 0, dp_rank = 0;
-  std::unique_ptr<Communicator> all;      ///< every rank; training deadline
-  std::unique_ptr<Communicator> dp;       ///< ranks of this stage, by dp_rank
-  std::unique_ptr<Communicator> pp;       ///< ranks of this dp_rank, by stage
-  std::unique_ptr<Communicator> io;       ///< every rank, over the connections of `all`; checkpoint I/O deadline
+  std::unique_ptr<Communicator> all;   ///< every rank; training deadline
+  std::unique_ptr<Communicator> dp;    ///< ranks of this stage, by dp_rank
+  std::unique_ptr<Communicator> pp;    ///< ranks of this dp_rank, by stage
+  std::unique_ptr<Communicator> node;  ///< of `dp`, those of this rank's domain on its node; null: not asked for
+  std::unique_ptr<Communicator> between_nodes;  ///< of `dp`, those with this rank's place in their domains; null: same
+  std::unique_ptr<Communicator> io;             ///< every rank, over the connections of `all`; checkpoint I/O deadline
   std::unique_ptr<Communicator> save;     ///< every rank, for a thread that saves in the background; null: none does
-  std::function<void()> first_step_done;  ///< from then on the training deadline holds in `all`, `dp` and `pp`
+  std::uint32_t node_ranks = 0;           ///< neighbours on one node, whichever rank is asked; 0: not asked for
+  std::function<void()> first_step_done;  ///< from then on the training deadline holds in the groups of training
   std::function<void()> shutdown;  ///< barrier, then groups and store in the right order; call before leaving main
 };
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <future>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -204,6 +205,7 @@ class Connector {
     connect_all(world, first);
     world.dp = group("dp/" + std::to_string(world.stage), world.dp_rank, dp, first);
     world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp), first);
+    if (options_.node_groups) group_nodes(world, first);
     world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
       for (const auto& set : deadlines) set(timeout);
     };
@@ -270,6 +272,18 @@ class Connector {
     all->deadline()(first);
     world.all = std::move(all);
     if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
+  }
+
+  /// A domain is as large as it can be without lying on two nodes: nodes may have different numbers of ranks.
+  void group_nodes(World& world, milliseconds first) {
+    for (const std::string& ranks : world.all->all_gather(std::to_string(options_.env.local_world)))
+      world.node_ranks = std::gcd(world.node_ranks, static_cast<std::uint32_t>(std::stoul(ranks)));
+    const int dp = static_cast<int>(options_.mesh.dp), domain = std::gcd(static_cast<int>(world.node_ranks), dp);
+    if (domain == 1 || domain == dp) return;
+    const int number = world.dp_rank / domain, place = world.dp_rank % domain;
+    const std::string stage = std::to_string(world.stage) + "/";
+    world.node = group("node/" + stage + std::to_string(number), place, domain, first);
+    world.between_nodes = group("between/" + stage + std::to_string(place), number, dp / domain, first);
   }
 
   std::unique_ptr<Communicator> group(const std::string& name, int rank, int size, milliseconds timeout) {

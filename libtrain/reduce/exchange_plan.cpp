@@ -14,11 +14,10 @@ std::int64_t whole_lines(std::int64_t elements) { return std::max(elements / kLi
 
 std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-/// The rows of the owners whose ranks agree with `rank` in the lowest `bits` bits.
-SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t rank, std::uint32_t bits) {
+/// The rows of the owners whose ranks are `rank` modulo `stride`.
+SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t rank, std::uint32_t stride) {
   SegmentRow row;
-  const std::size_t stride = std::size_t{1} << bits;
-  for (std::size_t owner = rank & (stride - 1); owner < owners.size(); owner += stride) row.add(owners[owner]);
+  for (std::size_t owner = rank % stride; owner < owners.size(); owner += stride) row.add(owners[owner]);
   return row;
 }
 
@@ -34,7 +33,7 @@ ExchangePlan plan_butterfly(const std::vector<SegmentRow>& owners, std::uint32_t
   const auto steps = static_cast<std::uint32_t>(std::bit_width(owners.size()) - 1);
   for (std::uint32_t step = 0; step < steps; ++step) {
     const std::uint32_t peer = me ^ (1u << step);
-    plan.swaps.push_back({peer, rows_of_class(owners, me, step + 1), rows_of_class(owners, peer, step + 1)});
+    plan.swaps.push_back({peer, rows_of_class(owners, me, 2u << step), rows_of_class(owners, peer, 2u << step)});
   }
   plan.piece = whole_lines(elements / (2 * kSwapsUnderWay));
   return plan;
@@ -114,18 +113,30 @@ ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, 
   return plan_all_to_all(owners, me, std::vector<std::uint32_t>(owners.size(), 1), elements);
 }
 
-bool exchanges_in_turns(const recipe::RunPlan& plan) {
-  return plan.mesh.dp > 1 && (plan.exchange == recipe::ExchangeDomain::kAlways || plan.shard_gradients);
+std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain) {
+  std::vector<SegmentRow> rows;
+  for (std::uint32_t place = 0; place < domain; ++place) rows.push_back(rows_of_class(owners, place, domain));
+  return rows;
+}
+
+// Stages begin at multiples of dp, and nodes at multiples of their ranks: so no domain is on two nodes.
+std::uint32_t domain_size(const recipe::RunPlan& plan) {
+  if (plan.exchange == recipe::ExchangeDomain::kNode) return std::gcd(plan.node_ranks, plan.mesh.dp);
+  return plan.exchange == recipe::ExchangeDomain::kAlways || plan.shard_gradients ? plan.mesh.dp : 1;
+}
+
+bool exchanges_in_turns(const recipe::RunPlan& plan) { return domain_size(plan) > 1; }
+
+bool has_node_groups(const recipe::RunPlan& plan) {
+  return exchanges_in_turns(plan) && domain_size(plan) < plan.mesh.dp;
 }
 
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
-  const auto count = static_cast<std::uint32_t>(plan.batch.count);
-  return exchanges_in_turns(plan) ? share_in_turns(count, plan.mesh.dp, dp_rank)
-                                  : late_share(count, plan.mesh.dp, dp_rank);
+  return share_in_turns(static_cast<std::uint32_t>(plan.batch.count), plan.mesh.dp, domain_size(plan), dp_rank);
 }
 
 std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank) {
-  return share_of(plan, exchanges_in_turns(plan) ? 0 : dp_rank).count;
+  return share_of(plan, dp_rank - dp_rank % domain_size(plan)).count;
 }
 
 Load load_of_sums(const ExchangePlan& plan) {

@@ -57,13 +57,21 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
 /// Gradients of one micro-batch of each rank to their owners, with buffers of at most `elements`.
 ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
 
-/// Whether the gradients of each micro-batch go to their owners at once. One rank has nothing to send.
+/// What each rank of a domain sums in turns, as one row per rank: rows of the owners that have its place in any domain,
+/// one domain after the other.
+std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
+
+/// Neighbouring data-parallel ranks of a domain: they exchange the gradients of each micro-batch at once, and domains
+/// theirs at the end of the step. All ranks are one domain, or those of a node, or each rank is its own.
+std::uint32_t domain_size(const recipe::RunPlan& plan);
+/// Whether the gradients of each micro-batch are exchanged at once. One rank has nothing to send.
 bool exchanges_in_turns(const recipe::RunPlan& plan);
+/// Whether there is more than one domain of more than one rank: World::node and World::between_nodes carry the sums.
+bool has_node_groups(const recipe::RunPlan& plan);
 /// The micro-batches of DP rank `dp_rank`.
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
-/// Micro-batches in the schedule of DP rank `dp_rank`. Where gradients are exchanged in turns, all ranks of a stage run
-/// the schedule of the largest share, so that they come to the exchanges in one order; who lacks a micro-batch passes
-/// over its actions.
+/// Micro-batches in the schedule of DP rank `dp_rank`. All ranks of a domain run the schedule of its largest share, so
+/// that they come to the exchanges in one order; who lacks a micro-batch passes over its actions.
 std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 
 /// Elements that leave and reach the rank of a plan in one exchange.

@@ -55,8 +55,12 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
                                     static_cast<std::uint32_t>(world.dp_rank))),
       bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)),
       share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))) {
-  for (const ExchangePlan& turns : exchange_.turns)
-    sharded_.emplace_back(*world.dp, turns, static_cast<std::uint32_t>(plan.batch.count), bytes_);
+  const bool nodes = has_node_groups(plan);
+  if (nodes && (!world.node || !world.between_nodes))
+    throw std::logic_error("an exchange lacks the groups of its nodes");
+  for (const StageExchange::Turns& turns : exchange_.turns)
+    sharded_.emplace_back(nodes ? *world.node : *world.dp, turns.plan, static_cast<std::uint32_t>(plan.batch.count),
+                          share_.block, bytes_);
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
   for (const StageParameter* parameter : stages.parameters()) {
@@ -73,9 +77,9 @@ at::Tensor GradientExchange::buffer(std::int64_t first, std::int64_t elements, a
 }
 
 template <typename Take>
-void GradientExchange::swap_rows(int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces,
-                                 const SegmentRow& give, const SegmentRow& take, const Slots& slots,
-                                 at::ScalarType type, const Take& use) {
+void GradientExchange::swap_rows(Communicator& group, int peer, std::uint64_t tag, const ExchangePlan& plan,
+                                 std::int64_t pieces, const SegmentRow& give, const SegmentRow& take,
+                                 const Slots& slots, at::ScalarType type, const Take& use) {
   struct UnderWay {
     at::Tensor out, in;
     std::unique_ptr<Transfer> send, receive;
@@ -90,8 +94,8 @@ void GradientExchange::swap_rows(int peer, std::uint64_t tag, const ExchangePlan
     one.in = buffer((place + 1) * room, length_in(take, from, to), type);
     for_parts(give, from, to, slots, one.out, copy_to_buffer);
     const std::uint64_t turn = tag + static_cast<std::uint64_t>(index) % kTagsPerSwap;
-    one.receive = world_.dp->recv(one.in, peer, turn);
-    one.send = world_.dp->send(one.out, peer, turn);
+    one.receive = group.recv(one.in, peer, turn);
+    one.send = group.send(one.out, peer, turn);
   };
   const auto end = [&](std::int64_t index) {
     UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
@@ -106,7 +110,13 @@ void GradientExchange::swap_rows(int peer, std::uint64_t tag, const ExchangePlan
   if (pieces > 0) end(pieces - 1);
 }
 
-void GradientExchange::sum_by_swaps(const Slots& sums) {
+void GradientExchange::sum_over_ranks(const std::vector<Slots>& partials) {
+  Communicator& group = has_node_groups(plan_) ? *world_.between_nodes : *world_.dp;
+  if (!exchange_.sums.swaps.empty()) sum_by_swaps(group, partials.front());
+  if (!exchange_.sums.owners.empty()) sum_by_slices(group, partials);
+}
+
+void GradientExchange::sum_by_swaps(Communicator& group, const Slots& sums) {
   std::uint64_t tag = kSumTags;
   for (const Swap& swap : exchange_.sums.swaps) {
     // The lower rank has the lower micro-batches: its sum is the left half.
@@ -118,13 +128,13 @@ void GradientExchange::sum_by_swaps(const Slots& sums) {
         at::add_out(own, received, own);
       }
     };
-    swap_rows(static_cast<int>(swap.peer), tag, exchange_.sums, exchange_.sums.pieces(swap), swap.theirs, swap.mine,
-              sums, at::kFloat, add);
+    swap_rows(group, static_cast<int>(swap.peer), tag, exchange_.sums, exchange_.sums.pieces(swap), swap.theirs,
+              swap.mine, sums, at::kFloat, add);
     tag += kTagsPerSwap;
   }
 }
 
-void GradientExchange::sum_by_slices(const std::vector<Slots>& partials) {
+void GradientExchange::sum_by_slices(Communicator& group, const std::vector<Slots>& partials) {
   const auto ranks = static_cast<std::uint32_t>(exchange_.sums.owners.size());
   const SegmentRow& mine = exchange_.sums.owners[exchange_.sums.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
@@ -148,7 +158,7 @@ void GradientExchange::sum_by_slices(const std::vector<Slots>& partials) {
         at += row;
       }
     }
-    world_.dp->all_to_all(out, out_splits, in, in_splits);
+    group.all_to_all(out, out_splits, in, in_splits);
     const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
     for (const Addition& addition : exchange_.sums.additions) row(addition.into).add_(row(addition.from));
     for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
@@ -230,9 +240,21 @@ void GradientExchange::collect(std::uint32_t stage, std::uint32_t local, std::sp
 
 // The sums of all stages, and those of a tied head brought to its embedding.
 GradientExchange::Slots GradientExchange::finish_turns() {
+  std::vector<Slots> rows;  // by node, then stage
+  for (ShardedSums& stage : sharded_) {
+    std::vector<at::Tensor> nodes = stage.finish();
+    rows.resize(nodes.size());
+    for (std::size_t node = 0; node < nodes.size(); ++node) rows[node].push_back(std::move(nodes[node]));
+  }
+  sum_over_ranks(rows);
   Slots sums;
   for (std::size_t chunk = 0; chunk < sharded_.size(); ++chunk) {
-    Slots of_stage = sharded_[chunk].finish(stages_.stages()[chunk]->parameters().size());
+    Slots of_stage(stages_.stages()[chunk]->parameters().size());
+    std::int64_t at = exchange_.turns[chunk].begin;
+    for (const Segment& segment : exchange_.turns[chunk].own.segments()) {
+      of_stage[segment.slot] = rows.front()[chunk].narrow(0, at, segment.length).clone();
+      at += segment.length;
+    }
     std::ranges::move(of_stage, std::back_inserter(sums));
   }
   if (exchange_.sends_tied && sums.back().defined())
@@ -260,9 +282,7 @@ std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) 
     for (std::size_t node = 0; node < nodes.size(); ++node) partials[node].push_back(nodes[node].view(-1));
   }
   move_tied_sums(partials);
-  if (!exchange_.sums.swaps.empty()) sum_by_swaps(partials.front());
-  if (!exchange_.sums.owners.empty()) sum_by_slices(partials);
-
+  sum_over_ranks(partials);
   return owned_of(partials.front(), true);
 }
 
@@ -293,8 +313,8 @@ void GradientExchange::share(std::span<const at::Tensor> owned) {
   for (const StageExchange::Sharing& sharing : exchange_.sharings) {
     const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
     for (auto swap = sharing.plan.swaps.rbegin(); swap != sharing.plan.swaps.rend(); ++swap) {
-      swap_rows(static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine, swap->theirs,
-                weights_, type, take);
+      swap_rows(*world_.dp, static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine,
+                swap->theirs, weights_, type, take);
       tag += kTagsPerSwap;
     }
     if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, type);

@@ -1,6 +1,6 @@
 #pragma once
-// Gradient sums of the elements that a rank owns, while micro-batches finish: each goes to its owners at once, so that
-// no rank holds sums of what others own.
+// Gradient sums of a part of the elements, while micro-batches finish: each is exchanged at once among the ranks of a
+// domain, so that no rank holds sums of what another one of them sums.
 #include <cstdint>
 #include <vector>
 
@@ -14,21 +14,22 @@ namespace titan::train {
 
 class ShardedSums {
  public:
-  /// `plan` is one of plan_turn(); sums over `count` micro-batches. `bytes` are the buffers. References must outlive
-  /// the object.
-  ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
+  /// `plan` is one of plan_turn() over the ranks of `domain`, which share the micro-batches of `block`, of `count` in
+  /// all. `bytes` are the buffers. References must outlive the object.
+  ShardedSums(Communicator& domain, const ExchangePlan& plan, std::uint32_t count, Node block, const at::Tensor& bytes);
 
   /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
   /// has none.
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
-  /// After all turns. \return the sums of `slots` slots, of what this rank owns of it (undefined: nothing). The object
-  /// is as new.
-  std::vector<at::Tensor> finish(std::size_t slots);
+  /// After all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The object is as
+  /// new.
+  std::vector<at::Tensor> finish();
 
  private:
-  Communicator& dp_;
+  Communicator& domain_;
   const ExchangePlan& plan_;
   std::uint32_t count_;
+  Node block_;
   at::Tensor bytes_;
   std::vector<TreeSum> sums_;  ///< of each piece of the own row
 };

@@ -1,12 +1,55 @@
 #include "libtrain/reduce/stage_exchange.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace titan::train {
 namespace {
 
 constexpr std::int64_t kSumWidth = 4, kHalfWidth = 2;
 constexpr const char* kEmbedding = "tok_embeddings.weight";
+
+/// Of the ranks with this rank's place in their domains, in order of the domains: the lengths of what they own.
+std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, std::uint32_t domain,
+                                           std::uint32_t dp_rank) {
+  std::vector<std::int64_t> lengths;
+  for (std::size_t rank = dp_rank % domain; rank < rows.size(); rank += domain) lengths.push_back(rows[rank].length());
+  return lengths;
+}
+
+std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, const ckpt::Ownership& owners,
+                                             std::uint32_t pp_rank, std::uint32_t dp_rank) {
+  const std::uint32_t domain = domain_size(plan);
+  std::vector<StageExchange::Turns> turns;
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
+    const std::vector<SegmentRow> rows = turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk));
+    const std::vector<std::int64_t> lengths = lengths_of_place(rows, domain, dp_rank);
+    turns.push_back({plan_turn(domain_rows(rows, domain), dp_rank % domain,
+                               static_cast<std::int64_t>(plan.exchange_bytes) / kSumWidth),
+                     rows[dp_rank],
+                     std::accumulate(lengths.begin(), lengths.begin() + dp_rank / domain, std::int64_t{0})});
+  }
+  return turns;
+}
+
+/// Among the ranks with this rank's place: each has summed the same elements, over the micro-batches of its domain.
+ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
+                                  std::uint32_t dp_rank) {
+  const std::uint32_t domain = domain_size(plan), domains = plan.mesh.dp / domain;
+  if (domains == 1) return {};
+  std::vector<SegmentRow> rows(domains);
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
+    const std::vector<std::int64_t> lengths =
+        lengths_of_place(turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk)), domain, dp_rank);
+    std::int64_t begin = 0;
+    for (std::uint32_t number = 0; number < domains; ++number) {
+      rows[number].add({chunk, begin, lengths[number]});
+      begin += lengths[number];
+    }
+  }
+  return plan_sums(rows, dp_rank / domain, static_cast<std::uint32_t>(plan.batch.count),
+                   static_cast<std::int64_t>(plan.exchange_bytes) / kSumWidth);
+}
 
 }  // namespace
 
@@ -45,17 +88,14 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
 
   std::int64_t summed = 0;
   if (exchanges_in_turns(plan)) {
-    for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
-      exchange.turns.push_back(
-          plan_turn(turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk)), dp_rank, bytes / kSumWidth));
-      summed = std::max(summed, exchange.turns.back().buffer_elements());
-    }
+    exchange.turns = plan_turns(plan, owners, pp_rank, dp_rank);
+    for (const StageExchange::Turns& turns : exchange.turns) summed = std::max(summed, turns.plan.buffer_elements());
+    exchange.sums = plan_between_domains(plan, owners, pp_rank, dp_rank);
   } else {
     exchange.sums = plan_sums(owner_rows(plan, owners, pp_rank, exchange.parameters), dp_rank,
                               static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
-    summed = exchange.sums.buffer_elements();
   }
-  exchange.buffer_bytes = summed * kSumWidth;
+  exchange.buffer_bytes = std::max(summed, exchange.sums.buffer_elements()) * kSumWidth;
   for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
     // A parameter of another width is nobody's.
     std::vector<std::uint32_t> slots = shared;

@@ -13,9 +13,17 @@ struct StageExchange {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
   };
+  /// Each micro-batch of a stage, exchanged at once among the ranks of a domain.
+  struct Turns {
+    ExchangePlan plan;
+    SegmentRow own;          ///< what this rank owns of the stage
+    std::int64_t begin = 0;  ///< of it, in the row that this rank sums
+  };
   std::vector<std::uint32_t> parameters;  ///< of each slot that is summed: those of its stages, then a tied head's
-  ExchangePlan sums;                      ///< at the end of the step
-  std::vector<ExchangePlan> turns;        ///< instead of it, where each micro-batch is exchanged at once: of each stage
+  /// At the end of the step: among all ranks of a stage, by slot; or between domains, where each row that was summed in
+  /// turns is a slot.
+  ExchangePlan sums;
+  std::vector<Turns> turns;  ///< of each stage, where each micro-batch is exchanged at once; else none
   std::vector<Sharing> sharings;
   bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
   std::int64_t tied_piece = 0;                     ///< elements of a tied weight that travel at once
@@ -25,8 +33,8 @@ struct StageExchange {
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
-/// What each data-parallel rank sums of one stage in turns. Slots are the parameters of the stage; a tied head's comes
-/// last.
+/// What each data-parallel rank owns of one stage's sums in turns. Slots are the parameters of the stage; a tied head's
+/// comes last.
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage);
 
 /// For data-parallel rank `dp_rank` of rank `pp_rank` of the pipeline.

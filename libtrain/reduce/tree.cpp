@@ -20,13 +20,10 @@ Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
   return {border(r), border(std::uint64_t{r} + 1)};
 }
 
-Share late_share(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
-  const Node block = dp_block(count, d, r);
-  return {block.lo, block.hi - block.lo, 1, block};
-}
-
-Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
-  return {r, r < count ? (count - r - 1) / d + 1 : 0, d, {0, count}};
+Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r) {
+  const Node block = dp_block(count, d / together, r / together);
+  const std::uint32_t first = block.lo + r % together;
+  return {first, first < block.hi ? (block.hi - first - 1) / together + 1 : 0, together, block};
 }
 
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block) {

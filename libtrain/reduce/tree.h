@@ -24,10 +24,9 @@ struct Share {
   std::uint32_t at(std::uint32_t i) const { return first + i * stride; }
   bool operator==(const Share&) const = default;
 };
-/// DP rank `r` of `d`. Late: its dp_block. In turns: in turn i the ranks work on d consecutive micro-batches. Which
-/// rank computes a micro-batch shapes no bit.
-Share late_share(std::uint32_t count, std::uint32_t d, std::uint32_t r);
-Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t r);
+/// DP rank `r` of `d`, of which each `together` neighbours (a divisor of d) work on as many consecutive micro-batches
+/// in each turn. Alone (1) a rank has its dp_block. Which rank computes a micro-batch shapes no bit.
+Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);
 /// The node whose half `node` is, in the tree over 0..count-1. `node` must be a node of that tree; the root is its own

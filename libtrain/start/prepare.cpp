@@ -9,6 +9,7 @@
 #include "libtrain/forecast/fit_memory.h"
 #include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/start/checked_data.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/measured_costs.h"
 #include "libtrain/start/read_errors.h"
@@ -57,6 +58,14 @@ Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
   return ckpt::ok_status();
 }
 
+/// Why nothing is exchanged within nodes though it is asked for; else empty.
+std::string no_node_domain(const recipe::RunPlan& plan) {
+  if (plan.exchange != recipe::ExchangeDomain::kNode || plan.mesh.dp == 1 || exchanges_in_turns(plan)) return {};
+  return "parallelism.gradient_exchange = \"node\" is as \"late\" here: nodes of " + std::to_string(plan.node_ranks) +
+         (plan.node_ranks == 1 ? " rank" : " ranks") + " and " + std::to_string(plan.mesh.dp) +
+         " data-parallel ranks have no common divisor above 1";
+}
+
 Status plan_start(const StartInputs& inputs, Start& start) {
   TITAN_RETURN_IF_ERROR(take_measured_costs(ckpt::posix_fs(), start.loaded.config));
   const recipe::Config& config = start.loaded.config;
@@ -72,6 +81,8 @@ Status plan_start(const StartInputs& inputs, Start& start) {
     plan = recipe::make_run_plan(single, 1, global_batch);
   }
   TITAN_ASSIGN_OR_RETURN(start.plan, std::move(plan));
+  start.plan.node_ranks = inputs.node_ranks;
+  if (std::string line = no_node_domain(start.plan); !line.empty()) start.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
   if (!start.complete) TITAN_RETURN_IF_ERROR(fit_memory(config, global_batch, start.plan));
   start.plan.gemm =
@@ -83,8 +94,10 @@ Status plan_start(const StartInputs& inputs, Start& start) {
 /// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
 Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
-  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
-                               start.stored ? &start.stored->data : nullptr);
+  const std::vector<ckpt::DataFile> checked =
+      known_files(inputs.checked_data, start.stored ? &start.stored->data : nullptr, config.training.dataset);
+  auto dataset =
+      Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size), checked);
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && !start.stored) return doubt;

@@ -79,6 +79,13 @@ std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& enviro
                     environment);
 }
 
+std::string exchange_line(const recipe::RunPlan& plan) {
+  if (!has_node_groups(plan)) return {};
+  const std::uint32_t domain = domain_size(plan);
+  return "gradients: " + std::to_string(plan.mesh.dp / domain) + " groups of " + std::to_string(domain) +
+         " data-parallel ranks on one node exchange them after each micro-batch, with each other after the last";
+}
+
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
   std::string names;
   std::uint64_t bytes = 0;
@@ -110,6 +117,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   }
   lines.push_back("batch: " + micro_batches(plan) + " of " + micro_batch_size(plan) + " (per DP rank: " + blocks +
                   "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
+  if (std::string line = exchange_line(plan); !line.empty()) lines.push_back(std::move(line));
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +

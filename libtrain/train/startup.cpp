@@ -21,6 +21,7 @@
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/pipeline/schedule_of.h"
+#include "libtrain/start/checked_data.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
@@ -57,8 +58,10 @@ void connect_ranks(RunState& run) {
   connect_options.train_timeout = ms(run.config().comm.train_timeout_seconds);
   connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
+  connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
   run.world = connect(connect_options);
+  run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);
 }
 
@@ -165,7 +168,15 @@ void prove_last_step(RunState& run) {
 // are others, all hear of.
 void settle(RunState& run) {
   Start& start = run.start;
-  Status status = prepare_start(run.inputs, run.permission, start);
+  Status status;
+  if (run.root()) status = prepare_start(run.inputs, run.permission, start);
+  // One rank reads the data whole, the others what has another fingerprint than rank 0's.
+  const std::string checked =
+      run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->files()) : "", 0);
+  if (!run.root()) {
+    run.inputs.checked_data = decode_files(checked);
+    status = prepare_start(run.inputs, run.permission, start);
+  }
   check(agree(*run.world.io, status.ok() ? start.verdict : status));
   if (run.root())
     for (const std::string& warning : start.warnings) log_warn(warning);
@@ -192,8 +203,7 @@ std::vector<std::uint32_t> agree_on_makers(Communicator& io, std::int64_t files_
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
   run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
-  run.owners =
-      std::make_shared<const ckpt::Ownership>(run.plan().parameters, run.plan().leaf_elements, run.plan().mesh);
+  run.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
   run.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
                      run.config().optimizer.weight_decay};

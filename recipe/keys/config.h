@@ -81,7 +81,7 @@ struct Config {
     std::optional<std::string> memory_limit;  ///< of a rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
-    std::string gradient_exchange = "late";  ///< late, always; not built yet: node
+    std::string gradient_exchange = "late";  ///< late, node, always
     /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;

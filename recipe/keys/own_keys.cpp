@@ -240,10 +240,9 @@ std::vector<Key> own_keys() {
           "what data-parallel ranks divide: \"zero1\", the optimizer state; \"zero2\", the sums of gradients as well",
           {.choices = {"zero1", "zero2"}, .later = {"none", "fsdp"}}),
       key(TITAN_KEY(parallelism.gradient_exchange), kLayout,
-          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"always\", after each, "
-          "so "
-          "that a rank sums what it owns alone",
-          {.choices = {"late", "always"}, .later = {"node"}}),
+          "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"always\", after each; "
+          "\"node\", after each within a node, at the end between them",
+          {.choices = {"late", "node", "always"}}),
 
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "

@@ -248,6 +248,13 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   return plan;
 }
 
+ckpt::Ownership owners_of(const RunPlan& plan) {
+  std::optional<std::uint32_t> apart;
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.dims.tied && plan.parameters[i].name == "tok_embeddings.weight") apart = i;
+  return {plan.parameters, plan.leaf_elements, plan.mesh, apart};
+}
+
 RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {
   RunPlan plan;
   plan.dims = dims;

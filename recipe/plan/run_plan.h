@@ -10,6 +10,7 @@
 #include "ckpt/model/leaf.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
+#include "ckpt/plan/ownership.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
 #include "recipe/plan/parameter_rules.h"
@@ -35,7 +36,7 @@ struct BatchPlan {
 enum class CpuGemm { kMkl, kOneDnn };
 
 /// When data-parallel ranks exchange the gradients of a step: after the last micro-batch, or after each, within a node
-/// (not built yet) or among all.
+/// or among all.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
 /// A schedule's table in torchtitan's format, as a file has it. Without a path there is none.
@@ -58,7 +59,8 @@ struct RunPlan {
   std::int64_t recompute_each = 0;  ///< every so many layers are computed again in the backward pass; 0: none
   ExchangeDomain exchange = ExchangeDomain::kLate;
   std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
-  bool shard_gradients = false;                 ///< "zero2": as ExchangeDomain::kAlways
+  bool shard_gradients = false;                 ///< "zero2": kLate is then as kAlways
+  std::uint32_t node_ranks = 0;                 ///< neighbouring ranks on one node, which a start settles; 0: all
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
   std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: a rank has one, its own
   std::vector<UpdateSettings> updates;          ///< of each parameter; empty: as the optimizer says
@@ -87,6 +89,9 @@ struct RunPlan {
   /// Of a data-parallel rank that has `micro_batches` in each step.
   PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
+
+/// Who owns which leaves. A tied embedding has two sums of gradients, so that each rank gets its part of it.
+ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan
 Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size);

@@ -57,6 +57,20 @@ class RanksApart(Runs):
         ended = self.start("", [(folder, ["--init-from", "hf"]) for folder in folders], {**REST, "training.global_batch_size": 6})
         self.refused(ended, "rank 2", "model.rope_theta: 500000.0 on rank 0, 20000.0 on rank 2")
 
+    def test_text_is_read_whole_by_rank_0(self):
+        """What lies between the blocks of a fingerprint another rank does not look at."""
+        folders = [self.work / "good", self.work / "bad"]
+        for folder, byte in zip(folders, (b"a", b"\xff")):
+            folder.mkdir()
+            (folder / "text.txt").write_bytes(b"a" * 9_000 + byte + b"a" * 1_000_000)
+        keys = {"training.dataset_path": "text.txt", "training.steps": 2}
+        ended = self.start(CONFIG, [(folder, []) for folder in folders], keys)
+        self.assertEqual([code for code, _ in ended], [0, 0], ended)
+        shutil.rmtree(self.run_dir)
+        ended = self.start(CONFIG, [(folder, []) for folder in reversed(folders)], keys)
+        self.assertEqual([code for code, _ in ended], [2, 2], ended)
+        self.assertIn("text.txt' is not UTF-8: no character starts with the byte 0xff at offset 9000", ended[0][1])
+
     def test_configurations_that_differ(self):
         for key, first, other in (("optimizer.eps", 1e-8, 1e-6), ("training.steps", 2, 3), ("checkpoint.interval", 1, 2), ("optimizer.lr", 1e-3, 2e-3)):
             with self.subTest(key=key):

@@ -87,20 +87,21 @@ class TwoHosts(unittest.TestCase):
     def setUp(self):
         self.run = self.work / self.id().rsplit(".", 1)[1]
 
-    def start(self, master, before=("true", "true"), overrides=({}, {}), only=(0, 1), **variables):
-        """Starts a rank on each host; returns [(exit code, output)]."""
+    def start(self, master, before=("true", "true"), overrides=({}, {}), only=(0, 1), local=1, **variables):
+        """Starts `local` ranks on each host; returns [(exit code, output)]."""
         processes = []
-        for host in only:
+        for host, local_rank in [(host, rank) for host in only for rank in range(local)]:
             flags = {"training.dataset_path": self.data, "job.dump_folder": self.run, "training.steps": 4, "comm.init_timeout_seconds": 60, **overrides[host]}
             clean = {name: value for name, value in os.environ.items() if not name.startswith("GLOO_")}
-            environment = {**clean, "RANK": str(host), "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": master, "MASTER_PORT": str(PORT)}
+            environment = {**clean, "RANK": str(local * host + local_rank), "WORLD_SIZE": str(2 * local), "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(local), "MASTER_ADDR": master,
+                           "MASTER_PORT": str(PORT)}
             environment.update({name: value[host] for name, value in variables.items()})
             words = self.network.on(host, harness.TRAIN, "run", CONFIG, *harness.flags(flags), before=before[host])
             processes.append(subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return [(process.returncode, out) for process in processes for out in [process.communicate(timeout=200)[0]]]
 
     def trained(self, ended):
-        self.assertEqual([code for code, _ in ended], [0, 0], ended)
+        self.assertEqual({code for code, _ in ended}, {0}, ended)
         self.assertEqual(harness.published_steps(self.run), [4])
 
     def test_01_hosts_whose_own_name_is_loopback_meet(self):
@@ -136,6 +137,24 @@ class TwoHosts(unittest.TestCase):
         self.assertEqual(ended[0][0], 3, ended)
         self.assertRegex(ended[0][1], "error: rank 1 could not connect to rank 0 at node-b:29500 .*: Connection refused")
         self.assertIn("hint: node-b is a loopback address on this host", ended[0][1])
+
+    def test_07_exchange_within_hosts_leads_to_the_same_id(self):
+        shared = {"training.dataset_path": self.data, "training.steps": 4, "training.global_batch_size": 14}
+        alone = self.work / "late"
+        harness.train(CONFIG, 1, {**shared, "job.dump_folder": alone})
+        expected = harness.checkpoint_id(alone, 4)
+        both = {**shared, "parallelism.gradient_exchange": "node"}
+        ended = self.start(HOSTS[0], overrides=(both, both), local=2)
+        self.trained(ended)
+        self.assertIn("gradients: 2 groups of 2 data-parallel ranks on one node exchange them after each micro-batch", ended[0][1])
+        self.assertEqual(harness.checkpoint_id(self.run, 4), expected)
+        # Each host has one stage: its ranks are all that exchange.
+        shutil.rmtree(self.run)
+        pipeline = {**both, "parallelism.pipeline_parallel_degree": 2}
+        ended = self.start(HOSTS[0], overrides=(pipeline, pipeline), local=2)
+        self.trained(ended)
+        self.assertNotIn("gradients: 2 groups", ended[0][1])
+        self.assertEqual(harness.checkpoint_id(self.run, 4), expected)
 
 
 if __name__ == "__main__":

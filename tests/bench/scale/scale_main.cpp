@@ -114,7 +114,7 @@ void measure(const Scale& scale) {
 /// The exchange of one stage: what a rank spends on its plan, and what that plan makes the links and buffers carry.
 void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
   const recipe::RunPlan plan = test::llama_plan(model, ranks, 2 * std::int64_t{ranks}, tied);
-  const ckpt::Ownership owners(plan.parameters, plan.leaf_elements, plan.mesh);
+  const ckpt::Ownership owners = recipe::owners_of(plan);
   double build = 0, elements = 0;
   train::Load most_sums, most_copies;
   std::int64_t buffer = 0;

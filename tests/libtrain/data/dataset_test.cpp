@@ -399,20 +399,31 @@ TEST(Dataset, TextIsCheckedOncePerFingerprint) {
   std::string text(1 << 20, 'a');
   recipe::Config config = config_for(dir.write("t", text), 10);
   config.training.dataset = "text";
-  ckpt::DataPosition checked = open_or_die(config, 7, 256)->origin();
+  const std::vector<ckpt::DataFile> checked = open_or_die(config, 7, 256)->files();
   text[9000] = '\xff';  // between the first block and the second
   dir.write("t", text);
   const auto refused = Dataset::open(config, 7, 256);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message.find("at offset 9000"), std::string::npos) << refused.status().message;
-  EXPECT_TRUE(Dataset::open(config, 7, 256, &checked).ok());
-
-  ckpt::DataPosition other = checked;
-  other.kind = "tokens";
-  EXPECT_FALSE(Dataset::open(config, 7, 256, &other).ok());
+  EXPECT_TRUE(Dataset::open(config, 7, 256, checked).ok());
   text[100] = 'b';  // in the first block
   dir.write("t", text);
-  EXPECT_FALSE(Dataset::open(config, 7, 256, &checked).ok());
+  EXPECT_FALSE(Dataset::open(config, 7, 256, checked).ok());
+}
+
+TEST(Dataset, TextOfTheValidationIsCheckedOnceToo) {
+  const ScratchDir dir;
+  std::string text(1 << 20, 'a');
+  recipe::Config config = config_for(dir.write("t", text), 10);
+  config.training.dataset = "text";
+  config.validation.enable = true;
+  config.validation.dataset_path = dir.write("v", text + "b");
+  const std::vector<ckpt::DataFile> checked = open_or_die(config, 7, 256)->files();
+  ASSERT_EQ(checked.size(), 2u);
+  text[9000] = '\xff';
+  dir.write("v", text + "b");
+  EXPECT_FALSE(Dataset::open(config, 7, 256).ok());
+  EXPECT_TRUE(Dataset::open(config, 7, 256, checked).ok());
 }
 
 }  // namespace

@@ -64,6 +64,29 @@ TEST(Forecast, SaysWhatExchangeAfterEachMicroBatchWouldTake) {
   EXPECT_EQ(turns.rank_bytes_in_turns, 0u) << "it is set";
 }
 
+TEST(Forecast, SaysWhatExchangeWithinNodesWouldTake) {
+  recipe::Config config = small_config();
+  config.model.dim = 512;
+  config.model.vocab_size = 4096;
+  config.training.global_batch_size = 128;
+  const auto on_nodes_of = [&](std::uint32_t ranks, const char* exchange) {
+    config.parallelism.gradient_exchange = exchange;
+    recipe::RunPlan plan = recipe::make_run_plan(config, 8).value();
+    plan.node_ranks = ranks;
+    return make_forecast(config, plan, 0, 0).value();
+  };
+  const Forecast late = on_nodes_of(4, "late"), node = on_nodes_of(4, "node");
+  EXPECT_EQ(late.rank_bytes_in_nodes, node.rank_bytes);
+  EXPECT_LT(late.rank_bytes_in_turns, node.rank_bytes);
+  EXPECT_LT(node.rank_bytes, late.rank_bytes);
+  EXPECT_EQ(node.rank_bytes_in_nodes, 0u) << "it is set";
+  EXPECT_EQ(node.rank_bytes_in_turns, late.rank_bytes_in_turns);
+  // Of four ranks each holds a quarter of the sums, of eight an eighth.
+  EXPECT_EQ(on_nodes_of(8, "node").rank_bytes, on_nodes_of(8, "always").rank_bytes);
+  EXPECT_EQ(on_nodes_of(3, "node").rank_bytes, late.rank_bytes);
+  EXPECT_EQ(on_nodes_of(3, "late").rank_bytes_in_nodes, 0u);
+}
+
 TEST(Forecast, MicroBatchesOfRanksAreThoseOfTheTrainer) {
   EXPECT_THAT(forecast_of(small_config(2), 4).rank_micro_batches, ElementsAre(3, 4));
   EXPECT_THAT(forecast_of(small_config(), 4).rank_micro_batches, ElementsAre(1, 2, 2, 2));

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "libtrain/launch/launcher.h"
+#include "libtrain/launch/network.h"
 #include "libtrain/parallel/gather.h"
 #include "tests/libtrain/parallel/rank_group.h"
 
@@ -260,6 +261,45 @@ INSTANTIATE_TEST_SUITE_P(Signals, LaunchedRanks,
                          testing::Values(LaunchedLoss{"killed", SIGKILL, "was killed by signal 9 (SIGKILL)"},
                                          LaunchedLoss{"stopped", SIGSTOP, "is stopped (SIGSTOP)"}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+std::string joined(Communicator& group) {
+  std::string text;
+  for (const std::string& rank : group.all_gather(std::getenv("RANK"))) text += rank;
+  return text;
+}
+
+int be_node_member() {
+  ConnectOptions options = test::connect_options();
+  options.node_groups = true;
+  World world = connect(options);
+  std::cout << world.node_ranks << " on a node";
+  if (world.node) std::cout << ", within " << joined(*world.node) << ", between " << joined(*world.between_nodes);
+  std::cout << "." << std::endl;
+  world.shutdown();
+  return 0;
+}
+
+const test::TestRole node_member("node-member", be_node_member);
+
+TEST(Rendezvous, RanksOfANodeAndThoseWithOnePlaceMeet) {
+  LaunchEnv env;
+  env.world = 8;
+  env.local_world = 2;
+  if (!choose_addresses(look_at_network("127.0.0.1"), env, "").ok()) GTEST_SKIP() << "this host has loopback alone";
+  test::RankGroup ranks("node-member", 4, 2, {{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}});
+  ranks.expect_success();
+  const char* expected[] = {"within 01, between 02", "within 01, between 13", "within 23, between 02",
+                            "within 23, between 13", "within 45, between 46", "within 45, between 57",
+                            "within 67, between 46", "within 67, between 57"};
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    EXPECT_THAT(ranks[rank].output(), HasSubstr(std::string("2 on a node, ") + expected[rank] + "."));
+}
+
+TEST(Rendezvous, WhereAllRanksAreOnOneNodeThereAreNoGroupsOfNodes) {
+  test::RankGroup ranks("node-member", 2, 1);
+  ranks.expect_success();
+  EXPECT_THAT(ranks[1].output(), HasSubstr("2 on a node."));
+}
 
 TEST(Rendezvous, RefusesAMeshThatDoesNotFit) {
   ConnectOptions options;

@@ -133,9 +133,42 @@ TEST(ExchangePlan, NoLinkCarriesMuchMoreThanItsShareAndBuffersKeepTheirSize) {
   }
 }
 
-TEST(ExchangePlan, ATiedHeadsSecondTreeWeighsOnTheEmbeddingsOwners) {
-  EXPECT_LE(balance("1B", 8, 16, true).sums, 1.2) << "two of eight ranks own the embedding";
-  EXPECT_LE(balance("1B", 64, 128, true).sums, 1.05);
+// Each rank has its part of the embedding, and so of the head's second tree.
+TEST(ExchangePlan, ATiedHeadIsBalancedToo) {
+  for (const std::uint32_t dp : {2u, 8u, 64u, 1024u}) {
+    const Balance found = balance("1B", dp, 2 * dp, true);
+    EXPECT_LE(found.sums, 1.05) << dp;
+    EXPECT_LE(found.copies, 1.05) << dp;
+  }
+}
+
+TEST(ExchangePlan, ADomainIsAsLargeAsANodeAllows) {
+  recipe::RunPlan plan = llama_plan("1B", 8, 16);
+  EXPECT_EQ(domain_size(plan), 1u);
+  plan.exchange = recipe::ExchangeDomain::kAlways;
+  EXPECT_EQ(domain_size(plan), 8u);
+  EXPECT_FALSE(has_node_groups(plan));
+  plan.exchange = recipe::ExchangeDomain::kNode;
+  EXPECT_EQ(domain_size(plan), 8u) << "all ranks on one node";
+  for (const auto& [ranks, domain] : {std::pair{4u, 4u}, {6u, 2u}, {16u, 8u}, {3u, 1u}}) {
+    plan.node_ranks = ranks;
+    EXPECT_EQ(domain_size(plan), domain) << ranks;
+    EXPECT_EQ(has_node_groups(plan), domain == 4 || domain == 2) << ranks;
+  }
+  plan.shard_gradients = true;
+  plan.node_ranks = 4;
+  EXPECT_EQ(domain_size(plan), 4u) << "what a node can divide, it does";
+}
+
+TEST(ExchangePlan, RanksOfADomainSumWhatTheirPlacesOwn) {
+  const std::vector<SegmentRow> owners = llama_rows(llama_plan("1B", 6, 6));
+  const std::vector<SegmentRow> rows = domain_rows(owners, 3);
+  ASSERT_EQ(rows.size(), 3u);
+  for (std::uint32_t place = 0; place < 3; ++place) {
+    SegmentRow expected = owners[place];
+    expected.add(owners[place + 3]);
+    EXPECT_EQ(rows[place].segments(), expected.segments());
+  }
 }
 
 TEST(ExchangePlan, OtherNumbersOfRanksAreBalancedToo) {

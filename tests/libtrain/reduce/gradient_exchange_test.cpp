@@ -1,5 +1,6 @@
 #include "libtrain/reduce/gradient_exchange.h"
 
+#include <atomic>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -134,6 +135,45 @@ TEST(GradientExchange, GivesTheSameBitsOnEightRanksAndWithAnyBuffers) {
       }
     }
   }
+}
+
+// Within nodes each micro-batch, between them each sum once.
+TEST(GradientExchange, BetweenNodesSumsTravelOnce) {
+  recipe::RunPlan plan = make_plan(tiny_dims(), {8, {}}, 32);
+  plan.exchange = recipe::ExchangeDomain::kNode;
+  plan.node_ranks = 4;
+  std::int64_t elements = 0;
+  for (const ckpt::ParameterMeta& parameter : plan.parameters)
+    elements += static_cast<std::int64_t>(ckpt::element_count(parameter.shape));
+  std::atomic<std::int64_t> within = 0, between = 0, others = 0;
+  const auto body = [&](World& world) {
+    const auto count = [](std::unique_ptr<Communicator>& group) {
+      auto counting = std::make_unique<CountingCommunicator>(std::move(group));
+      const CountingCommunicator* counted = counting.get();
+      group = std::move(counting);
+      return counted;
+    };
+    const CountingCommunicator *node = count(world.node), *outside = count(world.between_nodes), *dp = count(world.dp);
+    RankStages stage(plan, world.stage, kSeqLen);
+    GradientExchange exchange(world, plan, owners_of(plan), stage);
+    const Share share = share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+    std::vector<TreeSum> sums(stage.parameters().size(), TreeSum(32, share.block));
+    for (std::uint32_t i = 0; i < share.count; ++i) {
+      for (std::size_t p = 0; p < sums.size(); ++p)
+        sums[p].insert(share.at(i), at::ones(stage.parameters()[p]->compute.sizes()));
+      exchange.collect(0, i, sums);
+    }
+    for (const OwnedGradient& owned : exchange.reduce(sums))
+      EXPECT_TRUE(same_bits(floats(owned.grad), std::vector<float>(owned.grad.numel(), 32.0F)));
+    within += node->sent();
+    between += outside->sent();
+    others += dp->sent();
+  };
+  run_ranks(plan.mesh, body, domain_size(plan));
+  // Of each of 32 micro-batches three of four parts go to others; of two nodes each sends the other's half of its sums.
+  EXPECT_EQ(within, 4 * 32 * elements * 3 / 4);
+  EXPECT_EQ(between, 4 * elements);
+  EXPECT_EQ(others, 0);
 }
 
 TEST(GradientExchange, WireCarriesWhatThePlanSays) {

@@ -44,6 +44,28 @@ TEST_P(Layouts, TrainToTheSameBits) {
   }
 }
 
+// Two domains are a butterfly where the tree falls into them, three are not; ranks of a domain need be no power of two.
+TEST_P(Layouts, TrainToTheSameBitsInNodes) {
+  use_one_thread();
+  const auto [bf16, tied, count] = GetParam();
+  const Trace expected = train_model(make_plan(tiny_dims(tied), {}, count, bf16), 3);
+  struct Nodes {
+    Layout layout;
+    std::uint32_t ranks, domain;
+  };
+  for (const Nodes& nodes : {Nodes{{4, {}}, 2, 2}, Nodes{{6, {}}, 3, 3}, Nodes{{6, {}}, 2, 2}, Nodes{{4, {3}}, 2, 2},
+                             Nodes{{4, {3}}, 6, 2}, Nodes{{2, {3}}, 4, 2}, Nodes{{2, {}}, 1, 1}, Nodes{{3, {}}, 2, 1},
+                             Nodes{{4, {1, 2, 4}, kZbvZeroBubble, 2}, 2, 2}}) {
+    recipe::RunPlan plan = make_plan(tiny_dims(tied), nodes.layout, count, bf16);
+    plan.exchange = recipe::ExchangeDomain::kNode;
+    plan.node_ranks = nodes.ranks;
+    ASSERT_EQ(train::domain_size(plan), nodes.domain);
+    expect_same(train_model(plan, 3), expected,
+                std::to_string(plan.mesh.dp) + " x " + std::to_string(plan.mesh.pp) + " on nodes of " +
+                    std::to_string(nodes.ranks));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Layouts, testing::Combine(testing::Bool(), testing::Bool(), testing::Values(7, 8, 12)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param) ? "Bf16" : "Fp32") +

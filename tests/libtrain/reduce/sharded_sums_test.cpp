@@ -32,24 +32,46 @@ TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
       const ExchangePlan plan = plan_turn(two_slots(3), me, 6 * 32);
       EXPECT_EQ(plan.piece, 32) << "three pieces";
       const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
-      ShardedSums sums(*world.dp, plan, count, bytes);
+      ShardedSums sums(*world.dp, plan, count, {0, count}, bytes);
       for (int step = 0; step < 2; ++step) {
-        const Share share = share_in_turns(count, 3, me);
+        const Share share = share_in_turns(count, 3, 3, me);
         // The last turn first: who has nothing in it takes part.
         for (std::uint32_t i = (count + 2) / 3; i-- > 0;)
           sums.add(i,
                    i < share.count ? std::vector{first[share.at(i)], second[share.at(i)]} : std::vector<at::Tensor>());
-        const std::vector<at::Tensor> owned = sums.finish(2);
-        ASSERT_EQ(owned.size(), 2u);
-        EXPECT_EQ(owned[0].defined(), me < 2);
-        EXPECT_EQ(owned[1].defined(), me == 1);
-        if (me == 0) {
-          EXPECT_TRUE(same_bits(floats(owned[0]), floats(a.narrow(0, 0, 64))));
-        }
-        if (me == 1) {
-          EXPECT_TRUE(same_bits(floats(owned[0]), floats(a.narrow(0, 64, 36))));
-          EXPECT_TRUE(same_bits(floats(owned[1]), floats(b)));
-        }
+        const std::vector<at::Tensor> nodes = sums.finish();
+        ASSERT_EQ(nodes.size(), 1u);
+        const at::Tensor expected[] = {a.narrow(0, 0, 64), at::cat({a.narrow(0, 64, 36), b}), at::empty({0})};
+        EXPECT_TRUE(same_bits(floats(nodes[0]), floats(expected[me])));
+      }
+    });
+  }
+}
+
+TEST(ShardedSums, OfABlockAreItsNodes) {
+  constexpr std::uint32_t kCount = 7;
+  for (const Node part : {Node{3, 7}, Node{2, 7}}) {  // a half of the tree, and what is no node of it
+    std::vector<at::Tensor> first, second;
+    for (std::uint32_t m = 0; m < kCount; ++m) {
+      first.push_back(synthetic_gradient("a", m, {100}));
+      second.push_back(synthetic_gradient("b", m, {40}));
+    }
+    run_ranks({.pp = 1, .dp = 2}, [&](World& world) {
+      const auto me = static_cast<std::uint32_t>(world.dp_rank);
+      const ExchangePlan plan = plan_turn(two_slots(2), me, 6 * 32);
+      const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
+      ShardedSums sums(*world.dp, plan, kCount, part, bytes);
+      for (std::uint32_t turn = 0; part.lo + 2 * turn < part.hi; ++turn) {
+        const std::uint32_t mine = part.lo + 2 * turn + me;
+        sums.add(turn, mine < part.hi ? std::vector{first[mine], second[mine]} : std::vector<at::Tensor>());
+      }
+      const std::vector<at::Tensor> rows = sums.finish();
+      const std::vector<Node> nodes = maximal_nodes(kCount, part);
+      ASSERT_EQ(rows.size(), nodes.size());
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const at::Tensor a = recursive_sum(first, nodes[i]), b = recursive_sum(second, nodes[i]);
+        const at::Tensor expected = me == 0 ? a.narrow(0, 0, 64) : at::cat({a.narrow(0, 64, 36), b});
+        EXPECT_TRUE(same_bits(floats(rows[i]), floats(expected))) << "node " << i;
       }
     });
   }

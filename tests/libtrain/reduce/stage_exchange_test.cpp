@@ -11,7 +11,7 @@ using namespace titan::test;
 
 StageExchange exchange_of(recipe::RunPlan plan, std::uint32_t stage, std::uint64_t bytes) {
   plan.exchange_bytes = bytes;
-  return plan_stage_exchange(plan, {plan.parameters, plan.leaf_elements, plan.mesh}, stage, 0);
+  return plan_stage_exchange(plan, owners_of(plan), stage, 0);
 }
 
 /// Two stages: the embedding with the layers, norm and head.
@@ -21,6 +21,31 @@ recipe::RunPlan two_stages(bool bf16) {
   plan.bf16 = bf16;
   plan.parameters.back().stage = 1;
   return plan;
+}
+
+// Rows that were summed in turns travel between nodes once, each rank's part to itself.
+TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
+  recipe::RunPlan plan = llama_plan("1B", 8, 16);
+  plan.exchange = recipe::ExchangeDomain::kNode;
+  plan.node_ranks = 2;
+  plan.exchange_bytes = 1 << 20;
+  const ckpt::Ownership owners = owners_of(plan);
+  const std::vector<SegmentRow> rows = turn_rows(plan, owners, 0);
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    const StageExchange exchange = plan_stage_exchange(plan, owners, 0, rank);
+    ASSERT_EQ(exchange.turns.size(), 1u);
+    const StageExchange::Turns& turns = exchange.turns[0];
+    EXPECT_EQ(turns.plan.owners.size(), 2u);
+    EXPECT_EQ(turns.plan.me, rank % 2);
+    EXPECT_EQ(turns.own.segments(), rows[rank].segments());
+    ASSERT_EQ(exchange.sums.swaps.size(), 2u) << "four nodes";
+    EXPECT_EQ(exchange.sums.me, rank / 2);
+    EXPECT_EQ(exchange.sums.swaps.back().mine.segments(),
+              (std::vector<Segment>{{0, turns.begin, rows[rank].length()}}));
+    const SegmentRow& summed = turns.plan.owners[rank % 2];
+    EXPECT_EQ(summed.cut(turns.begin, turns.begin + turns.own.length()), turns.own.segments());
+    EXPECT_LE(exchange.buffer_bytes, 1 << 20);
+  }
 }
 
 TEST(StageExchange, OneRankHasNothingToExchange) {

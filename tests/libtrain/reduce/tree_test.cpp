@@ -58,7 +58,7 @@ TEST(Share, EveryMicroBatchIsOneRanks) {
     for (std::uint32_t d = 1; d <= count; ++d) {
       std::vector<int> late(count), turns(count);
       for (std::uint32_t r = 0; r < d; ++r) {
-        const Share a = late_share(count, d, r), b = share_in_turns(count, d, r);
+        const Share a = share_in_turns(count, d, 1, r), b = share_in_turns(count, d, d, r);
         EXPECT_EQ(a.block, dp_block(count, d, r));
         EXPECT_EQ(b.block, (Node{0, count}));
         for (std::uint32_t i = 0; i < a.count; ++i) ++late.at(a.at(i));
@@ -69,6 +69,25 @@ TEST(Share, EveryMicroBatchIsOneRanks) {
       }
       EXPECT_EQ(late, std::vector<int>(count, 1));
       EXPECT_EQ(turns, std::vector<int>(count, 1));
+    }
+  }
+}
+
+TEST(Share, RanksOfADomainWorkSideBySideInTheirBlock) {
+  for (const std::uint32_t count : {6u, 7u, 12u, 31u}) {
+    for (const auto& [d, together] : {std::pair{6u, 2u}, {6u, 3u}, {4u, 2u}}) {
+      std::vector<int> seen(count);
+      for (std::uint32_t r = 0; r < d; ++r) {
+        const Share share = share_in_turns(count, d, together, r);
+        EXPECT_EQ(share.block, dp_block(count, d / together, r / together));
+        EXPECT_GE(share.count, 1u);
+        for (std::uint32_t i = 0; i < share.count; ++i) {
+          ++seen.at(share.at(i));
+          EXPECT_EQ((share.at(i) - share.block.lo) / together, i);
+          EXPECT_EQ((share.at(i) - share.block.lo) % together, r % together);
+        }
+      }
+      EXPECT_EQ(seen, std::vector<int>(count, 1)) << "M " << count << ", " << d << " ranks, " << together;
     }
   }
 }

@@ -81,6 +81,22 @@ TEST(PreviewStart, DataThatOnlyHaveANameMayBeElsewhereBeforeAFirstStep) {
             ckpt::Code::kInvalid);
 }
 
+TEST(PreviewStart, SaysWhereNodesDivideNothing) {
+  const ScratchDir scratch;
+  const recipe::LoadedConfig loaded = recipe::load_ok(
+      "training.dataset = \"c4\"\n", {"--model.flavor=debugmodel", "--parallelism.gradient_exchange=node",
+                                      "--job.dump_folder=" + std::string(scratch / "run")});
+  const auto on_nodes_of = [&](std::uint32_t ranks) {
+    const auto start =
+        preview_start(ckpt::posix_fs(), {.loaded = loaded, .world = 4, .data_elsewhere = true, .node_ranks = ranks});
+    EXPECT_TRUE(start.ok()) << start.status().to_string();
+    return std::pair(start->plan.node_ranks, start->warnings);
+  };
+  EXPECT_EQ(on_nodes_of(2).first, 2u);
+  EXPECT_THAT(on_nodes_of(2).second, testing::Not(Contains(HasSubstr("gradient_exchange"))));
+  EXPECT_THAT(on_nodes_of(3).second, Contains(HasSubstr("is as \"late\" here: nodes of 3 ranks and 4 data-parallel")));
+}
+
 TEST(Transfer, NeedsNoModelInTheConfiguration) {
   const Outcome outcome = transfer({});
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.to_string();

@@ -43,7 +43,7 @@ inline std::vector<train::SegmentRow> llama_rows(const recipe::RunPlan& plan) {
   std::vector<std::uint32_t> slots(plan.parameters.size());
   std::iota(slots.begin(), slots.end(), 0u);
   if (plan.dims.tied) slots.push_back(0);
-  return train::owner_rows(plan, {plan.parameters, plan.leaf_elements, plan.mesh}, 0, slots);
+  return train::owner_rows(plan, recipe::owners_of(plan), 0, slots);
 }
 
 }  // namespace titan::test

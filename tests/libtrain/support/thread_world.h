@@ -197,8 +197,10 @@ class ThreadCommunicator final : public train::Communicator {
   int rank_;
 };
 
-/// Runs `body` once per rank of a dp x pp mesh, each in its own thread; rethrows the first rank's exception.
-inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::World&)>& body) {
+/// Runs `body` once per rank of a dp x pp mesh, each in its own thread; rethrows the first rank's exception. Each
+/// `domain` neighbouring ranks of a stage are on one node.
+inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::World&)>& body,
+                      std::uint32_t domain = 1) {
   const int dp = static_cast<int>(mesh.dp), pp = static_cast<int>(mesh.pp), size = dp * pp;
   const auto all = std::make_shared<ThreadGroup>(size);
   const auto io = std::make_shared<ThreadGroup>(size);
@@ -206,6 +208,10 @@ inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::Wo
   std::vector<std::shared_ptr<ThreadGroup>> groups{all, io, save}, by_stage, by_dp;
   for (int s = 0; s < pp; ++s) groups.push_back(by_stage.emplace_back(std::make_shared<ThreadGroup>(dp)));
   for (int r = 0; r < dp; ++r) groups.push_back(by_dp.emplace_back(std::make_shared<ThreadGroup>(pp)));
+  const int together = static_cast<int>(domain), nodes = dp / together;
+  std::vector<std::shared_ptr<ThreadGroup>> by_node, by_place;
+  for (int i = 0; i < pp * nodes; ++i) groups.push_back(by_node.emplace_back(std::make_shared<ThreadGroup>(together)));
+  for (int i = 0; i < pp * together; ++i) groups.push_back(by_place.emplace_back(std::make_shared<ThreadGroup>(nodes)));
 
   std::mutex mutex;
   std::exception_ptr first_error;
@@ -219,6 +225,9 @@ inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::Wo
         world.dp = std::make_unique<ThreadCommunicator>(by_stage[world.stage], world.dp_rank);
         world.pp = std::make_unique<ThreadCommunicator>(by_dp[world.dp_rank], world.stage);
         world.io = std::make_unique<ThreadCommunicator>(io, rank);
+        const int node = world.dp_rank / together, place = world.dp_rank % together;
+        world.node = std::make_unique<ThreadCommunicator>(by_node[world.stage * nodes + node], place);
+        world.between_nodes = std::make_unique<ThreadCommunicator>(by_place[world.stage * together + place], node);
         world.save = std::make_unique<ThreadCommunicator>(save, rank);
         body(world);
       } catch (...) {

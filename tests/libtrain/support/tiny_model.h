@@ -87,10 +87,6 @@ inline train::ScheduleTable table_of(const recipe::RunPlan& plan, const train::W
   return train::make_schedule(plan.schedule, plan.pipeline(count)).value();
 }
 
-inline ckpt::Ownership owners_of(const recipe::RunPlan& plan) {
-  return {plan.parameters, plan.leaf_elements, plan.mesh};
-}
-
 inline at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1) {
   at::Tensor t = at::empty({count}, at::kFloat);
   train::draw({train::InitKind::kNormal, std}, seed, "test",
@@ -180,7 +176,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
   constexpr double kMaxNorm = 0.5;
   Trace trace;
   std::mutex mutex;
-  run_ranks(plan.mesh, [&](train::World& world) {
+  const auto body = [&](train::World& world) {
     train::RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
@@ -216,7 +212,8 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
       place(plan, state.piece, state.param, trace.weights[name]);
       place(plan, state.piece, state.exp_avg_sq, trace.exp_avg_sq[name]);
     }
-  });
+  };
+  run_ranks(plan.mesh, body, train::domain_size(plan));
   return trace;
 }
 

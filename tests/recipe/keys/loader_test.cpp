@@ -138,7 +138,6 @@ TEST(Loader, RefusesWhatIsNotBuiltYetByName) {
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
       {"parallelism.data_parallel_sharding = \"none\"", "parallelism.data_parallel_sharding = \"none\""},
       {"parallelism.data_parallel_sharding = \"fsdp\"", "parallelism.data_parallel_sharding = \"fsdp\""},
-      {"parallelism.gradient_exchange = \"node\"", "parallelism.gradient_exchange = \"node\""},
       {"parallelism.expert_parallel_degree = 2", "parallelism.expert_parallel_degree = 2"},
       {"parallelism.num_pp_microbatches = 4\nparallelism.pipeline_parallel_degree = 2",
        "parallelism.num_pp_microbatches = 4"},

@@ -263,7 +263,8 @@ TEST(RunPlan, ComputeDtypeAndScheduleComeFromTheConfig) {
 }
 
 TEST(RunPlan, EveryScheduleExchangesInTurns) {
-  for (const char* key : {"parallelism.gradient_exchange=always", "parallelism.data_parallel_sharding=zero2"})
+  for (const char* key : {"parallelism.gradient_exchange=always", "parallelism.gradient_exchange=node",
+                          "parallelism.data_parallel_sharding=zero2"})
     for (const ScheduleFacts& facts : schedules()) {
       const std::string keys = std::string(key) + " model.tied_embeddings=true parallelism.pipeline_parallel_degree=2" +
                                " training.global_batch_size=64 parallelism.pipeline_parallel_schedule=" + facts.name;
@@ -277,6 +278,7 @@ TEST(RunPlan, NumbersOfTheEngineComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->exchange_bytes, std::uint64_t{256} << 20);
   EXPECT_EQ(plan("comm.exchange_bytes=1000000", 1)->exchange_bytes, 1'000'000u);
   EXPECT_EQ(plan("", 1)->exchange, ExchangeDomain::kLate);
+  EXPECT_EQ(plan("parallelism.gradient_exchange=node", 1)->exchange, ExchangeDomain::kNode);
   EXPECT_EQ(plan("", 1)->gemm, CpuGemm::kMkl);
 }
 
