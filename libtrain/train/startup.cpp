@@ -56,7 +56,7 @@ void connect_ranks(RunState& run) {
   connect_options.io_timeout = ms(run.config().checkpoint.io_timeout_seconds);
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.say = log_warn;
-  run.world = connect(connect_options);
+  run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
   note_progress(StopPhase::kStarting, 0, 0);
 }
 
