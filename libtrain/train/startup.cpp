@@ -60,7 +60,7 @@ void connect_ranks(RunState& run) {
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
-  run.world = connect(connect_options);
+  run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);
 }

@@ -1,11 +1,13 @@
 #pragma once
 // One rank of a training run, from start to end.
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/result.h"
 #include "ckpt/io/weight_source.h"
 #include "libtrain/launch/launch_env.h"
+#include "libtrain/parallel/rendezvous.h"
 #include "libtrain/train/run_watcher.h"
 #include "recipe/keys/loader.h"
 
@@ -22,6 +24,7 @@ struct TrainOptions {
   RunWatcher* watcher =
       nullptr;        ///< is told of steps by this rank, and of saves by rank 0; null: nobody is; outlives the run
   std::string go_on;  ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
+  std::function<World(const ConnectOptions&)> connect;  ///< how this rank finds its peers; empty: over the network
 };
 
 struct TrainOutcome {

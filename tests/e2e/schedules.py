@@ -1,4 +1,7 @@
-"""Trains on four pipeline ranks with every schedule: losses on rank 0's console and the id are those of one rank."""
+"""Trains on four pipeline ranks with every schedule: losses on rank 0's console and the id are those of one rank.
+
+So do two layers under a large vocabulary, which leave one part of the model to each rank; and an order of work from a file
+whose gradients are exchanged after each micro-batch."""
 import os
 import re
 import subprocess
@@ -32,11 +35,12 @@ log_freq = 1
 seed = 5
 """
 SCHEDULES = ["GPipe", "1F1B", "ZB-H1", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"]
+FEW_LAYERS = ["--model.n_layers=2", "--model.vocab_size=4096"]
 
 
-def train(folder, ranks, schedule):
+def train(folder, ranks, schedule, *flags, degree=None):
     command = [f"{BIN}/titan-train", "run", "run.toml", f"--nproc={ranks}", f"--job.dump_folder={folder}",
-               f"--parallelism.pipeline_parallel_degree={ranks}", f"--parallelism.pipeline_parallel_schedule={schedule}"]
+               f"--parallelism.pipeline_parallel_degree={degree or ranks}", f"--parallelism.pipeline_parallel_schedule={schedule}", *flags]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, (schedule, run.returncode, run.stdout, run.stderr)
     # All but speed, memory and time.

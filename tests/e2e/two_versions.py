@@ -48,6 +48,9 @@ class Version:
 
 
 NEW = Version(harness.BIN)
+# The first rank of the pipeline has the first and the last stage: b3dffeb never placed stages so.
+TWO_LAYERS = {"model__n_layers": 2}
+IN_A_V = TWO_LAYERS | {"parallelism__pipeline_parallel_degree": 2, "parallelism__pipeline_parallel_schedule": "ZBVZeroBubble"}
 
 
 def steps_of(run):
@@ -116,9 +119,9 @@ class GoOnWithB3dffeb(Scratch):
 class WrittenToday(Scratch):
     def test_nothing_in_a_checkpoint_is_beyond_what_b3dffeb_reads(self):
         """What of FORMAT.md makes an older reader refuse or misread: checked on files of today's writer, without the old program."""
-        for compression, features in (("none", []), ("zstd", ["zstd"])):
-            run = self.work / compression
-            NEW.train(run, 2, stop=4, checkpoint__compression=compression)
+        for name, features, settings in (("none", [], {}), ("zstd", ["zstd"], {"checkpoint__compression": "zstd"}), ("v", [], IN_A_V)):
+            run = self.work / name
+            NEW.train(run, 2, stop=4, **settings)
             text = (run / "checkpoint" / "step-00000004" / "manifest.json").read_text()
             self.assertRegex(text, r'^\{"self_digest":"[0-9a-f]{32}",\s*"format":\{"name":"titan-checkpoint","major":1,"minor":[01]\}')
             manifest = json.loads(text)
@@ -181,6 +184,28 @@ class BothWays(Scratch):
                 self.assertTrue(writer.ckpt("verify", lower)["ok"])
                 reader.ckpt("reshard", step, step, "--dp", "1", "--pp", "1", expect=2)  # SRC is DST
         self.both(check)
+
+    def test_the_older_one_reads_rewrites_and_goes_on_with_stages_in_a_v(self):
+        whole, run = self.work / "whole", self.work / "run"
+        NEW.train(whole, 1, stop=4, **TWO_LAYERS)
+        NEW.train(run, 2, stop=4, **IN_A_V)
+        step, identity = run / "checkpoint" / "step-00000004", NEW.id_of(f"{whole}@4")
+        manifest = json.loads((step / "manifest.json").read_text())
+        ranks = {record["name"]: record["stage"] for record in manifest["parameters"]}
+        self.assertEqual({ranks["tok_embeddings.weight"], ranks["output.weight"]}, {0})
+        self.assertEqual(set(ranks.values()), {0, 1})
+        self.assertEqual(self.old.id_of(f"{run}@4"), identity)
+        report = self.old.ckpt("verify", f"{run}@4")
+        self.assertTrue(report["ok"], report)
+        for name in ranks:
+            self.old.ckpt("cat", f"{run}@4", name, "-o", self.work / "v.npy")
+            NEW.ckpt("cat", f"{whole}@4", name, "-o", self.work / "one.npy")
+            self.assertEqual((self.work / "v.npy").read_bytes(), (self.work / "one.npy").read_bytes(), name)
+        self.old.ckpt("reshard", step, self.work / "moved", "--dp", "1", "--pp", "2")
+        self.assertEqual(NEW.id_of(self.work / "moved"), identity)
+        self.assertIn("resume at step 4", self.old.train(run, 1, stop=6, **TWO_LAYERS))
+        self.assertIn("resume at step 6", NEW.train(run, 2, **IN_A_V))
+        self.assertEqual(harness.published_steps(run)[-1], 8)
 
     def test_the_older_one_carries_the_files_that_came_with_a_model(self):
         run, _ = run_with_files(self.work, tokenizer=True)

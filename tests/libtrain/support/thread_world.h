@@ -197,45 +197,71 @@ class ThreadCommunicator final : public train::Communicator {
   int rank_;
 };
 
+/// The groups of a dp x pp mesh whose ranks are threads.
+class ThreadMesh {
+ public:
+  /// Each `domain` neighbouring ranks of a stage are on one node.
+  explicit ThreadMesh(const ckpt::Mesh& mesh, std::uint32_t domain = 1)
+      : dp_(static_cast<int>(mesh.dp)),
+        pp_(static_cast<int>(mesh.pp)),
+        together_(static_cast<int>(domain)),
+        nodes_(dp_ / together_),
+        all_(group(size())),
+        io_(group(size())),
+        save_(group(size())) {
+    for (int s = 0; s < pp_; ++s) by_stage_.push_back(group(dp_));
+    for (int r = 0; r < dp_; ++r) by_dp_.push_back(group(pp_));
+    for (int i = 0; i < pp_ * nodes_; ++i) by_node_.push_back(group(together_));
+    for (int i = 0; i < pp_ * together_; ++i) by_place_.push_back(group(nodes_));
+  }
+
+  int size() const { return dp_ * pp_; }
+  train::World world(int rank) const {
+    train::World world{.rank = rank, .size = size(), .stage = rank / dp_, .dp_rank = rank % dp_};
+    world.all = std::make_unique<ThreadCommunicator>(all_, rank);
+    world.dp = std::make_unique<ThreadCommunicator>(by_stage_[world.stage], world.dp_rank);
+    world.pp = std::make_unique<ThreadCommunicator>(by_dp_[world.dp_rank], world.stage);
+    world.io = std::make_unique<ThreadCommunicator>(io_, rank);
+    const int node = world.dp_rank / together_, place = world.dp_rank % together_;
+    world.node = std::make_unique<ThreadCommunicator>(by_node_[world.stage * nodes_ + node], place);
+    world.between_nodes = std::make_unique<ThreadCommunicator>(by_place_[world.stage * together_ + place], node);
+    world.save = std::make_unique<ThreadCommunicator>(save_, rank);
+    return world;
+  }
+  /// Ends all waits: a rank has failed.
+  void fail() const {
+    for (const auto& group : groups_) group->fail();
+  }
+
+ private:
+  std::shared_ptr<ThreadGroup> group(int size) { return groups_.emplace_back(std::make_shared<ThreadGroup>(size)); }
+
+  int dp_, pp_, together_, nodes_;
+  std::vector<std::shared_ptr<ThreadGroup>> groups_;
+  std::shared_ptr<ThreadGroup> all_, io_, save_;
+  std::vector<std::shared_ptr<ThreadGroup>> by_stage_, by_dp_, by_node_, by_place_;
+};
+
 /// Runs `body` once per rank of a dp x pp mesh, each in its own thread; rethrows the first rank's exception. Each
 /// `domain` neighbouring ranks of a stage are on one node.
 inline void run_ranks(const ckpt::Mesh& mesh, const std::function<void(train::World&)>& body,
                       std::uint32_t domain = 1) {
-  const int dp = static_cast<int>(mesh.dp), pp = static_cast<int>(mesh.pp), size = dp * pp;
-  const auto all = std::make_shared<ThreadGroup>(size);
-  const auto io = std::make_shared<ThreadGroup>(size);
-  const auto save = std::make_shared<ThreadGroup>(size);
-  std::vector<std::shared_ptr<ThreadGroup>> groups{all, io, save}, by_stage, by_dp;
-  for (int s = 0; s < pp; ++s) groups.push_back(by_stage.emplace_back(std::make_shared<ThreadGroup>(dp)));
-  for (int r = 0; r < dp; ++r) groups.push_back(by_dp.emplace_back(std::make_shared<ThreadGroup>(pp)));
-  const int together = static_cast<int>(domain), nodes = dp / together;
-  std::vector<std::shared_ptr<ThreadGroup>> by_node, by_place;
-  for (int i = 0; i < pp * nodes; ++i) groups.push_back(by_node.emplace_back(std::make_shared<ThreadGroup>(together)));
-  for (int i = 0; i < pp * together; ++i) groups.push_back(by_place.emplace_back(std::make_shared<ThreadGroup>(nodes)));
-
+  const ThreadMesh ranks(mesh, domain);
   std::mutex mutex;
   std::exception_ptr first_error;
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank) {
+  for (int rank = 0; rank < ranks.size(); ++rank) {
     threads.emplace_back([&, rank] {
       try {
         train::setup_thread();
-        train::World world{.rank = rank, .size = size, .stage = rank / dp, .dp_rank = rank % dp};
-        world.all = std::make_unique<ThreadCommunicator>(all, rank);
-        world.dp = std::make_unique<ThreadCommunicator>(by_stage[world.stage], world.dp_rank);
-        world.pp = std::make_unique<ThreadCommunicator>(by_dp[world.dp_rank], world.stage);
-        world.io = std::make_unique<ThreadCommunicator>(io, rank);
-        const int node = world.dp_rank / together, place = world.dp_rank % together;
-        world.node = std::make_unique<ThreadCommunicator>(by_node[world.stage * nodes + node], place);
-        world.between_nodes = std::make_unique<ThreadCommunicator>(by_place[world.stage * together + place], node);
-        world.save = std::make_unique<ThreadCommunicator>(save, rank);
+        train::World world = ranks.world(rank);
         body(world);
       } catch (...) {
         {
           const std::lock_guard lock(mutex);
           if (!first_error) first_error = std::current_exception();
         }
-        for (const auto& group : groups) group->fail();
+        ranks.fail();
       }
     });
   }

@@ -1,0 +1,125 @@
+// titan-thread-train: the whole trainer, its ranks threads of this process; a tool of scripts/fidelity, which trains thousands of tiny runs.
+// Reads jobs from stdin, a line each, its words apart by tabs, and answers each with a line, words apart by tabs:
+//   train RANKS CONFIG OVERRIDE...         -> exit code, message
+//   eval CHECKPOINT TOKENS ROW_LENGTH      -> exit code, loss or message
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ckpt/base/exit_code.h"
+#include "ckpt/base/text.h"
+#include "libtrain/launch/rank_process.h"
+#include "libtrain/metrics/log.h"
+#include "libtrain/model/runtime.h"
+#include "libtrain/train/evaluation.h"
+#include "libtrain/train/trainer.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
+#include "recipe/plan/run_config.h"
+#include "tests/libtrain/support/thread_world.h"
+
+namespace {
+
+using namespace titan;
+
+struct Answer {
+  int code = 0;
+  std::string text;
+};
+
+Answer of(const ckpt::Status& status) { return {ckpt::exit_code(status.code), train::log_text(status)}; }
+
+train::TrainOptions options_of(const recipe::LoadedConfig& loaded, int rank, int ranks) {
+  train::TrainOptions options;
+  options.loaded = loaded;
+  options.open_weights = [](const std::string& path) { return ckpt::open_weights(ckpt::posix_fs(), path); };
+  options.env.rank = options.env.local_rank = rank;
+  options.env.world = options.env.local_world = ranks;
+  options.env.source = "titan";
+  options.version = "titan-thread-train";
+  return options;
+}
+
+Answer train_over_threads(int ranks, const std::string& config, const std::vector<std::string>& overrides) {
+  const auto loaded = recipe::load_run_config(config, overrides);
+  if (!loaded.ok()) return of(loaded.status());
+  const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(ranks));
+  if (!mesh.ok()) return of(mesh.status());
+  const test::ThreadMesh threads(*mesh);
+  std::mutex mutex;
+  Answer first;
+  std::vector<std::thread> running;
+  // What a start sets for its process, such as the log, is set by one rank at a time, last by rank 0.
+  for (int rank = ranks - 1; rank >= 0; --rank) {
+    auto is_set = std::make_shared<std::counting_semaphore<2>>(0);
+    running.emplace_back([&, rank, is_set] {
+      train::setup_thread();
+      train::TrainOptions options = options_of(*loaded, rank, ranks);
+      options.connect = [&, rank, is_set](const train::ConnectOptions&) {
+        is_set->release();
+        return threads.world(rank);
+      };
+      const train::TrainOutcome outcome = train::train(options);
+      if (outcome.status.ok()) {
+        const std::lock_guard lock(mutex);
+        if (first.code == 0) first.code = outcome.exit_code;
+        return;
+      }
+      {
+        const std::lock_guard lock(mutex);
+        if (first.text.empty()) first = {outcome.exit_code, train::log_text(outcome.status)};
+      }
+      threads.fail();
+      is_set->release();
+    });
+    is_set->acquire();
+  }
+  for (std::thread& thread : running) thread.join();
+  return first;
+}
+
+ckpt::Result<double> loss_of(const std::string& checkpoint, const std::string& tokens, std::uint64_t row_length) {
+  TITAN_ASSIGN_OR_RETURN(const auto source, ckpt::open_weights(ckpt::posix_fs(), checkpoint));
+  TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims,
+                         recipe::stored_dims(recipe::known_model(source->model_config(), source->tensors()), checkpoint));
+  train::TokenRows::Options options;
+  options.row_length = row_length;
+  options.raw_bytes = 2;
+  TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, train::TokenRows::open(tokens, options));
+  TITAN_ASSIGN_OR_RETURN(const train::EvaluationReport report, train::evaluate(*source, dims, rows, 1, {}));
+  return report.loss;
+}
+
+Answer evaluate(const std::vector<std::string>& words) {
+  const auto loss = loss_of(words[1], words[2], ckpt::number_of<std::uint64_t>(words[3]).value_or(0));
+  if (!loss.ok()) return of(loss.status());
+  char text[32];
+  *std::to_chars(text, text + sizeof text - 1, *loss).ptr = 0;
+  return {0, text};
+}
+
+Answer carry_out(const std::vector<std::string>& words) {
+  if (words.size() >= 3 && words[0] == "train")
+    return train_over_threads(ckpt::number_of<int>(words[1]).value_or(0), words[2], {words.begin() + 3, words.end()});
+  if (words.size() == 4 && words[0] == "eval") return evaluate(words);
+  return {ckpt::kExitUsage, "expected a job: train or eval"};
+}
+
+}  // namespace
+
+int main() {
+  train::ensure_thread_env(1);
+  train::show_log([](train::LogLevel, const std::string&) {});
+  for (std::string line; std::getline(std::cin, line);) {
+    const Answer answer = carry_out(ckpt::split(line, '\t'));
+    std::cout << answer.code << '\t' << answer.text << std::endl;
+  }
+  std::fflush(nullptr);
+  std::_Exit(0);  // LibTorch's threads may still be alive
+}
