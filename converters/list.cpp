@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <set>
 
 #include "ckpt/io/run_resolve.h"
 
@@ -66,6 +68,25 @@ std::string resolve_any(Fs& fs, const std::string& spec) {
   for (const ckpt::ListedStep& step : steps)
     if (wanted == "latest" ? step.valid : wanted == std::to_string(step.step)) return step.path;
   return spec;
+}
+
+std::vector<std::string> words_after_run(Fs& fs, const std::string& run) {
+  std::set<std::uint64_t, std::greater<>> steps;
+  for (const std::string& folder : {ckpt::join_path(run, "checkpoint"), run}) {
+    const auto entries = fs.list(folder);
+    if (!entries.ok()) continue;
+    for (const ckpt::DirEntry& entry : *entries) {
+      const auto ours = ckpt::step_of(entry);
+      const std::uint64_t step = ours ? *ours : step_in_name(entry.name);
+      const bool folder_of_step = ours || (entry.type == ckpt::FileType::kDirectory && step > 0);
+      if (folder_of_step) steps.insert(step);
+    }
+    if (!steps.empty()) break;
+  }
+  std::vector<std::string> words;
+  if (!steps.empty()) words.push_back("latest");
+  for (const std::uint64_t step : steps) words.push_back(std::to_string(step));
+  return words;
 }
 
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {

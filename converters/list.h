@@ -1,6 +1,7 @@
 #pragma once
 // Lists checkpoints of any format.
 #include <string>
+#include <vector>
 
 #include "ckpt/ops/list.h"
 #include "converters/format.h"
@@ -13,5 +14,8 @@ std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that no resume takes. `run` may be
 /// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
+
+/// What may follow `run`@, for shells that complete it: "latest" and the steps, newest first, by their names alone.
+std::vector<std::string> words_after_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::convert

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/run_resolve.h"
+#include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
 #include "converters/head_rows.h"
 
@@ -138,6 +140,16 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.look = true}));
   return view_checkpoint(*format, std::move(source), std::move(plan));
+}
+
+std::vector<std::string> tensor_names(Fs& fs, const std::string& spec) {
+  const Result<std::string> path = ckpt::resolve_checkpoint(fs, resolve_any(fs, spec));
+  if (!path.ok()) return {};
+  const Result<CheckpointReader> reader = open_any(fs, *path);
+  if (!reader.ok()) return {};
+  std::vector<std::string> names;
+  for (const ckpt::TensorRow& row : ckpt::tensor_rows(reader->manifest())) names.push_back(row.name);
+  return names;
 }
 
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor) {

@@ -2,6 +2,7 @@
 // A foreign checkpoint is looked at as if it were one of ours.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ckpt/ops/verify.h"
 #include "converters/format.h"
@@ -34,6 +35,8 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
 /// The same for reading one tensor that a user typed, perhaps with a slice. Where `tensor` is a name of the foreign
 /// format and not one of ours, the result holds that tensor alone, as it is stored there.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
+/// The names of the tensors of `spec`, a checkpoint as a user types it, of any format; none where it cannot be opened.
+std::vector<std::string> tensor_names(Fs& fs, const std::string& spec);
 /// ckpt::verify_target for checkpoints of any format. ForeignCheckpoint::verify checks the foreign ones. The steps of a
 /// run are those of list_any.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);

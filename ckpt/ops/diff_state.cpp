@@ -22,6 +22,13 @@ std::string number(double value) {
   return {buffer, result.ptr};
 }
 
+/// Without the last bits of what was computed: 0.003 x 0.1 is 0.00030000000000000003, and 0.0003 to people.
+std::string plain(double value) {
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
+  return number(*number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)}));
+}
+
 std::string text_of(const std::string& value) { return value; }
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(std::uint64_t value) { return std::to_string(value); }
@@ -40,12 +47,31 @@ class Collector {
   std::string kind_;
 };
 
+std::string text_of(const LrPhase& phase, std::string (*number_text)(double)) {
+  const std::string from = " from step " + std::to_string(phase.first);
+  if (phase.kind == PhaseKind::kConstant) return "constant " + number_text(phase.start) + from;
+  std::string text = std::string(phase_kind_name(phase.kind)) + " " + number_text(phase.start) + " -> " +
+                     number_text(phase.end) + " over " + number_text(phase.length) + " steps" + from;
+  // A stretched or started-within phase has its zero elsewhere than just before or at its first step.
+  const double lead = static_cast<double>(phase.first) - phase.origin;
+  if (lead != 0 && lead != 1) text += " (origin " + number_text(phase.origin) + ")";
+  return text;
+}
+
 void diff_schedule(const LrSchedule& a, const LrSchedule& b, std::vector<Difference>& out) {
   for (std::size_t i = 0; i < std::max(a.phases.size(), b.phases.size()); ++i) {
-    const auto text = [i](const LrSchedule& s) { return i < s.phases.size() ? phase_text(s.phases[i]) : kAbsent; };
-    const bool both = i < a.phases.size() && i < b.phases.size();
-    if (!both || a.phases[i] != b.phases[i])
-      out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text(a), text(b), {}});
+    const LrPhase* of_a = i < a.phases.size() ? &a.phases[i] : nullptr;
+    const LrPhase* of_b = i < b.phases.size() ? &b.phases[i] : nullptr;
+    if (of_a != nullptr && of_b != nullptr && *of_a == *of_b) continue;
+    const auto text = [](const LrPhase* phase, auto number_text) {
+      return phase != nullptr ? text_of(*phase, number_text) : std::string(kAbsent);
+    };
+    std::string text_a = text(of_a, plain), text_b = text(of_b, plain);
+    if (text_a == text_b) {
+      text_a = text(of_a, number);
+      text_b = text(of_b, number);
+    }
+    out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text_a, text_b, {}});
   }
 }
 
@@ -150,16 +176,7 @@ void note_history(const TrainState& a, const TrainState& b, std::vector<Differen
 
 }  // namespace
 
-std::string phase_text(const LrPhase& phase) {
-  const std::string from = " from step " + std::to_string(phase.first);
-  if (phase.kind == PhaseKind::kConstant) return "constant " + number(phase.start) + from;
-  std::string text = std::string(phase_kind_name(phase.kind)) + " " + number(phase.start) + " -> " + number(phase.end) +
-                     " over " + number(phase.length) + " steps" + from;
-  // A stretched or started-within phase has its zero elsewhere than just before or at its first step.
-  const double lead = static_cast<double>(phase.first) - phase.origin;
-  if (lead != 0 && lead != 1) text += " (origin " + number(phase.origin) + ")";
-  return text;
-}
+std::string phase_text(const LrPhase& phase) { return text_of(phase, plain); }
 
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b) {
   std::vector<Difference> out;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
 namespace titan::cli {
@@ -26,8 +27,9 @@ struct Flag {
   std::string after = {};  ///< goes with this first positional only ("set" of `lr`); empty: with any
 };
 
-enum class Names { kWord, kSource, kRun, kDestination };  ///< kSource: a checkpoint, perhaps a run, that is only read
-enum class Takes { kOurs, kForeign };                     ///< kForeign: also checkpoints of other formats
+/// kSource: a checkpoint, perhaps a run, that is only read; kTensor: one of the checkpoint before it
+enum class Names { kWord, kSource, kRun, kDestination, kTensor };
+enum class Takes { kOurs, kForeign };  ///< kForeign: also checkpoints of other formats
 
 /// A positional.
 struct Argument {
@@ -50,6 +52,14 @@ struct Verb {
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 
+/// What a shell offers that is in no table.
+struct Offers {
+  /// What may follow RUN@.
+  std::vector<std::string> (*steps)(ckpt::Fs& fs, const std::string& run) = nullptr;
+  /// The tensors of a checkpoint.
+  std::vector<std::string> (*tensors)(ckpt::Fs& fs, const std::string& checkpoint) = nullptr;
+};
+
 /// Words that people type for a verb because another program calls it so.
 struct VerbHabit {
   std::vector<std::string> words;
@@ -66,7 +76,8 @@ struct Program {
   /// The command that was probably meant where `path` stands in place of the verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbHabit> habits = {};
-  const char* notices = "";              ///< what --licenses prints
+  const char* notices = "";  ///< what --licenses prints
+  Offers offers = {};
   std::string (*libraries)() = nullptr;  ///< for --version, ", NAME VERSION" of each that this program alone has
 
   const Verb* find(std::string_view verb) const;

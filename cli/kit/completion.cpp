@@ -13,9 +13,24 @@ namespace titan::cli {
 
 namespace {
 
+Answer words_answer(const Request& request, const std::vector<std::string>& words) {
+  if (!request.json) return {.text = words.empty() ? "" : ckpt::joined(words, "\n") + "\n"};
+  JsonOut json;
+  json.begin_object();
+  json.list("words", words);
+  json.end_object();
+  return {.text = json.line()};
+}
+
 Answer run_completion(const Request& request) {
   const ckpt::Result<Shell> shell = parse_shell(request.command.positionals[0]);
   if (!shell.ok()) return {.error = shell.status()};
+  const Command& command = request.command;
+  const Offers& offers = request.program.offers;
+  if (const auto run = command.value("steps"); run && offers.steps != nullptr)
+    return words_answer(request, offers.steps(request.fs, *run));
+  if (const auto checkpoint = command.value("tensors"); checkpoint && offers.tensors != nullptr)
+    return words_answer(request, offers.tensors(request.fs, *checkpoint));
   const std::string script = completion_script(request.program, *shell);
   if (!request.json) return {.text = script};
   JsonOut json;
@@ -35,7 +50,13 @@ ckpt::Result<Shell> parse_shell(std::string_view name) {
 }
 
 Verb completion_verb(bool json) {
-  return {"completion", {{"bash|zsh|fish"}}, "print a completion script for a shell", {}, run_completion, json};
+  return {"completion",
+          {{"bash|zsh|fish"}},
+          "print a completion script for a shell",
+          {{"steps", "RUN", "instead: what may follow RUN@, a word a line; the scripts ask so"},
+           {"tensors", "CKPT", "instead: the names of its tensors"}},
+          run_completion,
+          json};
 }
 
 Wanted wanted_by(std::string_view placeholder) {
@@ -100,6 +121,18 @@ std::vector<std::string> spellings(const Flag& flag) {
   std::vector<std::string> words{"--" + flag.name};
   if (flag.letter != 0) words.push_back(std::string("-") + flag.letter);
   return words;
+}
+
+std::vector<std::string> flags_with_values(const Program& program) {
+  std::vector<std::string> found;
+  const auto collect = [&](const std::vector<Flag>& flags) {
+    for (const Flag& flag : flags)
+      if (!flag.value.empty())
+        for (const std::string& word : spellings(flag)) found.push_back(word);
+  };
+  collect(program.flags);
+  for (const Verb& verb : program.verbs) collect(verb.flags);
+  return found;
 }
 
 }  // namespace titan::cli

@@ -41,6 +41,9 @@ std::string verb_case(const Program& program, const Verb& verb, const std::vecto
   for (const std::string& half : halves(verb)) text += "      [[ $first == " + half + " ]] && " + words(half) + "\n";
   if (takes_keys(verb) && !keys.empty()) text += "      keys=1\n";
   for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
+    if (verb.arguments[i].names == Names::kTensor)
+      text += "      ((position == " + std::to_string(i) +
+              ")) && choices=$(\"$program\" completion bash --tensors \"${last/#\\~/$HOME}\" 2>/dev/null)\n";
     const Wanted wanted = wanted_by(verb.arguments[i].name);
     if (!wanted.choices.empty())
       text +=
@@ -53,17 +56,8 @@ std::string verb_case(const Program& program, const Verb& verb, const std::vecto
 
 std::string bash_completion(const Program& program, const std::vector<std::string>& keys) {
   const std::string function = function_name(program);
-  std::vector<std::string> verbs, takes_value;
-  const auto collect = [&](const std::vector<Flag>& flags) {
-    for (const Flag& flag : flags)
-      if (!flag.value.empty())
-        for (const std::string& word : spellings(flag)) takes_value.push_back(word);
-  };
-  collect(program.flags);
-  for (const Verb& verb : program.verbs) {
-    verbs.push_back(verb.name);
-    collect(verb.flags);
-  }
+  std::vector<std::string> verbs;
+  for (const Verb& verb : program.verbs) verbs.push_back(verb.name);
 
   std::string text = head_comment(program, "bash");
   if (!keys.empty()) {
@@ -72,27 +66,43 @@ std::string bash_completion(const Program& program, const std::vector<std::strin
     text.back() = '\'';
     text += '\n';
   }
-  text +=
-      function +
-      "() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= choices= keys= first= i "
-      "position=0\n"
-      "  COMPREPLY=()\n"
-      "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-      "    case ${COMP_WORDS[i]} in\n"
-      "      " +
-      ckpt::joined(takes_value, "|") +
-      ") ((++i)) ;;\n"
-      "      -*|=) ;;\n"
-      "      *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; else ((position++)) || first=${COMP_WORDS[i]}; fi ;;\n"
-      "    esac\n"
-      "  done\n"
-      "  case $prev in\n" +
-      value_cases(program.flags, "    ") +
-      "  esac\n"
-      "  case $verb in\n"
-      "    '') words='" +
-      flag_words(program.flags) + "' choices='" + ckpt::joined(verbs, " ") + "' ;;\n";
+  text += function +
+          "() {\n"
+          // Where `@` breaks words, RUN@step comes as three of them.
+          "  local -a typed=()\n"
+          "  local word glue=\n"
+          "  for word in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
+          "    if [[ $glue || $word == @ ]] && ((${#typed[@]})); then typed[-1]+=$word; else typed+=(\"$word\"); fi\n"
+          "    [[ $word == @ ]] && glue=1 || glue=\n"
+          "  done\n"
+          "  local count=$((${#typed[@]} - 1)) cur=${typed[-1]} prev= verb= words= choices= keys= first= last= i "
+          "position=0\n"
+          "  ((count)) && prev=${typed[count-1]}\n"
+          "  local program=${typed[0]/#\\~/$HOME} run=${cur%@*}\n"
+          "  COMPREPLY=()\n"
+          "  if [[ $cur == [!-]*@* ]]; then\n"
+          "    words=$(\"$program\" completion bash --steps \"${run/#\\~/$HOME}\" 2>/dev/null)\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"${cur##*@}\"))\n"
+          // $2 is what is replaced: "@1" where `@` breaks words.
+          "    COMPREPLY=(\"${COMPREPLY[@]/#/${2%@*}@}\")\n"
+          "    ((${#COMPREPLY[@]})) && return\n"
+          "  fi\n"
+          "  for ((i = 1; i < count; ++i)); do\n"
+          "    case ${typed[i]} in\n"
+          "      " +
+          ckpt::joined(flags_with_values(program), "|") +
+          ") ((++i)) ;;\n"
+          "      -*|=) ;;\n"
+          "      *) if [[ -z $verb ]]; then verb=${typed[i]}; else ((position++)) || first=${typed[i]}; "
+          "last=${typed[i]}; fi ;;\n"
+          "    esac\n"
+          "  done\n"
+          "  case $prev in\n" +
+          value_cases(program.flags, "    ") +
+          "  esac\n"
+          "  case $verb in\n"
+          "    '') words='" +
+          flag_words(program.flags) + "' choices='" + ckpt::joined(verbs, " ") + "' ;;\n";
   for (const Verb& verb : program.verbs) text += verb_case(program, verb, keys);
   text += "  esac\n";
   if (!keys.empty()) {

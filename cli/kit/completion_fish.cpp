@@ -11,24 +11,61 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string values(const std::string& placeholder) {
+std::string values(const std::string& placeholder, const std::string& function) {
   const Wanted wanted = wanted_by(placeholder);
-  std::string text = wanted.file ? " -r -F" : " -x";
-  if (!wanted.choices.empty()) text += " -a " + quoted(ckpt::joined(wanted.choices, " "));
-  return text;
+  std::vector<std::string> words = wanted.choices;
+  if (wanted.file) words.push_back("(" + function + "_steps)");
+  return (wanted.file ? " -r -F" : " -x") + (words.empty() ? "" : " -a " + quoted(ckpt::joined(words, " ")));
 }
 
-std::string flag_line(const std::string& start, const Flag& flag) {
+std::string flag_line(const std::string& start, const Flag& flag, const std::string& function) {
   return start + (flag.letter != 0 ? std::string(" -s ") + flag.letter : "") + " -l " + flag.name +
-         (flag.value.empty() ? "" : values(flag.value)) + " -d " + quoted(flag.help) + "\n";
+         (flag.value.empty() ? "" : values(flag.value, function)) + " -d " + quoted(flag.help) + "\n";
+}
+
+/// Functions that ask the program itself. What has no `@` in it keeps the files that fish offers.
+std::string askers(const std::string& function, const std::vector<std::string>& takes_value) {
+  return "function " + function +
+         "_steps\n"
+         "  set -l words (commandline -opc)\n"
+         "  set -l run (commandline -ct | string replace -r -- '^--[^=]*=' '' | string match -r -- '^[^-].*(?=@)')\n"
+         "  test -n \"$run\"; or return\n"
+         "  set -l start (string replace -r '^~' $HOME -- $run)\n"
+         "  $words[1] completion fish --steps $start 2>/dev/null | string replace -r '^' -- $run@\n"
+         "end\n"
+         "function " +
+         function +
+         "_tensors\n"
+         "  set -l words (commandline -opc)\n"
+         "  set -l given\n"
+         "  set -l skip\n"
+         "  for word in $words[2..]\n"
+         "    if set -q skip[1]\n"
+         "      set skip\n"
+         "      continue\n"
+         "    end\n"
+         "    switch $word\n"
+         "      case " +
+         ckpt::joined(takes_value, " ") +
+         "\n"
+         "        set skip 1\n"
+         "      case '-*'\n"
+         "      case '*'\n"
+         "        set -a given $word\n"
+         "    end\n"
+         "  end\n"
+         "  test (count $given) = 2; and $words[1] completion fish --tensors (string replace -r '^~' $HOME -- "
+         "$given[2]) 2>/dev/null\n"
+         "end\n";
 }
 
 }  // namespace
 
 std::string fish_completion(const Program& program, const std::vector<std::string>& keys) {
-  const std::string start = "complete -c " + program.name;
-  std::string text = head_comment(program, "fish");
-  for (const Flag& flag : program.flags) text += flag_line(start, flag);
+  const std::string start = "complete -c " + program.name, function = "_" + function_name(program);
+  std::string text = head_comment(program, "fish") + askers(function, flags_with_values(program));
+  for (const Flag& flag : program.flags) text += flag_line(start, flag, function);
+  text += start + " -n 'not __fish_use_subcommand' -a '(" + function + "_steps)'\n";
   std::vector<std::string> with_keys;
   for (const Verb& verb : program.verbs) {
     text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + quoted(verb.help) + "\n";
@@ -37,11 +74,13 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
       const std::string half =
           start + " -n " +
           quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
-      text += flag_line(flag.after.empty() ? inside : half, flag);
+      text += flag_line(flag.after.empty() ? inside : half, flag, function);
     }
-    for (const Argument& argument : verb.arguments)
+    for (const Argument& argument : verb.arguments) {
+      if (argument.names == Names::kTensor) text += inside + " -a '(" + function + "_tensors)'\n";
       if (const Wanted wanted = wanted_by(argument.name); !wanted.choices.empty())
         text += inside + " -f -a " + quoted(ckpt::joined(wanted.choices, " ")) + "\n";
+    }
     if (takes_keys(verb)) with_keys.push_back(verb.name);
   }
   if (!with_keys.empty() && !keys.empty()) {

@@ -21,5 +21,7 @@ std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
 bool takes_keys(const Verb& verb);
 /// {"--output", "-o"}.
 std::vector<std::string> spellings(const Flag& flag);
+/// The spellings of all flags that take a value.
+std::vector<std::string> flags_with_values(const Program& program);
 
 }  // namespace titan::cli

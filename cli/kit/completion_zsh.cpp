@@ -20,19 +20,20 @@ std::string quoted(const std::string& text) {
 }
 
 /// ":PLACEHOLDER:what completes it".
-std::string action(const std::string& placeholder) {
+std::string action(const std::string& placeholder, const std::string& function) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = ":" + quoted(placeholder) + ":";
-  if (!wanted.choices.empty())
+  // After a blank zsh adds no words of its own.
+  if (wanted.file)
+    text += " " + function + "_files" + (wanted.choices.empty() ? "" : " " + ckpt::joined(wanted.choices, " "));
+  else if (!wanted.choices.empty())
     text += "(" + ckpt::joined(wanted.choices, " ") + ")";
-  else if (wanted.file)
-    text += "_files";
   return text;
 }
 
-std::string flag_spec(const Flag& flag) {
+std::string flag_spec(const Flag& flag, const std::string& function) {
   const bool value = !flag.value.empty();
-  const std::string rest = "'[" + quoted(flag.help) + "]" + (value ? action(flag.value) : "") + "'";
+  const std::string rest = "'[" + quoted(flag.help) + "]" + (value ? action(flag.value, function) : "") + "'";
   if (flag.letter == 0)
     return std::string(flag.repeat == Repeat::kMany ? "'*'" : "") + "--" + flag.name + (value ? "=" : "") + rest;
   const std::string letter(1, flag.letter);
@@ -40,13 +41,16 @@ std::string flag_spec(const Flag& flag) {
          (value ? "=" : "") + "}" + rest;
 }
 
-std::string arguments(const Verb& verb, const std::string& half, bool keys) {
+std::string arguments(const Verb& verb, const std::string& half, bool keys, const std::string& function) {
   std::string text = "_arguments $shared";
-  for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag);
+  for (const Flag& flag : flags_after(verb, half)) text += " \\\n          " + flag_spec(flag, function);
   if (keys && takes_keys(verb)) text += " \\\n          $keys";
   for (const Argument& argument : verb.arguments)
     if (argument.required)
-      text += " \\\n          '" + std::string(argument.many ? "*" : "") + action(argument.name) + "'";
+      text += " \\\n          '" + std::string(argument.many ? "*" : "") +
+              (argument.names == Names::kTensor ? ":" + quoted(argument.name) + ":" + function + "_tensors"
+                                                : action(argument.name, function)) +
+              "'";
   return text + " ;;\n";
 }
 
@@ -55,8 +59,24 @@ std::string arguments(const Verb& verb, const std::string& half, bool keys) {
 std::string zsh_completion(const Program& program, const std::vector<std::string>& keys) {
   const std::string function = function_name(program);
   std::string text = "#compdef " + program.name + "\n" + head_comment(program, "zsh");
-  text += function + "() {\n  local -a verbs shared keys\n  local state line\n  shared=(\n";
-  for (const Flag& flag : program.flags) text += "    " + flag_spec(flag) + "\n";
+  // The words that are no files, the steps behind RUN@, else files.
+  text += function +
+          "_files() {\n"
+          "  if compset -P '*@'; then\n"
+          "    local run=${${(Q)IPREFIX%@}/#\\~/$HOME}\n"
+          "    compadd -- ${(f)\"$($program completion zsh --steps $run 2>/dev/null)\"}\n"
+          "  else\n"
+          "    (( $# )) && compadd -- $@\n"
+          "    _files\n"
+          "  fi\n"
+          "}\n" +
+          function +
+          "_tensors() {\n"
+          "  compadd -- ${(f)\"$($program completion zsh --tensors ${${(Q)line[1]}/#\\~/$HOME} 2>/dev/null)\"}\n"
+          "}\n";
+  text +=
+      function + "() {\n  local -a verbs shared keys line\n  local state program=${words[1]/#\\~/$HOME}\n  shared=(\n";
+  for (const Flag& flag : program.flags) text += "    " + flag_spec(flag, function) + "\n";
   text += "  )\n  verbs=(\n";
   for (const Verb& verb : program.verbs) text += "    '" + verb.name + ":" + quoted(verb.help) + "'\n";
   text += "  )\n";
@@ -75,8 +95,8 @@ std::string zsh_completion(const Program& program, const std::vector<std::string
   for (const Verb& verb : program.verbs) {
     // The two words are one pattern, so that each half of a verb has its own flags.
     for (const std::string& half : halves(verb))
-      text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty());
-    text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty());
+      text += "        " + verb.name + "\\ " + half + ") " + arguments(verb, half, !keys.empty(), function);
+    text += "        " + verb.name + "\\ *) " + arguments(verb, "", !keys.empty(), function);
   }
   return text + "      esac ;;\n  esac\n}\n" + function + " \"$@\"\n";
 }

@@ -1,5 +1,7 @@
 #include "cli/kit/progress.h"
 
+#include <algorithm>
+
 #include "cli/kit/output.h"
 #include "cli/kit/terminal.h"
 #include "cli/kit/text.h"
@@ -7,17 +9,40 @@
 
 namespace titan::cli {
 
+namespace {
+
+std::string to_right(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+/// The end of `text`, behind three dots, where it is wider than `width`.
+std::string end_of(std::string text, std::size_t width) {
+  if (display_width(text) <= width) return text;
+  const auto continues = [&] { return !text.empty() && (static_cast<unsigned char>(text[0]) & 0xc0) == 0x80; };
+  while (!text.empty() && (display_width(text) + 3 > width || continues())) text.erase(0, 1);
+  return "..." + text;
+}
+
+}  // namespace
+
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width) {
-  std::string line = escape(label) + "  " + format_bytes(done);
+  // As wide as the widest they can be, so that nothing moves from one drawing to the next.
+  constexpr std::size_t kSize = sizeof "1023.9 MiB" - 1, kLabel = 16;
+  std::string line;
   if (total > 0) {
     const double share = static_cast<double>(done) / static_cast<double>(total);
-    line += " of " + format_bytes(total) + "  " + std::to_string(static_cast<int>(share * 100)) + "%";
+    line = to_right(format_bytes(done), kSize) + " of " + format_bytes(total) + "  " +
+           to_right(std::to_string(static_cast<int>(share * 100)), 3) + "%";
+  } else {
+    line = to_right(format_bytes(done), kSize);
   }
   const double rate = seconds > 0.5 ? static_cast<double>(done) / seconds : 0;
-  if (rate > 0) line += "  " + format_bytes(static_cast<std::uint64_t>(rate)) + "/s";
+  if (rate > 0) line += "  " + to_right(format_bytes(static_cast<std::uint64_t>(rate)), kSize) + "/s";
   if (rate > 0 && total >= done && total > 0)
     line += "  " + format_duration(static_cast<double>(total - done) / rate) + " left";
+  const std::size_t used = display_width(line) + 3;
+  line = end_of(escape(label), std::max(kLabel, width > used ? width - used : 0)) + "  " + line;
   while (display_width(line) >= width && !line.empty()) line.pop_back();
   return line;
 }
@@ -35,7 +60,8 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  to_stderr("\r\x1b[K" + progress_line(label_, done, total, seconds, terminal_width()));
+  // What stood there is erased behind the new text: erased before it, it would flicker.
+  to_stderr("\r" + progress_line(label_, done, total, seconds, terminal_width()) + "\x1b[K");
   drawn_ = true;
 }
 

@@ -6,7 +6,8 @@
 
 namespace titan::cli {
 
-/// The line itself: "label  512.0 MiB of 1.0 GiB  50%  256.0 MiB/s  2s left", cut to `width` columns. Pure.
+/// The line itself: "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left", below `width` columns: first the label
+/// is cut, then the end. Pure.
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width);
 

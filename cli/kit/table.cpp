@@ -1,6 +1,7 @@
 #include "cli/kit/table.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ckpt/base/wrap.h"
 #include "cli/kit/text.h"
@@ -54,7 +55,38 @@ std::string Table::side_by_side(const Line& line, const Span& span, const std::v
   return out;
 }
 
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns_) widths.push_back(display_width(column.title));
+  for (const Line& line : rows_)
+    for (std::size_t i = 0; i < std::min(line.size(), widths.size()); ++i)
+      widths[i] = std::max(widths[i], display_width(line[i].text));
+  return widths;
+}
+
+std::size_t Table::line_width(std::size_t indent) const {
+  const std::vector<std::size_t> all = widths();
+  return std::accumulate(all.begin(), all.end(), indent + 2 * (all.size() - 1));
+}
+
+Table Table::without_spare_columns() const {
+  Table fewer({});
+  fewer.rows_.resize(rows_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].spare) continue;
+    fewer.columns_.push_back(columns_[i]);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      if (i < rows_[r].size()) fewer.rows_[r].push_back(rows_[r][i]);
+  }
+  return fewer;
+}
+
 std::string Table::render(const Palette& palette, const std::string& indent) const {
+  if (palette.width > 0 && line_width(indent.size()) > palette.width) {
+    const Table fewer = without_spare_columns();
+    const bool fits = fewer.columns_.size() < columns_.size() && fewer.line_width(indent.size()) <= palette.width;
+    if (fits) return fewer.render(palette, indent);
+  }
   std::vector<Line> lines;
   const bool titled = std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return !c.title.empty(); });
   if (titled) {
@@ -64,16 +96,13 @@ std::string Table::render(const Palette& palette, const std::string& indent) con
   }
   lines.insert(lines.end(), rows_.begin(), rows_.end());
 
-  std::vector<std::size_t> widths(columns_.size());
-  for (const Line& line : lines)
-    for (std::size_t i = 0; i < std::min(line.size(), widths.size()); ++i)
-      widths[i] = std::max(widths[i], display_width(line[i].text));
-  const std::vector<Span> parts = spans(widths, indent.size(), palette.width);
+  std::vector<std::size_t> wide = widths();
+  const std::vector<Span> parts = spans(wide, indent.size(), palette.width);
 
   std::string out;
   for (const Line& line : lines) {
     for (const Span& span : parts) {
-      const std::string text = side_by_side(line, span, widths, palette);
+      const std::string text = side_by_side(line, span, wide, palette);
       if (!text.empty() || span.first == 0) out += text + "\n";
     }
   }

@@ -14,6 +14,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
+  bool spare = false;  ///< left out on a terminal where every row fits a line without it; a pipe has it
 };
 
 /// Text that is already escaped.
@@ -39,6 +40,9 @@ class Table {
   struct Span {
     std::size_t first, last, indent;
   };
+  std::size_t line_width(std::size_t indent) const;
+  Table without_spare_columns() const;
+  std::vector<std::size_t> widths() const;
   std::vector<Span> spans(std::vector<std::size_t>& widths, std::size_t indent, std::size_t width) const;
   std::string side_by_side(const Line& line, const Span& span, const std::vector<std::size_t>& widths,
                            const Palette& palette) const;

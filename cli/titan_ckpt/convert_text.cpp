@@ -39,13 +39,19 @@ std::string summary(const ConversionReport& report) {
   return text;
 }
 
+// What the optimizer holds of every parameter is counted, and a note says what becomes of it.
+bool is_dropped_moment(const TensorReport& tensor) {
+  return tensor.fate == Fate::kDropped && (tensor.from.starts_with("optimizer.") || tensor.from.ends_with(".exp_avg") ||
+                                           tensor.from.ends_with(".exp_avg_sq"));
+}
+
 // The tensors one by one: all of them in a dry run, else those that did not become tensors of the destination.
 std::string tensor_table(const ConversionReport& report, const TextStyle& style) {
-  constexpr std::size_t kShown = 12;  // of a real run's; an optimizer has hundreds of tensors that an export drops
+  constexpr std::size_t kShown = 12;  // of a real run's
   Table table({{"tensor"}, {"becomes"}, {"dtype"}, {"shape"}, {""}});
   std::size_t rows = 0;
   for (const TensorReport& tensor : report.tensors) {
-    if (!report.dry_run && tensor.fate == Fate::kWritten) continue;
+    if (!report.dry_run && (tensor.fate == Fate::kWritten || is_dropped_moment(tensor))) continue;
     if (++rows > kShown && !report.dry_run) continue;
     table.row({escape(tensor.from),
                tensor.fate == Fate::kWritten ? Cell(escape(tensor.to)) : Cell("-", Role::kDim),

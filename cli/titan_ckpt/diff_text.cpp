@@ -31,8 +31,10 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string side(const char* name, const DiffSide& s, const Palette& palette) {
-  return std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  " +
-         palette.paint(Role::kDim, digest_text(s.id)) + "\n";
+  const std::string line = std::string(name) + "  " + escape(s.path) + "  step " + std::to_string(s.step) + "  ";
+  const std::string id = digest_text(s.id);
+  const bool folds = palette.width > 0 && display_width(line) + id.size() > palette.width;
+  return (folds ? line.substr(0, line.size() - 2) + "\n     " : line) + palette.paint(Role::kDim, id) + "\n";
 }
 
 /// "n/a" where no finite values differ, or the number says nothing.

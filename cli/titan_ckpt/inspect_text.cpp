@@ -122,7 +122,13 @@ std::string data(const InspectReport& report, const TextStyle& style) {
 std::string attempts(const InspectReport& report, const TextStyle& style) {
   if (!report.train) return heading(style.palette, "attempts") + "  absent\n";
   if (report.train->attempts.empty()) return heading(style.palette, "attempts") + "  none\n";
-  Table table({{"attempt", Align::kRight}, {"started"}, {"steps"}, {"mesh"}, {"schedule"}, {"version"}, {}});
+  Table table({{"attempt", Align::kRight},
+               {"started"},
+               {"steps"},
+               {"mesh"},
+               {"schedule"},
+               {.title = "version", .spare = true},
+               {}});
   for (const ckpt::Attempt& a : report.train->attempts)
     table.row({std::to_string(a.number), escape(a.started),
                std::to_string(a.first_step) + "-" + std::to_string(a.last_step),
@@ -208,7 +214,7 @@ std::string tensors(const InspectReport& report, const InspectView& view, const 
                {"size", Align::kRight},
                {"leaves", Align::kRight},
                {"stage", Align::kRight},
-               {"digest"}});
+               {.title = "digest", .spare = true}});
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];
     table.row({escape(row.name),

@@ -16,6 +16,7 @@
 #include "cli/titan_ckpt/reshard.h"
 #include "cli/titan_ckpt/strip.h"
 #include "cli/titan_ckpt/verify.h"
+#include "converters/view.h"
 
 namespace titan::cli {
 namespace {
@@ -76,7 +77,7 @@ Program titan_ckpt_program() {
             threads},
            run_diff},
           {"cat",
-           {{"CKPT", Names::kSource, Takes::kForeign}, {"TENSOR"}},
+           {{"CKPT", Names::kSource, Takes::kForeign}, {"TENSOR", Names::kTensor}},
            "one tensor or a slice of it (`NAME[0:10, :]`), whatever its sharding",
            {{"output", "FILE.npy", "write it as a NumPy file", 'o'}},
            run_cat},
@@ -189,6 +190,7 @@ Program titan_ckpt_program() {
           {{"plan", "config", "eval"}, "titan-train --help"},
       },
       kNoticesOfTitanCkpt,
+      {convert::words_after_run, convert::tensor_names},
   };
 }
 

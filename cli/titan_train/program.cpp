@@ -11,6 +11,7 @@
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
+#include "converters/view.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/start/go_on.h"
 #include "recipe/keys/key_table.h"
@@ -166,6 +167,7 @@ const Program& titan_train_program() {
           {{"advise"}, "titan-ckpt advise RUN"},
       },
       kNoticesOfTitanTrain,
+      {convert::words_after_run, convert::tensor_names},
       [] { return ", LibTorch " + train::torch_version(); },
   };
   return table;

@@ -19,7 +19,8 @@ std::string sample_line(const SampleReport& report) {
     line += ", " + format_count(static_cast<std::uint64_t>(static_cast<double>(tokens) / seconds + 0.5)) + "/s";
   if (report.options.sampling.temperature > 0) line += ", seed " + std::to_string(report.options.sampling.seed);
   if (report.stopped) return line + "; ended by --stop";
-  return line + (g.end == train::GenerationEnd::kEndToken ? "; the model ended the text" : "; --max-new-tokens");
+  return line +
+         (g.end == train::GenerationEnd::kEndToken ? "; the model ended the text" : "; ended by --max-new-tokens");
 }
 
 }  // namespace titan::cli

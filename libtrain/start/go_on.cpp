@@ -1,8 +1,10 @@
 #include "libtrain/start/go_on.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/text.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
 #include "recipe/keys/key_table.h"
@@ -23,24 +25,9 @@ bool is_plain(char c) {
          std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
-  auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
-  if (!scan.ok()) return std::nullopt;
-  const ckpt::ResumeChoice choice =
-      ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
-  return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
-}
-
-std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
-                                        std::optional<std::uint64_t> step) {
-  if (!step) return words;
-  const bool stop_reached =
-      config.debug.stop_at_step && static_cast<std::uint64_t>(*config.debug.stop_at_step) <= *step;
-  const auto is_wrong = [&](const std::string& key) {
-    return key == "checkpoint.load_step" || (stop_reached && key == "debug.stop_at_step");
-  };
+/// `words` without those that set a key that `is_wrong`, and without a --resume that is for one start only.
+std::vector<std::string> without(const std::vector<std::string>& words,
+                                 const std::function<bool(const std::string& key)>& is_wrong) {
   const auto may_stay = [](const std::string& resume) { return resume == "auto" || resume == "required"; };
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -64,6 +51,43 @@ std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, c
     if (with_next) ++i;
   }
   return kept;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
+  auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
+  if (!scan.ok()) return std::nullopt;
+  const ckpt::ResumeChoice choice =
+      ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
+  return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
+}
+
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
+                                        std::optional<std::uint64_t> step) {
+  if (!step) return words;
+  const bool stop_reached =
+      config.debug.stop_at_step && static_cast<std::uint64_t>(*config.debug.stop_at_step) <= *step;
+  return without(words, [&](const std::string& key) {
+    return key == "checkpoint.load_step" || (stop_reached && key == "debug.stop_at_step");
+  });
+}
+
+std::vector<std::string> words_without_keys(const std::vector<std::string>& words,
+                                            const std::vector<std::string>& keys) {
+  const auto named = [&](const std::string& key) { return std::ranges::find(keys, key) != keys.end(); };
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool joined = words[i].starts_with("--allow=");
+    if (!joined && (words[i] != "--allow" || i + 1 == words.size())) {
+      kept.push_back(words[i]);
+      continue;
+    }
+    std::vector<std::string> permitted = ckpt::split(joined ? words[i].substr(8) : words[++i], ',');
+    std::erase_if(permitted, [&](const std::string& key) { return named(recipe::canonical_name(key)); });
+    if (!permitted.empty()) kept.insert(kept.end(), {"--allow", ckpt::joined(permitted, ",")});
+  }
+  return without(kept, named);
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

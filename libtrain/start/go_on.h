@@ -19,6 +19,10 @@ std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& c
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
                                         std::optional<std::uint64_t> step);
 
+/// `words` without what is typed for `keys`: their values, and their names in --allow. For a line that sets them anew.
+std::vector<std::string> words_without_keys(const std::vector<std::string>& words,
+                                            const std::vector<std::string>& keys);
+
 /// `words` as a line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& words);
 

@@ -199,9 +199,10 @@ Result<StartRequest> start_request(const StartInputs& inputs, const recipe::Perm
 Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step) {
   const auto steps = static_cast<std::uint64_t>(config.training.steps);
   if (checkpoint_step <= steps) return ckpt::ok_status();
-  return ckpt::incompatible("the checkpoint is at step " + std::to_string(checkpoint_step) +
+  const std::string present = std::to_string(checkpoint_step);
+  return ckpt::incompatible("the checkpoint is at step " + present +
                             ", beyond training.steps = " + std::to_string(steps))
-      .with_hint("raise training.steps to more than " + std::to_string(checkpoint_step));
+      .with_hint("raise training.steps: to " + present + ", which ends the run there, or to more, to go on");
 }
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {

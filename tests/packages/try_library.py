@@ -64,6 +64,8 @@ def main():
         names = run("nm", "--extern-only", "--defined-only", "--format=just-symbols", archive).split()
         check(any("write_checkpoint" in name for name in names), "the archive lacks write_checkpoint")
         foreign = [name for name in names if re.match(r"H5|ZSTD_|aec_|inflate|XXH", name)]
+        notices = os.listdir(os.path.join(prefix, "share/doc/libtitan-ckpt"))
+        check({"LICENSE", "THIRD_PARTY.md", "hdf5.txt", "libaec.txt", "zlib.txt", "zstd.txt", "xxhash.txt", "rapidjson.txt", "gcc.txt"} == set(notices), f"notices: {notices}")
         check(not foreign, f"the archive shows names of other libraries: {foreign[:5]}")
 
         run("cmake", "-S", examples, "-B", os.path.join(work, "cmake"), f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")

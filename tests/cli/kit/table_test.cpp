@@ -53,5 +53,22 @@ TEST(Table, FoldsToTheTerminal) {
             "          4\n");
 }
 
+TEST(Table, LeavesASpareColumnOutWhereThatKeepsRowsInOneLine) {
+  Table table({{"name"}, {.title = "digest", .spare = true}, {"size", Align::kRight}});
+  table.row({"a-name", "0123456789", "12"});
+  table.row({"b"});
+  const std::string whole =
+      "name    digest      size\n"
+      "a-name  0123456789    12\n"
+      "b\n";
+  EXPECT_EQ(table.render({}), whole);
+  EXPECT_EQ(table.render({false, 24}), whole);
+  EXPECT_EQ(table.render({false, 23}),
+            "name    size\n"
+            "a-name    12\n"
+            "b\n");
+  EXPECT_EQ(table.render({false, 10}).substr(0, 31), "name\n    digest\n    size\na-name");
+}
+
 }  // namespace
 }  // namespace titan::cli

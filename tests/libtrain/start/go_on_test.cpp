@@ -51,6 +51,27 @@ TEST(GoOn, AStopAheadAndAStartWithoutAStepStayAsTheyAre) {
   EXPECT_EQ(next(words, 5, 9), (Words{"titan-train", "run", "a.toml", "--debug.stop_at_step=9"}));
 }
 
+TEST(GoOn, KeysThatALineSetsAnewAreLeftOut) {
+  const Words keys = {"training.steps", "lr_scheduler.on_change"}, bare = {"titan-train", "run", "a.toml"};
+  const auto with = [&bare](const Words& more) {
+    Words words = bare;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  struct Case {
+    Words typed, kept;
+  };
+  const Case cases[] = {
+      {with({"--training.steps=8", "--allow", "training.steps", "--lr_scheduler.on_change=rewarm"}), bare},
+      {with({"--training.steps", "8", "--allow=training.steps"}), bare},
+      {with({"--set", "training.steps=8", "--set=lr_scheduler.on_change=keep"}), bare},
+      {with({"--allow", "optimizer.lr,training.steps", "--optimizer.lr=1"}),
+       with({"--allow", "optimizer.lr", "--optimizer.lr=1"})},
+      {with({"--nproc", "2", "--allow"}), with({"--nproc", "2", "--allow"})},
+  };
+  for (const Case& c : cases) EXPECT_EQ(words_without_keys(c.typed, keys), c.kept) << shell_line(c.typed);
+}
+
 TEST(GoOn, TheLineIsForAShell) {
   EXPECT_EQ(shell_line({"titan-train", "run", "my run.toml", "--a.b=it's", "", "$HOME"}),
             "titan-train run 'my run.toml' '--a.b=it'\\''s' '' '$HOME'");
