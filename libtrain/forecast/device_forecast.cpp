@@ -78,13 +78,13 @@ class Exchanges {
     constexpr std::uint32_t kSum = 4;
     const std::uint32_t first = pp_rank * plan_.mesh.dp;
     Part sums, copies;
-    if (exchange.turns.empty()) {
-      add(sums, exchange.sums, kSum, first, 1);
-    } else {
-      for (const ExchangePlan& turn : exchange.turns) add(sums, turn, kSum, first, scheduled_count(plan_, dp_rank));
-    }
+    const std::uint32_t domain = domain_size(plan_), place = dp_rank % domain;
+    const bool in_turns = !exchange.turns.empty();
+    for (const StageExchange::Turns& turns : exchange.turns)
+      add(sums, turns.plan, kSum, {first + dp_rank - place}, scheduled_count(plan_, dp_rank));
+    add(sums, exchange.sums, kSum, in_turns ? Peers{first + place, domain} : Peers{first}, 1);
     for (const StageExchange::Sharing& sharing : exchange.sharings)
-      add(copies, sharing.plan, static_cast<std::uint32_t>(sharing.width), first, 1);
+      add(copies, sharing.plan, static_cast<std::uint32_t>(sharing.width), {first}, 1);
     if (exchange.sends_tied) {
       const auto table = static_cast<std::uint64_t>(plan_.dims.vocab_size * plan_.dims.dim);
       add_message(sums, kSum * table, first + dp_rank, dp_rank);
@@ -107,11 +107,11 @@ class Exchanges {
     double seconds = 0;
   };
 
-  void add(Part& part, const ExchangePlan& exchange, std::uint32_t width, std::uint32_t first, std::uint32_t times) {
-    const LinkBytes bytes = link_bytes(exchange, width, first, Nodes{device_.per_node});
+  void add(Part& part, const ExchangePlan& exchange, std::uint32_t width, const Peers& peers, std::uint32_t times) {
+    const LinkBytes bytes = link_bytes(exchange, width, peers, Nodes{device_.per_node});
     part.bytes.in_node += bytes.in_node * times;
     part.bytes.between_nodes += bytes.between_nodes * times;
-    part.seconds += link_seconds(exchange, width, first, device_) * times;
+    part.seconds += link_seconds(exchange, width, peers, device_) * times;
   }
   void add_message(Part& part, std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
     const bool in_node = Nodes{device_.per_node}.together(from, to);

@@ -14,11 +14,11 @@ struct TwoWays {
 };
 
 /// Of an all-to-all.
-LinkBytes all_to_all(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes) {
+LinkBytes all_to_all(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
   TwoWays in_node, between;
   for (std::uint32_t rank = 0; rank < plan.owners.size(); ++rank) {
     if (rank == plan.me) continue;
-    TwoWays& way = nodes.together(first + rank, first + plan.me) ? in_node : between;
+    TwoWays& way = nodes.together(peers[rank], peers[plan.me]) ? in_node : between;
     way.sent += plan.owners[rank].length() * plan.copies[plan.me];
     way.received += plan.owners[plan.me].length() * plan.copies[rank];
   }
@@ -31,10 +31,10 @@ std::uint64_t swapped(const Swap& swap, std::uint32_t width) {
 
 }  // namespace
 
-LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes) {
-  LinkBytes bytes = all_to_all(plan, width, first, nodes);
+LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
+  LinkBytes bytes = all_to_all(plan, width, peers, nodes);
   for (const Swap& swap : plan.swaps)
-    (nodes.together(first + swap.peer, first + plan.me) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
+    (nodes.together(peers[swap.peer], peers[plan.me]) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
   return bytes;
 }
 
@@ -42,15 +42,15 @@ double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFi
   return static_cast<double>(bytes) / ((in_node ? device.nvlink_gb_s : device.nic_gb_s) * device.link_share * kGiga);
 }
 
-double link_seconds(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first,
+double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& peers,
                     const recipe::DeviceFigures& device) {
   const Nodes nodes{device.per_node};
   // All peers of an all-to-all are served at once, those of a butterfly one after the other.
-  const LinkBytes at_once = all_to_all(plan, width, first, nodes);
+  const LinkBytes at_once = all_to_all(plan, width, peers, nodes);
   double seconds =
       std::max(message_seconds(at_once.in_node, true, device), message_seconds(at_once.between_nodes, false, device));
   for (const Swap& swap : plan.swaps)
-    seconds += message_seconds(swapped(swap, width), nodes.together(first + swap.peer, first + plan.me), device);
+    seconds += message_seconds(swapped(swap, width), nodes.together(peers[swap.peer], peers[plan.me]), device);
   return seconds;
 }
 

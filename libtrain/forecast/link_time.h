@@ -21,11 +21,17 @@ struct Nodes {
   bool together(std::uint32_t rank, std::uint32_t other) const { return rank / per_node == other / per_node; }
 };
 
-/// Of the exchange that `plan` describes, with elements of `width` bytes. `first` is the rank of data-parallel rank 0.
-LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first, const Nodes& nodes);
+/// The ranks that exchange: `first` and so on, `step` apart.
+struct Peers {
+  std::uint32_t first = 0, step = 1;
+  std::uint32_t operator[](std::uint32_t number) const { return first + number * step; }
+};
+
+/// Of the exchange that `plan` describes, with elements of `width` bytes.
+LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes);
 
 /// Seconds of it.
-double link_seconds(const ExchangePlan& plan, std::uint32_t width, std::uint32_t first,
+double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& peers,
                     const recipe::DeviceFigures& device);
 /// Seconds of a message of so many bytes.
 double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);

@@ -25,24 +25,29 @@ TEST(LinkTime, ButterflySwapsMostWithinTheNode) {
   const ExchangePlan plan = plan_sums(owners(8), 0, 8, 1 << 20);
   ASSERT_EQ(plan.swaps.size(), 3u);
   // Half of 12,800 elements, then a quarter, with neighbours; an eighth with a rank of the other node.
-  const LinkBytes bytes = link_bytes(plan, 4, 0, Nodes{4});
+  const LinkBytes bytes = link_bytes(plan, 4, {}, Nodes{4});
   EXPECT_EQ(bytes.in_node, 4u * (6400 + 3200));
   EXPECT_EQ(bytes.between_nodes, 4u * 1600);
-  EXPECT_DOUBLE_EQ(link_seconds(plan, 4, 0, slow_links()), 4.0 * 9600 / 2000 + 4.0 * 1600 / 500);
+  EXPECT_DOUBLE_EQ(link_seconds(plan, 4, {}, slow_links()), 4.0 * 9600 / 2000 + 4.0 * 1600 / 500);
 }
 
 TEST(LinkTime, AllToAllUsesBothKindsOfLinksAtOnce) {
   const ExchangePlan plan = plan_turn(owners(6), 1, 1 << 20);
-  const LinkBytes bytes = link_bytes(plan, 4, 0, Nodes{4});
+  const LinkBytes bytes = link_bytes(plan, 4, {}, Nodes{4});
   EXPECT_EQ(bytes.in_node, 4u * 3 * 1600);
   EXPECT_EQ(bytes.between_nodes, 4u * 2 * 1600);
-  EXPECT_DOUBLE_EQ(link_seconds(plan, 4, 0, slow_links()), 4.0 * 2 * 1600 / 500);
+  EXPECT_DOUBLE_EQ(link_seconds(plan, 4, {}, slow_links()), 4.0 * 2 * 1600 / 500);
 }
 
 TEST(LinkTime, NodesAreThoseOfGlobalRanks) {
   const ExchangePlan plan = plan_turn(owners(2), 0, 1 << 20);
-  EXPECT_EQ(link_bytes(plan, 2, 2, Nodes{4}).in_node, 2u * 1600);
-  EXPECT_EQ(link_bytes(plan, 2, 3, Nodes{4}).between_nodes, 2u * 1600) << "ranks 3 and 4";
+  EXPECT_EQ(link_bytes(plan, 2, {2}, Nodes{4}).in_node, 2u * 1600);
+  EXPECT_EQ(link_bytes(plan, 2, {3}, Nodes{4}).between_nodes, 2u * 1600) << "ranks 3 and 4";
+}
+
+TEST(LinkTime, RanksOfTheSamePlaceAreApart) {
+  const ExchangePlan plan = plan_turn(owners(2), 0, 1 << 20);
+  EXPECT_EQ(link_bytes(plan, 2, {1, 4}, Nodes{4}).between_nodes, 2u * 1600) << "ranks 1 and 5";
 }
 
 }  // namespace
