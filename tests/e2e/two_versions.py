@@ -116,9 +116,9 @@ class GoOnWithB3dffeb(Scratch):
 class WrittenToday(Scratch):
     def test_nothing_in_a_checkpoint_is_beyond_what_b3dffeb_reads(self):
         """What of FORMAT.md makes an older reader refuse or misread: checked on files of today's writer, without the old program."""
-        for compression, features in (("none", []), ("zstd", ["zstd"])):
-            run = self.work / compression
-            NEW.train(run, 2, stop=4, checkpoint__compression=compression)
+        for name, compression, features, settings in (("raw", "none", [], {}), ("zstd", "zstd", ["zstd"], {}), ("shared", "none", [], {"checkpoint__files_per_host": 1})):
+            run = self.work / name
+            NEW.train(run, 2, stop=4, checkpoint__compression=compression, **settings)
             text = (run / "checkpoint" / "step-00000004" / "manifest.json").read_text()
             self.assertRegex(text, r'^\{"self_digest":"[0-9a-f]{32}",\s*"format":\{"name":"titan-checkpoint","major":1,"minor":[01]\}')
             manifest = json.loads(text)
@@ -181,6 +181,20 @@ class BothWays(Scratch):
                 self.assertTrue(writer.ckpt("verify", lower)["ok"])
                 reader.ckpt("reshard", step, step, "--dp", "1", "--pp", "1", expect=2)  # SRC is DST
         self.both(check)
+
+    def test_the_older_one_reads_files_that_several_ranks_share(self):
+        run = self.work / "run"
+        NEW.train(run, 4, stop=4, checkpoint__files_per_host=1)
+        step, moved = run / "checkpoint" / "step-00000004", self.work / "moved"
+        self.assertEqual(len(list(step.glob("*/shard-*.h5"))), 2)
+        self.assertTrue(self.old.ckpt("verify", run)["ok"])
+        self.assertEqual(self.old.id_of(step), NEW.id_of(step))
+        self.old.ckpt("reshard", step, moved, "--dp", "3", "--pp", "1")
+        self.assertTrue(self.old.ckpt("diff", moved, step)["equal"])
+        self.assertEqual(NEW.id_of(moved), NEW.id_of(step))
+        for version, name in ((self.old, "old.npy"), (NEW, "new.npy")):
+            version.ckpt("cat", step, "norm.weight", "-o", self.work / name)
+        self.assertEqual((self.work / "old.npy").read_bytes(), (self.work / "new.npy").read_bytes())
 
     def test_the_older_one_carries_the_files_that_came_with_a_model(self):
         run, _ = run_with_files(self.work, tokenizer=True)
