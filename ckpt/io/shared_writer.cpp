@@ -46,8 +46,7 @@ std::string SharedWriter::member(const Component& component) const { return shar
 Status SharedWriter::make() {
   if (!makes_files()) return ok_status();
   for (Component& component : components_) {
-    TITAN_ASSIGN_OR_RETURN(component.writer,
-                           ShardWriter::create(fs_, tmp_dir_, member(component), component.pieces));
+    TITAN_ASSIGN_OR_RETURN(component.writer, ShardWriter::create(fs_, tmp_dir_, member(component), component.pieces));
   }
   return ok_status();
 }

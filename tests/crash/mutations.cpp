@@ -21,7 +21,14 @@ constexpr const char* kTrash =
     "what stays is durable already: it is enough that a sync lies between this rename and the first removal";
 constexpr const char* kTwice =
     "prune's own sync and that of the recovery, which a prune that deletes no step has alone";
+constexpr const char* kMakerFollows =
+    "the maker syncs the same file of the same host behind its table; this one tells the writer of its own errors";
+constexpr const char* kShared = "save-by-4-writers-into-shared-files";
 constexpr Redundant kRedundant[] = {
+    {kShared, "sync file", "model/shard-00000.h5 at 4896", kMakerFollows},
+    {kShared, "sync file", "optimizer/shard-00000.h5 at 6096", kMakerFollows},
+    {kShared, "sync file", "model/shard-00002.h5 at 4496", kMakerFollows},
+    {kShared, "sync file", "optimizer/shard-00002.h5 at 5296", kMakerFollows},
     {"", ".trash-probe-", "", kProbe},
     {"", "=sync folder /run/checkpoint", ".trash-probe-", kProbe},
     {"", "/latest", "", kAdvice},

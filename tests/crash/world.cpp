@@ -49,7 +49,7 @@ std::string source_path(std::uint64_t step) { return "/src/" + ckpt::step_name(s
 
 namespace {
 
-// Each rank is a host of its own, so that nobody syncs what another wrote.
+// Each rank is a host of its own, so that nobody syncs what another wrote, apart from ranks that share files.
 Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, const std::string& folder,
                                        const ckpt::Snapshot& snapshot, const ckpt::CommitOptions& options = {},
                                        const std::function<Status()>& halfway = {}) {
@@ -57,7 +57,7 @@ Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, cons
   const auto as = [&](std::uint32_t rank, bool writes) -> Status {
     fs.act_as(0);
     if (halfway && writes && rank == snapshot.mesh.world() / 2) TITAN_RETURN_IF_ERROR(halfway());
-    fs.act_as(rank);
+    fs.act_as(ckpt::maker_of(snapshot, rank));
     return ok_status();
   };
   const auto receipts = ckpt::testing::write_as_every_rank(fs, tmp, snapshot, source, as);

@@ -119,9 +119,10 @@ class GoOnWithB3dffeb(Scratch):
 class WrittenToday(Scratch):
     def test_nothing_in_a_checkpoint_is_beyond_what_b3dffeb_reads(self):
         """What of FORMAT.md makes an older reader refuse or misread: checked on files of today's writer, without the old program."""
-        for name, features, settings in (("none", [], {}), ("zstd", ["zstd"], {"checkpoint__compression": "zstd"}), ("v", [], IN_A_V)):
+        cases = (("raw", "none", [], {}), ("zstd", "zstd", ["zstd"], {}), ("shared", "none", [], {"checkpoint__files_per_host": 1}), ("v", "none", [], IN_A_V))
+        for name, compression, features, settings in cases:
             run = self.work / name
-            NEW.train(run, 2, stop=4, **settings)
+            NEW.train(run, 2, stop=4, checkpoint__compression=compression, **settings)
             text = (run / "checkpoint" / "step-00000004" / "manifest.json").read_text()
             self.assertRegex(text, r'^\{"self_digest":"[0-9a-f]{32}",\s*"format":\{"name":"titan-checkpoint","major":1,"minor":[01]\}')
             manifest = json.loads(text)
@@ -206,6 +207,20 @@ class BothWays(Scratch):
         self.assertIn("resume at step 4", self.old.train(run, 1, stop=6, **TWO_LAYERS))
         self.assertIn("resume at step 6", NEW.train(run, 2, **IN_A_V))
         self.assertEqual(harness.published_steps(run)[-1], 8)
+
+    def test_the_older_one_reads_files_that_several_ranks_share(self):
+        run = self.work / "run"
+        NEW.train(run, 4, stop=4, checkpoint__files_per_host=1)
+        step, moved = run / "checkpoint" / "step-00000004", self.work / "moved"
+        self.assertEqual(len(list(step.glob("*/shard-*.h5"))), 2)
+        self.assertTrue(self.old.ckpt("verify", run)["ok"])
+        self.assertEqual(self.old.id_of(step), NEW.id_of(step))
+        self.old.ckpt("reshard", step, moved, "--dp", "3", "--pp", "1")
+        self.assertTrue(self.old.ckpt("diff", moved, step)["equal"])
+        self.assertEqual(NEW.id_of(moved), NEW.id_of(step))
+        for version, name in ((self.old, "old.npy"), (NEW, "new.npy")):
+            version.ckpt("cat", step, "norm.weight", "-o", self.work / name)
+        self.assertEqual((self.work / "old.npy").read_bytes(), (self.work / "new.npy").read_bytes())
 
     def test_the_older_one_carries_the_files_that_came_with_a_model(self):
         run, _ = run_with_files(self.work, tokenizer=True)

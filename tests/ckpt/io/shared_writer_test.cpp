@@ -16,9 +16,9 @@ namespace titan::ckpt {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::FailingFs;
 using testing::Fault;
+using ::testing::HasSubstr;
 using testing::MemFs;
 using testing::Op;
 using testing::PatternSource;
