@@ -72,7 +72,18 @@ def main():
             got = train(schedule, 4, schedule)
             assert got == expected, (schedule, got, expected)
             print(f"{schedule}: {got[1]}")
-    print("equal:", expected[0])
+        with open("order.csv", "w") as file:  # of 4 micro-batches, half of 8
+            for stage in range(2):
+                file.write(",".join([f"{stage}F{m}" for m in range(4)] + [f"{stage}I{m}" for m in (3, 2, 1, 0)] + [f"{stage}W{m}" for m in range(4)]) + "\n")
+        got = train("file", 4, "PipelineScheduleSingle", "--parallelism.pipeline_parallel_schedule_csv=order.csv", "--parallelism.gradient_exchange=always", degree=2)
+        assert got == expected, ("from a file", got, expected)
+        print("equal:", expected[0])
+
+        expected = train("few-one", 1, "1F1B", *FEW_LAYERS)
+        for schedule in ("1F1B", "ZB-H1"):
+            got = train(f"few-{schedule}", 4, schedule, *FEW_LAYERS)
+            assert got == expected, ("two layers", schedule, got, expected)
+        print("equal with two layers and 4096 tokens:", expected[0])
 
 
 if __name__ == "__main__":

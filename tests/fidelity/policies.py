@@ -8,7 +8,7 @@ from matrix import CONFIG
 from ranks import harness
 
 POLICIES = ("keep", "rescale", "extend", "rewarm", "config")
-FIRST, LAST = 4, 7
+STOP, FIRST, LAST = 3, 6, 8
 
 
 def _cell(mesh, schedule):
@@ -26,7 +26,7 @@ def _raised(threads, work, tokens, begin, end, policy):
     run = work / "raised"
     shutil.rmtree(run, ignore_errors=True)
     same = {"training.dataset_path": tokens, "job.dump_folder": run, "lr_scheduler.min_lr_factor": 0.1}
-    threads.train(CONFIG, begin.ranks, {**same, "training.steps": FIRST, **cells.overrides(begin, work)})
+    threads.train(CONFIG, begin.ranks, {**same, "training.steps": FIRST, "debug.stop_at_step": STOP, **cells.overrides(begin, work)}, expect=75)
     threads.train(CONFIG, end.ranks, {**same, "training.steps": LAST, "checkpoint.on_drift": "policy", "lr_scheduler.on_change": policy,
                                       **cells.overrides(end, work)})
     return curve.curve_of(run, threads, tokens)

@@ -1,5 +1,6 @@
-// titan-thread-train: the whole trainer, its ranks threads of this process; a tool of scripts/fidelity, which trains thousands of tiny runs.
-// Reads jobs from stdin, a line each, its words apart by tabs, and answers each with a line, words apart by tabs:
+// titan-thread-train: the whole trainer, its ranks threads of this process; a tool of scripts/fidelity, which trains
+// thousands of tiny runs. Reads jobs from stdin, a line each, its words apart by tabs, and answers each with a line,
+// words apart by tabs:
 //   train RANKS CONFIG OVERRIDE...         -> exit code, message
 //   eval CHECKPOINT TOKENS ROW_LENGTH      -> exit code, loss or message
 #include <charconv>
@@ -86,8 +87,9 @@ Answer train_over_threads(int ranks, const std::string& config, const std::vecto
 
 ckpt::Result<double> loss_of(const std::string& checkpoint, const std::string& tokens, std::uint64_t row_length) {
   TITAN_ASSIGN_OR_RETURN(const auto source, ckpt::open_weights(ckpt::posix_fs(), checkpoint));
-  TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims,
-                         recipe::stored_dims(recipe::known_model(source->model_config(), source->tensors()), checkpoint));
+  TITAN_ASSIGN_OR_RETURN(
+      const recipe::ModelDims dims,
+      recipe::stored_dims(recipe::known_model(source->model_config(), source->tensors()), checkpoint));
   train::TokenRows::Options options;
   options.row_length = row_length;
   options.raw_bytes = 2;

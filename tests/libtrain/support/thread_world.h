@@ -35,36 +35,38 @@ class ThreadGroup {
     read(posted_);
     meet();
   }
-  /// A tensor on its way. As with sockets, nothing is buffered: the sender's wait ends when the receiver has copied it.
+  /// One side of a transfer: what is sent, or where it is wanted. As with sockets, nothing is buffered: both are done
+  /// once both are there.
   struct Message {
     at::Tensor tensor;
-    bool received = false;
+    bool done = false, misfit = false;
   };
   std::shared_ptr<Message> post(int src, int dst, std::uint64_t tag, at::Tensor tensor) {
-    const std::lock_guard lock(mutex_);
-    auto message = std::make_shared<Message>(std::move(tensor));
-    mail_[{src, dst, tag}].push_back(message);
-    changed_.notify_all();
-    return message;
+    return meet_other_side({src, dst, tag}, std::move(tensor), wanted_, mail_, false);
+  }
+  std::shared_ptr<Message> want(int src, int dst, std::uint64_t tag, at::Tensor target) {
+    return meet_other_side({src, dst, tag}, std::move(target), mail_, wanted_, true);
   }
   /// Waits for a message and calls `read` with its tensor.
   void take(int src, int dst, std::uint64_t tag, const std::function<void(const at::Tensor&)>& read) {
     std::unique_lock lock(mutex_);
-    auto& box = mail_[{src, dst, tag}];
-    changed_.wait(lock, [&] { return failed_ || !box.empty(); });
-    if (box.empty()) throw train::CommError("a peer failed");
+    const Boxes::key_type place{src, dst, tag};
+    changed_.wait(lock, [&] { return failed_ || mail_.contains(place); });
+    if (!mail_.contains(place)) throw train::CommError("a peer failed");
+    std::deque<std::shared_ptr<Message>>& box = mail_.at(place);
     const std::shared_ptr<Message> message = std::move(box.front());
     box.pop_front();
-    if (box.empty()) mail_.erase({src, dst, tag});
+    if (box.empty()) mail_.erase(place);
     read(message->tensor);
     message->tensor.reset();
-    message->received = true;
+    message->done = true;
     changed_.notify_all();
   }
   void await(const Message& message) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return failed_ || message.received; });
-    if (!message.received) throw train::CommError("a peer failed");
+    changed_.wait(lock, [&] { return failed_ || message.done; });
+    if (!message.done) throw train::CommError("a peer failed");
+    if (message.misfit) throw train::CommError("recv: sizes disagree");
   }
   void fail() {
     const std::lock_guard lock(mutex_);
@@ -73,6 +75,30 @@ class ThreadGroup {
   }
 
  private:
+  using Boxes = std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::shared_ptr<Message>>>;
+
+  std::shared_ptr<Message> meet_other_side(const Boxes::key_type& place, at::Tensor tensor, Boxes& others, Boxes& own,
+                                           bool receives) {
+    const std::lock_guard lock(mutex_);
+    auto mine = std::make_shared<Message>(std::move(tensor));
+    const auto found = others.find(place);
+    if (found == others.end()) {
+      own[place].push_back(mine);
+    } else {
+      const std::shared_ptr<Message> other = std::move(found->second.front());
+      found->second.pop_front();
+      if (found->second.empty()) others.erase(found);
+      Message &to = receives ? *mine : *other, &from = receives ? *other : *mine;
+      to.misfit = to.tensor.numel() != from.tensor.numel() || to.tensor.scalar_type() != from.tensor.scalar_type();
+      if (!to.misfit) to.tensor.copy_(from.tensor.view_as(to.tensor));
+      for (Message* side : {&to, &from}) {
+        side->tensor.reset();
+        side->done = true;
+      }
+    }
+    changed_.notify_all();
+    return mine;
+  }
   void meet() {
     std::unique_lock lock(mutex_);
     const std::uint64_t round = round_;
@@ -92,7 +118,7 @@ class ThreadGroup {
   std::uint64_t round_ = 0;
   bool failed_ = false;
   std::vector<const void*> posted_;
-  std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::shared_ptr<Message>>> mail_;
+  Boxes mail_, wanted_;
 };
 
 class ThreadCommunicator final : public train::Communicator {
@@ -126,10 +152,10 @@ class ThreadCommunicator final : public train::Communicator {
     });
   }
   std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
-    return std::make_unique<Send>(*group_, group_->post(rank_, dst, tag, tensor));
+    return std::make_unique<OneSide>(*group_, group_->post(rank_, dst, tag, tensor));
   }
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
-    return std::make_unique<Receive>(*group_, tensor, src, rank_, tag);
+    return std::make_unique<OneSide>(*group_, group_->want(src, rank_, tag, tensor));
   }
   void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override {
     at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
@@ -164,27 +190,12 @@ class ThreadCommunicator final : public train::Communicator {
   void barrier() override { all_gather(""); }
 
  private:
-  struct Send final : train::Transfer {
-    Send(ThreadGroup& group, std::shared_ptr<ThreadGroup::Message> message)
+  struct OneSide final : train::Transfer {
+    OneSide(ThreadGroup& group, std::shared_ptr<ThreadGroup::Message> message)
         : group(group), message(std::move(message)) {}
     void wait() override { group.await(*message); }
     ThreadGroup& group;
     std::shared_ptr<ThreadGroup::Message> message;
-  };
-  struct Receive final : train::Transfer {
-    Receive(ThreadGroup& group, at::Tensor target, int src, int dst, std::uint64_t tag)
-        : group(group), target(std::move(target)), src(src), dst(dst), tag(tag) {}
-    void wait() override {
-      group.take(src, dst, tag, [&](const at::Tensor& value) {
-        if (value.numel() != target.numel() || value.scalar_type() != target.scalar_type())
-          throw train::CommError("recv: sizes disagree");
-        target.copy_(value.view_as(target));
-      });
-    }
-    ThreadGroup& group;
-    at::Tensor target;
-    int src, dst;
-    std::uint64_t tag;
   };
   static void check_splits(const at::Tensor& tensor, const std::vector<std::int64_t>& splits) {
     std::int64_t sum = 0;
