@@ -10,39 +10,49 @@ namespace {
 /// Only the memory counts here; rates decide which of several settings is named, and theirs are close enough.
 constexpr const char* kLikeThis = "h100";
 
-std::string way_out(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t total) {
+/// Settings that need no more than `most`.
+std::string way_out(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t most, bool on_gpu) {
   auto device = recipe::device_figures(kLikeThis);
   if (!device.ok()) return "";
-  device->memory_bytes = total;
+  device->memory_bytes = most;
+  if (!on_gpu) device->reserve_bytes = 0;
   const FittingSearch found = settings_that_fit(config, plan, *device);
-  if (found.fits.empty()) return "no setting that is known here would fit on these GPUs: more GPUs, or a smaller model";
+  if (found.fits.empty()) return "no setting that is known here would be enough: more ranks, or a smaller model";
   std::string words;
   for (const std::string& word : found.fits[0].words) words += (words.empty() ? "" : " ") + word;
   return words + " would need about " + ckpt::size_text(found.fits[0].rank_bytes) +
-         (found.fits[0].same_curve ? "" : "; it shapes the curve, so a run that has begun needs --allow");
+         (found.fits[0].same_curve ? "" : "; it shapes the curve, so that a run that has begun needs --allow");
 }
 
 }  // namespace
 
-ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& plan, int rank, std::uint32_t pp_rank,
-                           const GpuMemory& memory) {
-  ckpt::Status status =
-      ckpt::failed("the GPU of rank " + std::to_string(rank) + " has no memory left: " + ckpt::size_text(memory.total) +
-                   ", of which tensors hold " + ckpt::size_text(memory.tensors) + " and the allocator keeps " +
-                   ckpt::size_text(memory.kept) + " in pieces");
-  if (const auto work = rank_work(plan); work.ok()) {
-    const RankMemory needs = rank_memory(plan, pp_rank, work->row(pp_rank), work->in_flight[pp_rank]);
-    const auto add = [&](const char* what, std::uint64_t bytes) {
-      status.causes.push_back(std::string(what) + ": about " + ckpt::size_text(bytes));
-    };
-    add("weights", needs.weights);
-    add("gradients", needs.gradients);
-    add("optimizer", needs.optimizer);
-    add("activations", needs.activations);
-    add("exchange and transfers", needs.exchange + needs.transfers);
-    add("all of it, by plan", needs.total());
-  }
-  return status.with_hint(way_out(config, plan, memory.total));
+ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& plan, std::uint32_t pp_rank,
+                           const MemoryUse& use, const std::string& what) {
+  ckpt::Status status = ckpt::failed(use.owner + " has no memory left: tensors hold " + ckpt::size_text(use.tensors) +
+                                     (use.total > 0 ? " of " + ckpt::size_text(use.total) : "") +
+                                     (use.kept > 0 ? ", the allocator keeps " + ckpt::size_text(use.kept) : ""));
+  status.causes.push_back(what.substr(0, what.find('\n')));
+  const auto work = rank_work(plan);
+  if (!work.ok()) return status;
+  const RankMemory needs = rank_memory(plan, pp_rank, work->row(pp_rank), work->in_flight[pp_rank]);
+  const auto add = [&](const char* name, std::uint64_t bytes) {
+    status.causes.push_back(std::string(name) + ": about " + ckpt::size_text(bytes));
+  };
+  add("needed for weights", needs.weights);
+  add("for gradients", needs.gradients);
+  add("for the optimizer", needs.optimizer);
+  add("for activations", needs.activations);
+  add("for exchange and transfers", needs.exchange + needs.transfers);
+  add("for all of it, as plan says", needs.total());
+  // Where nobody says how much there is, a quarter less is worth a try.
+  const std::uint64_t most = use.total > 0 ? use.total : needs.total() / 4 * 3;
+  return status.with_hint(way_out(config, plan, most, use.total > 0));
+}
+
+bool tells_of_memory(const std::string& what) {
+  for (const char* words : {"CUDA out of memory", "can't allocate memory", "bad_alloc"})
+    if (what.find(words) != std::string::npos) return true;
+  return false;
 }
 
 }  // namespace titan::train

@@ -10,6 +10,7 @@
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "libtrain/forecast/out_of_memory.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
@@ -59,6 +60,8 @@ class Trainer {
   int run();
   /// Whether this rank had found its peers.
   bool met() const { return run_.world.all != nullptr; }
+  /// What an error means that LibTorch or the library met on this rank.
+  Status explain(const std::string& what) const;
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
@@ -352,6 +355,14 @@ int Trainer::run() {
   return code;
 }
 
+Status Trainer::explain(const std::string& what) const {
+  const std::string rank = "rank " + std::to_string(run_.options.env.rank);
+  if (tells_of_memory(what) && !run_.plan().parameters.empty())
+    return out_of_memory(run_.config(), run_.plan(), static_cast<std::uint32_t>(run_.world.stage),
+                         {.owner = rank, .tensors = most_tensor_bytes()}, what);
+  return ckpt::failed(rank + ": " + what);
+}
+
 // Rank 0 may wait for a lock before anything is logged or trained.
 void tell_of_locks() {
   ckpt::lock_wait().say = log_warn;
@@ -392,7 +403,7 @@ TrainOutcome train(const TrainOptions& given) {
     // Every survivor notices. Where they share a terminal, the first of them says so.
     outcome.report = options.env.rank == first_survivor(error.lost) || options.env.own_terminal();
   } catch (const std::exception& error) {
-    outcome.status = ckpt::failed("rank " + std::to_string(options.env.rank) + ": " + error.what());
+    outcome.status = trainer.explain(error.what());
     outcome.exit_code = ckpt::kExitFailed;
   }
   if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));

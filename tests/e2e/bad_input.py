@@ -174,6 +174,15 @@ class BadInput(unittest.TestCase):
                 self.assertIn("ulimit -f", log)
                 self.assertEqual(harness.published_steps(self.work / f"small-files-{limit}"), [])
 
+    def test_memory_that_runs_out_says_what_needs_it(self):
+        args = harness.command(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": self.work / "no-memory", "checkpoint.enable": False, "model.dim": 4096,
+                                           "model.n_heads": 16, "model.ffn_dim": 16384, "model.n_layers": 4})
+        done = subprocess.run(args, capture_output=True, text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (800 << 20,) * 2))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, r"error: rank 0 has no memory left: tensors hold .*iB\n")
+        self.assertRegex(done.stderr, r"caused by: for the optimizer: about 8\.0 GiB\n")
+        self.assertRegex(done.stderr, r"hint: ")
+
     def test_too_few_open_files_are_refused_at_the_start(self):
         log = self.limited(resource.RLIMIT_NOFILE, 16, self.work / "few-files")
         self.assertRegex(log, r"error: .*16 files")

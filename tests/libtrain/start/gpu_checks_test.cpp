@@ -52,6 +52,7 @@ TEST(GpuChecks, NoGpuThatMayBeUsed) {
 
 TEST(GpuChecks, MoreRanksThanGpus) {
   EXPECT_EQ(refusal(host_of(4), 8), "8 ranks on this host, and 4 GPUs: each rank needs one of its own");
+  EXPECT_EQ(refusal(host_of(1), 2), "2 ranks on this host, and 1 GPU: each rank needs one of its own");
   EXPECT_THAT(check_gpus(host_of(4), 8).hint, HasSubstr("--nproc 4"));
   EXPECT_EQ(refusal(host_of(4), 4), "");
 }
@@ -80,9 +81,9 @@ TEST(GpuChecks, ModuleOfAnotherLibTorch) {
 TEST(GpuChecks, RanksOfTwoModels) {
   EXPECT_TRUE(check_one_model({}).ok());
   EXPECT_TRUE(check_one_model({"H100", "H100"}).ok());
-  const ckpt::Status status = check_one_model({"H100", "H200", "H100", "H100", "H200"});
+  const ckpt::Status status = check_one_model({"H100", "H200", "H200", "H100"});
   EXPECT_EQ(status.code, ckpt::Code::kInvalid);
-  EXPECT_EQ(status.message, "the ranks' GPUs are not alike: H100 on ranks 0, 2-3; H200 on ranks 1, 4");
+  EXPECT_EQ(status.message, "the ranks' GPUs are not alike: H100 on ranks 0, 3; H200 on ranks 1-2");
 }
 
 TEST(GpuChecks, NcclThatCannotConnectSaysWhereToLook) {
