@@ -89,7 +89,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& loaded, P
                                                        weight_opener(),
                                                        true,
                                                        {},
-                                                       ranks.local});
+                                                       device ? device->per_node : ranks.local});
   // Facts that do not depend on the start are shown even where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // The model is known only with the checkpoint.

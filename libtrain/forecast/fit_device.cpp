@@ -102,8 +102,9 @@ class Search {
 
   void try_one(FittingSettings settings, const recipe::Config& changed) {
     const recipe::Config config = keep_batch(changed, plan_, settings.words);
-    const auto plan = recipe::make_run_plan(config, plan_.mesh.world(), plan_.batch.global);
+    auto plan = recipe::make_run_plan(config, plan_.mesh.world(), plan_.batch.global);
     if (!plan.ok()) return;
+    plan->node_ranks = plan_.node_ranks;
     const auto bytes = device_bytes(*plan, device_);
     if (!bytes.ok()) return;
     settings.rank_bytes = *bytes;
