@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 
+#include "ckpt/base/parallel.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/commit.h"
@@ -22,6 +23,9 @@ namespace {
 
 // Writes in flight of a rank that saves raw leaves: their writers mostly wait for the store.
 constexpr unsigned kWriters = 4;
+// Reads in flight of a rank that loads, and the leaves (1 MiB each) of one.
+constexpr unsigned kReaders = 4;
+constexpr std::uint64_t kLeavesOfARun = 1;
 
 using ckpt::Result;
 using ckpt::Status;
@@ -93,11 +97,24 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   return encoder.finish();
 }
 
-Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves,
-                 at::Tensor& flat) {
-  return reader.read(
-      ref, leaves,
-      {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
+// Leaves of one tensor and the memory that they belong in.
+struct LeafRun {
+  ckpt::TensorRef ref;
+  ckpt::LeafRange leaves;
+  std::span<std::byte> into;
+};
+
+// Cuts a piece into runs that threads can read side by side; neighbours in the list are neighbours in the file.
+void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, at::Tensor& flat,
+              std::vector<LeafRun>& runs) {
+  std::span<std::byte> rest{reinterpret_cast<std::byte*>(flat.data_ptr<float>()),
+                            static_cast<std::size_t>(flat.numel()) * sizeof(float)};
+  for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
+    const std::uint64_t end = std::min(first + kLeavesOfARun, leaves.end());
+    const std::size_t bytes = (grid.begin(end) - grid.begin(first)) * sizeof(float);
+    runs.push_back({ref, {first, end - first}, rest.first(bytes)});
+    rest = rest.subspan(bytes);
+  }
 }
 
 }  // namespace
@@ -214,14 +231,18 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " is not stored as float32: a resume needs full precision");
     index_of.push_back(*index);
   }
+  std::vector<LeafRun> runs;
   for (ShardedAdamW::State& state : optimizer.states()) {
     const std::uint32_t index = index_of[state.piece.parameter];
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, state.piece.leaves, state.param));
+    const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(plan.leaf_elements);
+    add_runs({index, ""}, grid, state.piece.leaves, state.param, runs);
     if (!moments) continue;
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
+    add_runs({index, ckpt::kExpAvg}, grid, state.piece.leaves, state.exp_avg, runs);
+    add_runs({index, ckpt::kExpAvgSq}, grid, state.piece.leaves, state.exp_avg_sq, runs);
   }
-  return ckpt::ok_status();
+  // While ranks load they do not compute, and a store is busy only with several reads under way.
+  return ckpt::parallel_for(runs.size(), kReaders,
+                            [&](std::size_t i) { return reader.read(runs[i].ref, runs[i].leaves, runs[i].into); });
 }
 
 }  // namespace titan::train
