@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -16,9 +17,9 @@ namespace {
 
 constexpr const char* kAbsent = "absent";
 
-std::string number(double value) {
+std::string number(double value, std::chars_format format = std::chars_format::general) {
   char buffer[64];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format);
   return {buffer, result.ptr};
 }
 
@@ -26,7 +27,8 @@ std::string number(double value) {
 std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
-  return number(*number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)}));
+  const double shown = *number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)});
+  return number(shown, std::fabs(shown) >= 1e-5 && std::fabs(shown) < 1e15 ? std::chars_format::fixed : std::chars_format::general);
 }
 
 std::string text_of(const std::string& value) { return value; }

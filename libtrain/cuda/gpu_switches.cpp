@@ -1,5 +1,7 @@
 #include "libtrain/cuda/gpu_switches.h"
 
+#include <cstdlib>
+
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <cublas_api.h>
@@ -37,6 +39,8 @@ std::string driver_version() {
 }  // namespace
 
 void set_gpu_switches() {
+  // Read when cuBLAS is first used: a workspace of its own for each stream, so that none changes another's sums.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::Context& context = at::globalContext();
   context.setDeterministicCuDNN(true);
   context.setBenchmarkCuDNN(false);

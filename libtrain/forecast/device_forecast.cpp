@@ -142,12 +142,16 @@ double optimizer_seconds(const recipe::RunPlan& plan, const ckpt::Ownership& own
          (device.memory_gb_s * device.link_share * kGiga);
 }
 
-Result<std::vector<RankMemory>> memory_of_ranks(const recipe::RunPlan& plan) {
+Result<std::vector<RankMemory>> memory_of_ranks(const recipe::RunPlan& plan, const ckpt::Ownership& ownership) {
   TITAN_ASSIGN_OR_RETURN(const RankWork work, rank_work(plan));
   std::vector<RankMemory> memory;
   for (std::uint32_t rank = 0; rank < plan.mesh.pp; ++rank)
-    memory.push_back(rank_memory(plan, rank, work.row(rank), work.in_flight[rank]));
+    memory.push_back(rank_memory(plan, ownership, rank, work.row(rank), work.in_flight[rank]));
   return memory;
+}
+
+ckpt::Ownership ownership_of(const recipe::RunPlan& plan) {
+  return ckpt::Ownership(plan.parameters, plan.leaf_elements, plan.mesh);
 }
 
 std::uint64_t largest(const std::vector<RankMemory>& memory) {
@@ -161,14 +165,15 @@ std::uint64_t largest(const std::vector<RankMemory>& memory) {
 std::uint64_t DeviceForecast::rank_bytes() const { return largest(memory) + device.reserve_bytes; }
 
 Result<std::uint64_t> device_bytes(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<RankMemory> memory, memory_of_ranks(plan));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<RankMemory> memory, memory_of_ranks(plan, ownership_of(plan)));
   return largest(memory) + device.reserve_bytes;
 }
 
 Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) {
   DeviceForecast forecast;
   forecast.device = device;
-  TITAN_ASSIGN_OR_RETURN(forecast.memory, memory_of_ranks(plan));
+  const ckpt::Ownership ownership = ownership_of(plan);
+  TITAN_ASSIGN_OR_RETURN(forecast.memory, memory_of_ranks(plan, ownership));
   TITAN_ASSIGN_OR_RETURN(StageTimes times, stage_times(plan, device));
   if (plan.mesh.pp > 1) {
     const std::int64_t hidden = plan.batch.micro * plan.batch.seq_len * plan.dims.dim * (plan.bf16 ? 2 : 4);
@@ -179,7 +184,6 @@ Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe
   TITAN_ASSIGN_OR_RETURN(forecast.step.pipeline, pipeline_seconds(plan, times.costs));
   forecast.stages = std::move(times.stages);
 
-  const ckpt::Ownership ownership(plan.parameters, plan.leaf_elements, plan.mesh);
   Exchanges exchanges(plan, device);
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage)
     for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, kLookedAt); ++rank)

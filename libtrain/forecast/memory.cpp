@@ -167,7 +167,11 @@ StepBytes step_bytes(const recipe::RunPlan& plan, const std::vector<StageBytes>&
 
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight) {
-  const ckpt::Ownership ownership = recipe::owners_of(plan);
+  return rank_memory(plan, recipe::owners_of(plan), pp_rank, row, in_flight);
+}
+
+RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
+                       std::span<const Action> row, std::uint32_t in_flight) {
   std::vector<StageParts> parts;
   std::vector<StageBytes> stages;
   for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {

@@ -40,6 +40,9 @@ std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 /// pairs of stage and micro-batch are between forward and backward at most.
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight);
+/// The same where the plan's ownership is known: it takes long for thousands of ranks.
+RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
+                       std::span<const Action> row, std::uint32_t in_flight);
 
 /// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "libtrain/metrics/device_use.h"
+
 namespace titan::train {
 namespace {
 
@@ -108,6 +110,14 @@ TEST(DeviceForecast, MemoryIsThePlansAndTheReserve) {
   EXPECT_TRUE(forecast.fits());
   --forecast.device.memory_bytes;
   EXPECT_FALSE(forecast.fits());
+}
+
+TEST(DeviceForecast, PeaksAreThoseThatMfuIsMeasuredBy) {
+  for (const auto& [figures, device] : {std::pair{"h100", "NVIDIA H100 80GB HBM3"},
+                                        {"h200", "NVIDIA H200"},
+                                        {"a100", "NVIDIA A100-SXM4-80GB"},
+                                        {"b200", "NVIDIA B200"}})
+    EXPECT_EQ(recipe::device_figures(figures)->bf16_tflops, known_peak_tflops(device)) << figures;
 }
 
 // 8,030,261,248 parameters: a layer's forward is 503,316,480 operations a token, the head's 1,050,673,152.
