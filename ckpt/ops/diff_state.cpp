@@ -17,9 +17,9 @@ namespace {
 
 constexpr const char* kAbsent = "absent";
 
-std::string number(double value, std::chars_format format = std::chars_format::general) {
+std::string number(double value) {
   char buffer[64];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format);
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, result.ptr};
 }
 
@@ -28,7 +28,9 @@ std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
   const double shown = *number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)});
-  return number(shown, std::fabs(shown) >= 1e-5 && std::fabs(shown) < 1e15 ? std::chars_format::fixed : std::chars_format::general);
+  const bool fixed = std::fabs(shown) >= 1e-5 && std::fabs(shown) < 1e15;
+  const auto format = fixed ? std::chars_format::fixed : std::chars_format::general;
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, shown, format).ptr};
 }
 
 std::string text_of(const std::string& value) { return value; }

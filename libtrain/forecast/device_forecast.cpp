@@ -150,10 +150,6 @@ Result<std::vector<RankMemory>> memory_of_ranks(const recipe::RunPlan& plan, con
   return memory;
 }
 
-ckpt::Ownership ownership_of(const recipe::RunPlan& plan) {
-  return ckpt::Ownership(plan.parameters, plan.leaf_elements, plan.mesh);
-}
-
 std::uint64_t largest(const std::vector<RankMemory>& memory) {
   std::uint64_t most = 0;
   for (const RankMemory& rank : memory) most = std::max(most, rank.total());
@@ -165,14 +161,14 @@ std::uint64_t largest(const std::vector<RankMemory>& memory) {
 std::uint64_t DeviceForecast::rank_bytes() const { return largest(memory) + device.reserve_bytes; }
 
 Result<std::uint64_t> device_bytes(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<RankMemory> memory, memory_of_ranks(plan, ownership_of(plan)));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<RankMemory> memory, memory_of_ranks(plan, recipe::owners_of(plan)));
   return largest(memory) + device.reserve_bytes;
 }
 
 Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) {
   DeviceForecast forecast;
   forecast.device = device;
-  const ckpt::Ownership ownership = ownership_of(plan);
+  const ckpt::Ownership ownership = recipe::owners_of(plan);
   TITAN_ASSIGN_OR_RETURN(forecast.memory, memory_of_ranks(plan, ownership));
   TITAN_ASSIGN_OR_RETURN(StageTimes times, stage_times(plan, device));
   if (plan.mesh.pp > 1) {
