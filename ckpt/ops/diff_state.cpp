@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -23,14 +22,11 @@ std::string number(double value) {
   return {buffer, result.ptr};
 }
 
-/// Without the last bits of what was computed: 0.003 x 0.1 is 0.00030000000000000003, and 0.0003 to people.
+/// Without the last bits of what was computed: 0.003 x 0.1 is 0.00030000000000000003, and 3e-04 to people.
 std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
-  const double shown = *number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)});
-  const bool fixed = std::fabs(shown) >= 1e-5 && std::fabs(shown) < 1e15;
-  const auto format = fixed ? std::chars_format::fixed : std::chars_format::general;
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, shown, format).ptr};
+  return number(*number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)}));
 }
 
 std::string text_of(const std::string& value) { return value; }

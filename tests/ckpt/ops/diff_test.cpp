@@ -266,14 +266,14 @@ TEST(PhaseText, SaysWhereAStretchedPhaseBegan) {
 
 TEST(PhaseText, HidesTheLastBitsOfAProductButNotWhereTheyAreTheDifference) {
   const LrPhase computed{11, PhaseKind::kConstant, 0.003 * 0.1, 0.003 * 0.1, 11, 0};
-  EXPECT_EQ(phase_text(computed), "constant 0.0003 from step 11");
+  EXPECT_EQ(phase_text(computed), "constant 3e-04 from step 11");
   InspectReport a, b;
   a.lr = LrSchedule{.phases = {computed}};
   b.lr = LrSchedule{.phases = {{11, PhaseKind::kConstant, 0.0003, 0.0003, 11, 0}}};
   const std::vector<Difference> found = state_differences(a, b);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].a, "constant 0.00030000000000000003 from step 11");
-  EXPECT_EQ(found[0].b, "constant 0.0003 from step 11");
+  EXPECT_EQ(found[0].b, "constant 3e-04 from step 11");
 }
 
 }  // namespace
