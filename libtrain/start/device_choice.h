@@ -13,7 +13,7 @@ struct DeviceChoice {
   std::string note;  ///< for people: why it is not what they may expect; may be empty
 };
 
-/// `word`: training.device. "auto" is CUDA where there are a driver and the module that speaks to it.
-DeviceChoice choose_device(const std::string& word, bool has_driver, bool has_module);
+/// `word`: training.device. "auto" is the CPU until a run trains on GPUs.
+DeviceChoice choose_device(const std::string& word, bool has_driver);
 
 }  // namespace titan::train
