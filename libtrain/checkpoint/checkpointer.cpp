@@ -13,6 +13,8 @@
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/writer.h"
 #include "libtrain/checkpoint/owned_leaves.h"
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
@@ -29,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Leaves of the owned pieces, straight from the tensors' memory.
+// Leaves of the owned pieces, on the host straight from the tensors' memory.
 class OwnedSource : public ckpt::TensorSource {
  public:
   OwnedSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) : snapshot_(snapshot) {
@@ -37,14 +39,14 @@ class OwnedSource : public ckpt::TensorSource {
   }
 
   Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
-                                          std::span<std::byte>) override {
+                                          std::span<std::byte> scratch) override {
     const auto found = pieces_.find(ref.index);
     if (found == pieces_.end() || leaf < found->second->piece.leaves.first || leaf >= found->second->piece.leaves.end())
       return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name +
                           " is not owned by this rank");
     const ShardedAdamW::State& state = *found->second;
     const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
-    return leaf_bytes(state, ref.slot, grid, leaf);
+    return device().bytes(leaf_values(state, ref.slot, grid, leaf), scratch);
   }
 
  private:
@@ -94,10 +96,11 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
 }
 
 Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves,
-                 at::Tensor& flat) {
-  return reader.read(
-      ref, leaves,
-      {reinterpret_cast<std::byte*>(flat.data_ptr<float>()), static_cast<std::size_t>(flat.numel()) * sizeof(float)});
+                 const at::Tensor& flat) {
+  const at::Tensor host = device().host_for(flat);
+  TITAN_RETURN_IF_ERROR(reader.read(ref, leaves, mutable_host_bytes(host)));
+  device().upload(host, flat);
+  return ckpt::ok_status();
 }
 
 }  // namespace
@@ -125,7 +128,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return save_from(*world_.io, snapshot, source, threads, on_begin);
 }
 
-Result<SaveReport> Checkpointer::save_from(Communicator& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                            unsigned threads, const std::function<void(const std::string&)>& on_begin) {
   const auto start = Clock::now();
   std::string tmp;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "libtrain/device/device.h"
+
 namespace titan::train {
 
-ShardedSums::ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes)
+ShardedSums::ShardedSums(Fabric& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes)
     : dp_(dp), plan_(plan), count_(count), bytes_(bytes) {}
 
 void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) {
@@ -45,7 +47,7 @@ std::vector<at::Tensor> ShardedSums::finish(std::size_t slots) {
   std::vector<at::Tensor> owned(slots);
   std::vector<std::int64_t> begin(slots);
   for (const Segment& segment : mine.segments()) {
-    owned[segment.slot] = at::empty({segment.length}, at::kFloat);
+    owned[segment.slot] = at::empty({segment.length}, device().options(at::kFloat));
     begin[segment.slot] = segment.begin;
   }
   for (std::int64_t index = 0; index * plan_.piece < mine.length(); ++index) {

@@ -16,7 +16,7 @@ class ShardedSums {
  public:
   /// `plan` is one of plan_turn(); sums over `count` micro-batches. `bytes` are the buffers. References must outlive
   /// the object.
-  ShardedSums(Communicator& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
+  ShardedSums(Fabric& dp, const ExchangePlan& plan, std::uint32_t count, const at::Tensor& bytes);
 
   /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
   /// has none.
@@ -26,7 +26,7 @@ class ShardedSums {
   std::vector<at::Tensor> finish(std::size_t slots);
 
  private:
-  Communicator& dp_;
+  Fabric& dp_;
   const ExchangePlan& plan_;
   std::uint32_t count_;
   at::Tensor bytes_;
