@@ -64,6 +64,11 @@ LeafPlace PieceLeaves::at(std::uint64_t leaf) const {
   return place;
 }
 
+std::span<std::byte> LeafReader::block(std::size_t bytes) {
+  if (!block_ || block_->all().size() < bytes) block_.emplace(bytes);
+  return block_->first(bytes);
+}
+
 Status LeafReader::read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw) {
   stored_.resize(row.stored_bytes);
   TITAN_RETURN_IF_ERROR(file.pread(row.offset, stored_));
@@ -125,10 +130,14 @@ Result<std::vector<LeafRow>> ShardReader::table(std::uint32_t file) {
 }
 
 Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::uint32_t file, File& handle) {
-  {
+  const auto held = [&]() -> std::shared_ptr<const Rows> {
     const MutexLock lock(mutex_);
-    if (const auto known = tables_.find(file); known != tables_.end()) return known->second;
-  }
+    const auto known = tables_.find(file);
+    return known == tables_.end() ? nullptr : known->second;
+  };
+  if (auto rows = held()) return rows;
+  const MutexLock reading(table_mutex_);  // threads that begin together read a table once
+  if (auto rows = held()) return rows;
   const FileEntry& entry = manifest_.files[file];
   TITAN_RETURN_IF_ERROR(check_table(handle, file));
   Rows rows;
@@ -207,8 +216,10 @@ Status ShardReader::read_part(const PieceLeaves& place, LeafRange leaves, std::s
 // Reads and checks the bytes of `leaves`, which are neighbours in the file. Reads past the page cache need aligned
 // memory: they go through `block` unless `out` is aligned.
 Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
-                             std::span<std::byte> out, AlignedBuffer& block) const {
-  const std::span<std::byte> into = is_aligned(out.data()) ? out : block.first(out.size());
+                             std::span<std::byte> out) {
+  const bool in_place = is_aligned(out.data());
+  std::unique_ptr<LeafReader> reader = in_place ? nullptr : borrow_reader();
+  const std::span<std::byte> into = in_place ? out : reader->block(out.size());
   TITAN_RETURN_IF_ERROR(file.pread(*place.at(leaves.first).offset, into));
   std::uint64_t at = 0;
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
@@ -219,23 +230,25 @@ Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<con
       return damaged("data do not match their digest", row, place, leaf);
     at += bytes;
   }
-  if (into.data() != out.data()) std::memcpy(out.data(), into.data(), out.size());
+  if (!in_place) {
+    std::memcpy(out.data(), into.data(), out.size());
+    give_back(std::move(reader));
+  }
   return ok_status();
 }
 
 Status ShardReader::read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
-                             std::span<std::byte> out) const {
+                             std::span<std::byte> out) {
   // All leaves of a tensor but the last have the same length.
   const std::uint64_t in_run = std::max<std::uint64_t>(kReadBytes / place.bytes({leaves.first, 1}), 1);
   const std::uint64_t runs = (leaves.count + in_run - 1) / in_run;
   const std::uint64_t jobs = std::min<std::uint64_t>(runs, kReaders);
   return parallel_for(jobs, static_cast<unsigned>(jobs), [&](std::size_t job) {
-    AlignedBuffer block(std::min<std::uint64_t>(in_run, leaves.count) * place.bytes({leaves.first, 1}));
     for (std::uint64_t run = job; run < runs; run += jobs) {
       const std::uint64_t skip = run * in_run;
       const LeafRange part{leaves.first + skip, std::min(in_run, leaves.count - skip)};
       TITAN_RETURN_IF_ERROR(read_run(file, place, std::span(rows).subspan(skip, part.count), part,
-                                     out.subspan(place.bytes({leaves.first, skip}), place.bytes(part)), block));
+                                     out.subspan(place.bytes({leaves.first, skip}), place.bytes(part))));
     }
     return ok_status();
   });

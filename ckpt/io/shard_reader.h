@@ -75,9 +75,12 @@ class LeafReader {
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
   /// The same for stored bytes that were read already.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
+  /// Aligned memory, valid until the next call.
+  std::span<std::byte> block(std::size_t bytes);
 
  private:
   LeafDecoder decoder_;
+  std::optional<AlignedBuffer> block_;
   std::vector<std::byte> stored_;
 };
 
@@ -113,9 +116,8 @@ class ShardReader {
   Result<Rows> rows(std::uint32_t file, File& handle, std::uint64_t first, std::uint64_t count);
   Status read_part(const PieceLeaves& place, LeafRange leaves, std::span<std::byte> out);
   Status read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
-                  std::span<std::byte> out, AlignedBuffer& block) const;
-  Status read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
-                  std::span<std::byte> out) const;
+                  std::span<std::byte> out);
+  Status read_raw(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves, std::span<std::byte> out);
   Status read_compressed(File& file, const PieceLeaves& place, const Rows& rows, LeafRange leaves,
                          std::span<std::byte> out);
   std::unique_ptr<LeafReader> borrow_reader();
@@ -125,6 +127,7 @@ class ShardReader {
   std::string folder_;
   const Manifest& manifest_;
 
+  Mutex table_mutex_;  ///< taken before mutex_
   Mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);

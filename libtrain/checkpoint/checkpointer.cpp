@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 
+#include "ckpt/base/parallel.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/io/commit.h"
@@ -24,6 +25,9 @@ namespace {
 
 // Writes in flight of a rank that saves raw leaves: their writers mostly wait for the store.
 constexpr unsigned kWriters = 4;
+// Reads in flight of a rank that loads, and the leaves (1 MiB each) of one.
+constexpr unsigned kReaders = 4;
+constexpr std::uint64_t kLeavesOfARun = 1;
 
 using ckpt::Result;
 using ckpt::Status;
@@ -95,12 +99,22 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   return encoder.finish();
 }
 
-Status read_into(const ckpt::CheckpointReader& reader, const ckpt::TensorRef& ref, ckpt::LeafRange leaves,
-                 const at::Tensor& flat) {
-  const at::Tensor host = device().host_for(flat);
-  TITAN_RETURN_IF_ERROR(reader.read(ref, leaves, mutable_host_bytes(host)));
-  device().upload(host, flat);
-  return ckpt::ok_status();
+// Leaves of one tensor and the memory that they belong in.
+struct LeafRun {
+  ckpt::TensorRef ref;
+  ckpt::LeafRange leaves;
+  std::span<std::byte> into;
+};
+
+// Cuts a piece into runs that threads can read side by side; neighbours in the list are neighbours in the file.
+void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, std::span<std::byte> rest,
+              std::vector<LeafRun>& runs) {
+  for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
+    const std::uint64_t end = std::min(first + kLeavesOfARun, leaves.end());
+    const std::size_t bytes = (grid.begin(end) - grid.begin(first)) * sizeof(float);
+    runs.push_back({ref, {first, end - first}, rest.first(bytes)});
+    rest = rest.subspan(bytes);
+  }
 }
 
 }  // namespace
@@ -217,13 +231,27 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " is not stored as float32: a resume needs full precision");
     index_of.push_back(*index);
   }
-  for (ShardedAdamW::State& state : optimizer.states()) {
+  struct Loading {
+    at::Tensor host, values;
+  };
+  std::vector<Loading> loading;
+  std::vector<LeafRun> runs;
+  for (const ShardedAdamW::State& state : optimizer.states()) {
     const std::uint32_t index = index_of[state.piece.parameter];
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ""}, state.piece.leaves, state.param));
+    const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(plan.leaf_elements);
+    const auto add = [&](const std::string& slot, const at::Tensor& values) {
+      const at::Tensor host = loading.emplace_back(Loading{device().host_for(values), values}).host;
+      add_runs({index, slot}, grid, state.piece.leaves, mutable_host_bytes(host), runs);
+    };
+    add("", state.param);
     if (!moments) continue;
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvg}, state.piece.leaves, state.exp_avg));
-    TITAN_RETURN_IF_ERROR(read_into(reader, {index, ckpt::kExpAvgSq}, state.piece.leaves, state.exp_avg_sq));
+    add(ckpt::kExpAvg, state.exp_avg);
+    add(ckpt::kExpAvgSq, state.exp_avg_sq);
   }
+  // While ranks load they do not compute, and a store is busy only with several reads under way.
+  TITAN_RETURN_IF_ERROR(ckpt::parallel_for(
+      runs.size(), kReaders, [&](std::size_t i) { return reader.read(runs[i].ref, runs[i].leaves, runs[i].into); }));
+  for (const Loading& tensor : loading) device().upload(tensor.host, tensor.values);
   return ckpt::ok_status();
 }
 

@@ -13,9 +13,7 @@ std::atomic<Device*> chosen_device{nullptr};
 
 }  // namespace
 
-at::TensorOptions Device::options(at::ScalarType type) const {
-  return at::TensorOptions().dtype(type).device(place());
-}
+at::TensorOptions Device::options(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(place()); }
 
 std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std::byte> scratch) {
   const std::span<std::byte> to = scratch.first(values.nbytes());

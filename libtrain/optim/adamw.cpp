@@ -13,7 +13,7 @@
 namespace titan::train {
 
 ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world,
-                           const RankStages& stages, AdamWOptions options)
+                           const RankStages& stages, AdamWOptions options, Moments moments)
     : options_(options), leaf_elements_(owners.leaf_elements()) {
   if (leaf_elements_ % 16 != 0)
     throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
@@ -26,9 +26,13 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
     const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
+    // Memory that is about to be loaded is not touched before: its readers do that on several threads.
+    const auto moment = [&] {
+      const at::TensorOptions fp32 = device().options(at::kFloat);
+      return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
+    };
     states_.push_back(
-        {piece, (*parameter)->master.view(-1).narrow(0, begin, length),
-         at::zeros({length}, device().options(at::kFloat)), at::zeros({length}, device().options(at::kFloat)),
+        {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
          plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
 }

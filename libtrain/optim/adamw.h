@@ -19,13 +19,14 @@ class ShardedAdamW {
   struct State {
     ckpt::OwnedPiece piece;
     at::Tensor param;                ///< fp32, 1-D: a view into the stage parameter's master, until own_masters()
-    at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D, zero at the start
+    at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
     recipe::UpdateSettings settings;
   };
+  enum class Moments { kZero, kLoaded };  ///< at the start; loaded ones have no value before the caller sets it
   /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
   /// every layout (else std::invalid_argument).
   ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
-               AdamWOptions options);
+               AdamWOptions options, Moments moments = Moments::kZero);
 
   /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else

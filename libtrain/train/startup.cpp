@@ -187,7 +187,11 @@ void load_or_init(RunState& run) {
       std::make_shared<const ckpt::Ownership>(run.plan().parameters, run.plan().leaf_elements, run.plan().mesh);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
                      run.config().optimizer.weight_decay};
-  run.optimizer = std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stages, adamw);
+  const bool moments =
+      run.start.source != nullptr && !run.start.weight_source && !run.start.continuation.fresh_optimizer;
+  run.optimizer =
+      std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stages, adamw,
+                                     moments ? ShardedAdamW::Moments::kLoaded : ShardedAdamW::Moments::kZero);
   run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
   if (run.start.weight_source) {
@@ -198,7 +202,6 @@ void load_or_init(RunState& run) {
     return;
   }
   if (run.start.source == nullptr) return run.optimizer->init_weights(run.plan(), run.state.seed);
-  const bool moments = !run.start.continuation.fresh_optimizer;
   const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments);
   run.met_damage = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));

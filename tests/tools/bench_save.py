@@ -102,12 +102,37 @@ class Bench:
         size = sum(path.stat().st_size for path in files_of(folder / "checkpoint" / "step-00000002"))
         rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         self.note("save", name, size, statistics.median(row["seconds"] for row in rows if row.get("event") == "save_commit"))
+
+        def resume(*flags):
+            """Seconds from "loading" to the banner, and the peak; the step that the run then saves goes again."""
+            _, peak = start(3, "--checkpoint.interval=1000", *flags)
+            shutil.rmtree(folder / "checkpoint" / "step-00000003")
+            log = (folder / "logs" / "rank-0.log").read_text()
+            begin, end = (seconds_of(re.findall(rf"T([0-9:.]+)Z I r0 {word}", log)[-1]) for word in ("loading", "mesh"))
+            return end - begin, peak
+
         drop(folder / "checkpoint")
-        _, peak = start(3, "--checkpoint.interval=1000", "--checkpoint.enable=true")
-        log = (folder / "logs" / "rank-0.log").read_text()
-        begin, end = (seconds_of(re.findall(rf"T([0-9:.]+)Z I r0 {word}", log)[-1]) for word in ("loading", "mesh"))
-        self.note("load", name, size, end - begin)
+        seconds, peak = resume()
+        self.note("load", name, size, seconds)
         self.more.setdefault((name, "peak"), []).append(peak)
+        if ranks > 1:
+            drop(folder / "checkpoint")
+            self.note("load", f"{name} as PP", size, resume(f"--parallelism.pipeline_parallel_degree={ranks}")[0])
+        for path in files_of(folder / "checkpoint"):
+            path.read_bytes()
+        self.note("load", f"{name} warm", size, resume()[0])
+
+    def many(self):
+        """Saves one after the other, and as many dd of the same bytes: the slowest by the median of each."""
+        config, folder = self.folder / "many.toml", self.folder / "many"
+        config.write_text(CONFIG.format(folder=folder, tokens=self.folder / "tokens.bin", threads=self.options.threads, **MODEL))
+        run([self.train, "run", config, "--training.global_batch_size=1", "--training.steps=20", *self.options.titan], self.cores)
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        ours = [row["seconds"] for row in rows if row.get("event") == "save_commit"]
+        shutil.rmtree(folder)
+        path = self.folder / "dd"
+        theirs = [together([["dd", "if=/dev/zero", f"of={path}", "bs=4M", "count=320", "oflag=direct", "conv=fdatasync"]]) for _ in ours]
+        return len(ours), max(ours) / statistics.median(ours), max(theirs) / statistics.median(theirs)
 
     def peer(self, way, threads):
         name = f"{way} {threads}" if way.startswith("dcp") else way
@@ -147,20 +172,22 @@ class Bench:
                 for way, threads in (("dcp", 1), ("dcp", 2), ("dcp-async", 2), ("safetensors", 2), ("torch.save", 2), ("memcpy", 2)):
                     self.peer(way, threads)
                 print(f"round {round_ + 1} of {self.options.runs}", file=sys.stderr)
+            self.slowest = self.many()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def lines(self):
         for what in ("save", "load"):
-            yield f"{what:<14} {'GB/s':>6} {'least':>6} {'most':>6}  of the ceiling, of the best DCP of its round (rounds that win)"
+            yield f"{what:<16} {'GB/s':>6} {'least':>6} {'most':>6}  of the ceiling, of the best DCP of its round (rounds that win)"
             dcp = [max(speeds) for speeds in zip(self.taken[what, "dcp 1"], self.taken[what, "dcp 2"])]
             for (which, name), speeds in self.taken.items():
                 if which != what:
                     continue
                 share = statistics.median(a / b for a, b in zip(speeds, self.taken[what, "ceiling"]))
                 over = [a / b for a, b in zip(speeds, dcp)]
-                yield (f"  {name:<12} {statistics.median(speeds):6.2f} {min(speeds):6.2f} {max(speeds):6.2f}  {share:14.2f}  {statistics.median(over):.2f} "
+                yield (f"  {name:<14} {statistics.median(speeds):6.2f} {min(speeds):6.2f} {max(speeds):6.2f}  {share:14.2f}  {statistics.median(over):.2f} "
                        f"({sum(x > 1 for x in over)} of {len(over)})")
+        yield "slowest of {} saves by their median: titan 1 {:.2f}, dd {:.2f}".format(*self.slowest)
         for (name, figure), values in self.more.items():
             value = statistics.median(values)
             yield f"{name}, {figure}: " + (f"{value / 2**20:.0f} MiB" if figure == "peak" else f"{value:.3f} s")

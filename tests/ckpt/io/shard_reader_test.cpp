@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
 #include <functional>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/parallel.h"
 #include "ckpt/io/reader.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -111,6 +114,28 @@ TEST(ShardReader, HoldsTheTablesOfOpenFilesAlone) {
       ASSERT_TRUE(shards.read(ref, piece, leaves, std::span(out).first(bytes)).ok());
     }
     EXPECT_EQ(shards.tables_held(), 128u);
+  }
+}
+
+TEST(ShardReader, ThreadsThatBeginTogetherReadATableOnce) {
+  testing::MemFs memory;
+  const Snapshot snapshot = testing::make_snapshot({{"tok_embeddings.weight", {400 * 16}}}, {1, 1, 1}, 16);
+  ASSERT_TRUE(testing::save(memory, "/run", snapshot).ok());
+  const std::string path = "/run/step-00000040";
+  const Manifest manifest = CheckpointReader::open(memory, path)->manifest();
+  const TensorRef ref{0, ""};
+  const Piece& piece = manifest.stored(ref)->pieces[0];
+  for (int round = 0; round < 20; ++round) {
+    testing::FailingFs fs(memory);
+    ShardReader shards(fs, path, manifest);
+    std::barrier start(8);
+    ASSERT_TRUE(parallel_for(8, 8, [&](std::size_t thread) {
+                  start.arrive_and_wait();
+                  std::vector<std::byte> out(50 * 16 * 4);
+                  return shards.read(ref, piece, {50 * thread, 50}, out);
+                }).ok());
+    // Each row is read for its digest, and again to be kept.
+    EXPECT_EQ(fs.bytes_read(), 400 * (16 * 4 + 2 * kLeafRowBytes));
   }
 }
 

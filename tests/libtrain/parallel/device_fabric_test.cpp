@@ -61,9 +61,8 @@ TEST(DeviceFabric, BuffersMayBeGarbageUntilTheyAreWaitedFor) {
 TEST(DeviceFabric, TheOrderOfIssueIsEnough) {
   // Forward and backward have a group each, and so has a tied table.
   const auto channel = [](std::uint64_t tag) { return tag >= train::kTiedGradientTag ? 2 : tag % 2; };
-  expect_bits([&](std::unique_ptr<train::Fabric> inner) {
-    return std::make_unique<FifoFabric>(std::move(inner), channel);
-  });
+  expect_bits(
+      [&](std::unique_ptr<train::Fabric> inner) { return std::make_unique<FifoFabric>(std::move(inner), channel); });
 }
 
 TEST(DeviceFabric, TheDoublesNoticeMistakes) {

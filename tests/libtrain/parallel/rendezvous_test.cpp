@@ -273,7 +273,7 @@ TEST(Rendezvous, OneRankNeedsNoSockets) {
   World world = connect({});
   EXPECT_EQ(world.size, 1);
   EXPECT_EQ(world.all->size(), 1);
-  EXPECT_EQ(world.pp->all_gather("x"), std::vector<std::string>{"x"});
+  EXPECT_EQ(world.io->all_gather("x"), std::vector<std::string>{"x"});
   world.shutdown();
 }
 
