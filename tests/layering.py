@@ -43,6 +43,8 @@ PLACES = [
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions")),
 ]
+ADDRESS = re.compile(r"\bdata_ptr\b|_data_ptr\b")
+ADDRESSES = "libtrain/device/"
 PRINTERS = ("cli/kit/", "libtrain/metrics/log.cpp")
 # The floors of a library: a folder includes from its own and from lower ones only.
 FLOORS = [
@@ -91,6 +93,8 @@ def check_lines(name, text):
                     yield f"{where}: includes {found[1]}: {own} is below {other}"
         elif not name.startswith(("tests/",) + PRINTERS) and PRINTING.search(COMMENT.sub("", line)):
             yield f"{where}: prints; only {PRINTERS[0].rstrip('/')} does"
+        elif name.startswith("libtrain/") and not name.startswith(ADDRESSES) and ADDRESS.search(COMMENT.sub("", line)):
+            yield f"{where}: asks a tensor for its address; only {ADDRESSES.rstrip('/')} does"
 
 
 def check_circles(files):
@@ -206,6 +210,7 @@ BAD = {
     "libtrain/model/a.cpp": '#include "converters/hf.h"',
     "libtrain/model/b.cpp": '#include <torch/torch.h>',
     "libtrain/model/c.cpp": 'void g() { printf("x"); }',
+    "libtrain/model/e.cpp": 'void g() { h(t.const_data_ptr<float>()); }',
     "libtrain/data/a.cpp": '#include <torch/csrc/autograd/variable.h>',
     "cli/titan_ckpt/a.cpp": 'void h() { std::cerr << 1; }',
     "cli/kit/c.h": '#include "ckpt/ops/cat.h"',
@@ -247,6 +252,7 @@ GOOD = {
                 '  auto [c, d] = h();\n  const char* t = "g(1), h();";\n  x = a ? b : c;\n  return a ? g(a, b) : std::pair<int, int>(a, b).first;\n}',
     "ckpt/h.cpp": 'void f() { std::snprintf(b, 3, "x"); }  // not std::cout\n#include "ckpt/base/fs.h"',
     "ckpt/format/i.cpp": '#include <hdf5.h>\n#include <rapidjson/reader.h>',
+    "libtrain/device/a.h": 'void g() { h(t.data_ptr()); }',
     "libtrain/model/d.cpp": '#include <ATen/ATen.h>\n#include "ckpt/io/reader.h"',
 }
 

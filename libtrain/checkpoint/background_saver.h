@@ -22,7 +22,7 @@ namespace titan::train {
 class BackgroundSaver {
  public:
   struct Options {
-    Communicator* group = nullptr;  ///< every rank; the saver's alone
+    Control* group = nullptr;  ///< every rank; the saver's alone
     std::uint64_t leaf_bytes = 0;
     std::uint64_t staging_bytes = 0;
     unsigned threads = 1;  ///< of computing

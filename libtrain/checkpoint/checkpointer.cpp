@@ -15,6 +15,8 @@
 #include "ckpt/io/writer.h"
 #include "libtrain/checkpoint/owned_leaves.h"
 #include "libtrain/checkpoint/shared_write.h"
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
@@ -34,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Leaves of the owned pieces, straight from the tensors' memory.
+// Leaves of the owned pieces, on the host straight from the tensors' memory.
 class OwnedSource : public ckpt::TensorSource {
  public:
   OwnedSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) : snapshot_(snapshot) {
@@ -42,14 +44,14 @@ class OwnedSource : public ckpt::TensorSource {
   }
 
   Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
-                                          std::span<std::byte>) override {
+                                          std::span<std::byte> scratch) override {
     const auto found = pieces_.find(ref.index);
     if (found == pieces_.end() || leaf < found->second->piece.leaves.first || leaf >= found->second->piece.leaves.end())
       return ckpt::failed("leaf " + std::to_string(leaf) + " of " + snapshot_.parameters[ref.index].name +
                           " is not owned by this rank");
     const ShardedAdamW::State& state = *found->second;
     const ckpt::LeafGrid grid = snapshot_.parameters[ref.index].grid(snapshot_.leaf_elements);
-    return leaf_bytes(state, ref.slot, grid, leaf);
+    return device().bytes(leaf_values(state, ref.slot, grid, leaf), scratch);
   }
 
  private:
@@ -108,10 +110,8 @@ struct LeafRun {
 };
 
 // Cuts a piece into runs that threads can read side by side; neighbours in the list are neighbours in the file.
-void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, at::Tensor& flat,
+void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, std::span<std::byte> rest,
               std::vector<LeafRun>& runs) {
-  std::span<std::byte> rest{reinterpret_cast<std::byte*>(flat.data_ptr<float>()),
-                            static_cast<std::size_t>(flat.numel()) * sizeof(float)};
   for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
     const std::uint64_t end = std::min(first + kLeavesOfARun, leaves.end());
     const std::size_t bytes = (grid.begin(end) - grid.begin(first)) * sizeof(float);
@@ -145,7 +145,7 @@ Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const Shar
   return save_from(*world_.io, snapshot, source, threads, on_begin);
 }
 
-Result<SaveReport> Checkpointer::save_from(Communicator& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                            unsigned threads, const std::function<void(const std::string&)>& on_begin) {
   const auto start = Clock::now();
   std::string tmp;
@@ -236,18 +236,28 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " is not stored as float32: a resume needs full precision");
     index_of.push_back(*index);
   }
+  struct Loading {
+    at::Tensor host, values;
+  };
+  std::vector<Loading> loading;
   std::vector<LeafRun> runs;
-  for (ShardedAdamW::State& state : optimizer.states()) {
+  for (const ShardedAdamW::State& state : optimizer.states()) {
     const std::uint32_t index = index_of[state.piece.parameter];
     const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(plan.leaf_elements);
-    add_runs({index, ""}, grid, state.piece.leaves, state.param, runs);
+    const auto add = [&](const std::string& slot, const at::Tensor& values) {
+      const at::Tensor host = loading.emplace_back(Loading{device().host_for(values), values}).host;
+      add_runs({index, slot}, grid, state.piece.leaves, mutable_host_bytes(host), runs);
+    };
+    add("", state.param);
     if (!moments) continue;
-    add_runs({index, ckpt::kExpAvg}, grid, state.piece.leaves, state.exp_avg, runs);
-    add_runs({index, ckpt::kExpAvgSq}, grid, state.piece.leaves, state.exp_avg_sq, runs);
+    add(ckpt::kExpAvg, state.exp_avg);
+    add(ckpt::kExpAvgSq, state.exp_avg_sq);
   }
   // While ranks load they do not compute, and a store is busy only with several reads under way.
-  return ckpt::parallel_for(runs.size(), kReaders,
-                            [&](std::size_t i) { return reader.read(runs[i].ref, runs[i].leaves, runs[i].into); });
+  TITAN_RETURN_IF_ERROR(ckpt::parallel_for(
+      runs.size(), kReaders, [&](std::size_t i) { return reader.read(runs[i].ref, runs[i].leaves, runs[i].into); }));
+  for (const Loading& tensor : loading) device().upload(tensor.host, tensor.values);
+  return ckpt::ok_status();
 }
 
 }  // namespace titan::train

@@ -43,7 +43,7 @@ class Checkpointer {
 
   /// The same over another group, from any source of what this rank owns, with `threads` that write; from one thread at
   /// a time.
-  ckpt::Result<SaveReport> save_from(Communicator& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+  ckpt::Result<SaveReport> save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                      unsigned threads, const std::function<void(const std::string& tmp)>& on_begin);
 
   /// Removes the temporary of a save that ended with CommError; what goes wrong is passed over.

@@ -5,6 +5,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "libtrain/checkpoint/owned_leaves.h"
+#include "libtrain/device/device.h"
 
 namespace titan::train {
 
@@ -12,7 +13,7 @@ using ckpt::MutexLock;
 using ckpt::Result;
 
 LiveSource::LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot, Staging& staging)
-    : staging_(staging) {
+    : staging_(staging), fence_(device().fence()) {
   const MutexLock lock(mutex_);
   std::vector<std::string> slots{""};
   slots.insert(slots.end(), snapshot.slots.begin(), snapshot.slots.end());
@@ -22,7 +23,7 @@ LiveSource::LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snap
       const ckpt::LeafGrid grid = snapshot.parameters[state.piece.parameter].grid(snapshot.leaf_elements);
       pieces_[{state.piece.parameter, slot}] = {leaves, rows_.size()};
       for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf)
-        rows_.push_back({leaf_bytes(state, slot, grid, leaf), Place::kLive, nullptr});
+        rows_.push_back({leaf_values(state, slot, grid, leaf), Place::kLive, nullptr});
     }
   }
   live_ = rows_.size();
@@ -42,7 +43,7 @@ Result<std::span<const std::byte>> LiveSource::leaf(const ckpt::TensorRef& ref, 
   if (row.place == Place::kGone)
     return ckpt::failed("leaf " + std::to_string(leaf) + " of parameter " + std::to_string(ref.index) +
                         " was read before");
-  const std::size_t bytes = row.live.size();
+  const std::size_t bytes = row.live.nbytes();
   if (row.place == Place::kStaged) {
     Staging::Buffer buffer = std::move(row.staged);
     row.place = Place::kGone;
@@ -54,7 +55,7 @@ Result<std::span<const std::byte>> LiveSource::leaf(const ckpt::TensorRef& ref, 
   row.place = Place::kBeingCopied;
   ++copies_;
   lock.unlock();
-  std::memcpy(scratch.data(), row.live.data(), bytes);
+  device().copy_out(row.live, scratch.first(bytes), fence_.get());
   lock.lock();
   --copies_;
   --live_;
@@ -72,7 +73,7 @@ void LiveSource::stage(std::size_t index) {
   row.place = Place::kBeingCopied;
   ++copies_;
   lock.unlock();
-  std::memcpy(buffer.get(), row.live.data(), row.live.size());
+  device().copy_out(row.live, {buffer.get(), row.live.nbytes()}, fence_.get());
   lock.lock();
   --copies_;
   --live_;

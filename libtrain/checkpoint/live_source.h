@@ -3,6 +3,7 @@
 // the optimizer's step: what the writer has not read by then is copied to staging, or the step waits for the writer.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/tensor_stream.h"
 #include "libtrain/checkpoint/staging.h"
+#include "libtrain/device/device.h"
 #include "libtrain/optim/adamw.h"
 
 namespace titan::train {
@@ -19,7 +21,7 @@ namespace titan::train {
 /// Each leaf is asked for once, by one thread. let_change() and close() may come from another.
 class LiveSource final : public ckpt::TensorSource {
  public:
-  /// Keeps the addresses of the tensors' memory, and `staging`.
+  /// Keeps the tensors, and `staging`. What was begun on the device before is what is saved.
   LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot, Staging& staging);
 
   /// Always filled into `scratch`.
@@ -33,7 +35,7 @@ class LiveSource final : public ckpt::TensorSource {
  private:
   enum class Place { kLive, kBeingCopied, kStaged, kGone };
   struct Row {
-    std::span<const std::byte> live;
+    at::Tensor live;
     Place place = Place::kLive;
     Staging::Buffer staged;
   };
@@ -46,6 +48,7 @@ class LiveSource final : public ckpt::TensorSource {
   void stage(std::size_t index);
 
   Staging& staging_;
+  std::shared_ptr<Fence> fence_;
   std::map<std::pair<std::uint32_t, std::string>, Piece> pieces_;
   ckpt::Mutex mutex_;
   ckpt::Condition changed_;

@@ -12,7 +12,7 @@ namespace titan::train {
 
 /// Collective. Returns the receipt for the files that this rank makes, whoever wrote into them; of a rank that makes
 /// none it is empty. \error the first failure of any rank before the tables were written, then this rank's own
-ckpt::Result<ckpt::RankReceipt> write_shared(Communicator& io, ckpt::Fs& fs, const std::string& tmp_dir,
+ckpt::Result<ckpt::RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir,
                                              const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                              unsigned threads);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "libtrain/device/host_values.h"
+
 namespace titan::train {
 namespace {
 
@@ -43,8 +45,7 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
       TITAN_RETURN_IF_ERROR(
-          source.read(found->second, first, static_cast<std::uint64_t>(count),
-                      {static_cast<std::byte*>(run.data_ptr()), static_cast<std::size_t>(run.nbytes())}));
+          source.read(found->second, first, static_cast<std::uint64_t>(count), mutable_host_bytes(run)));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/model/functions/rope.h"
 #include "libtrain/model/functions/swiglu.h"
 
@@ -36,15 +38,13 @@ Heads project(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t h
 }
 
 at::Tensor causal(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
-  return at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, /*attn_mask=*/{}, /*dropout_p=*/0.0,
-                                          /*is_causal=*/true, /*scale=*/std::nullopt,
-                                          /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
+  return device().attention(q_BHTK, k_BGTK, v_BGTK, /*causal=*/true);
 }
 
 // Of one token to all before it and itself: the query heads of a group are rows that share keys and values.
 at::Tensor of_all(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK) {
   const at::Tensor rows = q_BHTK.reshape({1, k_BGTK.size(1), -1, q_BHTK.size(3)});
-  return at::scaled_dot_product_attention(rows, k_BGTK, v_BGTK).reshape(q_BHTK.sizes());
+  return device().attention(rows, k_BGTK, v_BGTK, /*causal=*/false).reshape(q_BHTK.sizes());
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
                       const std::optional<recipe::RopeScaling>& scaling) {
   const std::int64_t half = head_dim / 2;
   at::Tensor table = at::empty({max_seq_len, half, 2}, at::kFloat);
-  float* out = table.data_ptr<float>();
+  float* out = mutable_host_values<float>(table).data();
   for (std::int64_t t = 0; t < max_seq_len; ++t) {
     for (std::int64_t j = 0; j < half; ++j) {
       // Frequencies and angles round to fp32 where torchtitan's do: at t = 8192 an exact angle differs by 1e-4.
@@ -65,7 +65,7 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
       *out++ = static_cast<float>(std::sin(angle));
     }
   }
-  return at::view_as_complex(table);
+  return device().from_host(at::view_as_complex(table));
 }
 
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,

@@ -1,20 +1,15 @@
 #include "libtrain/model/stage.h"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/model/blocks.h"
 #include "libtrain/model/functions/rms_norm.h"
 #include "libtrain/model/init.h"
-
-#ifndef _OPENMP
-#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
-#endif
 
 namespace titan::train {
 namespace {
@@ -22,7 +17,7 @@ namespace {
 constexpr const char* kEmbedding = "tok_embeddings.weight";
 
 at::Tensor make_leaf(const at::Tensor& master, bool bf16) {
-  at::Tensor leaf = bf16 ? at::empty(master.sizes(), at::kBFloat16) : master.detach();
+  at::Tensor leaf = bf16 ? at::empty(master.sizes(), device().options(at::kBFloat16)) : master.detach();
   return leaf.set_requires_grad(true);
 }
 
@@ -81,7 +76,7 @@ void Stage::add_layer(std::int64_t index, bool recompute) {
 
 void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
   StageParameter parameter{.name = name, .index = index};
-  parameter.master = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), at::kFloat);
+  parameter.master = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), device().options(at::kFloat));
   parameter.compute = make_leaf(parameter.master, bf16_ && name != kEmbedding);
   parameters_.push_back(std::move(parameter));
 }
@@ -107,10 +102,12 @@ std::size_t Stage::place(const std::string& name) const {
 }
 
 void Stage::init_weights(std::uint64_t seed) {
+  std::vector<at::Tensor> hosts;
   std::vector<Drawing> drawings;
-  for (StageParameter& p : parameters_)
-    drawings.push_back({p.name, 0, {p.master.mutable_data_ptr<float>(), static_cast<std::size_t>(p.master.numel())}});
+  for (const StageParameter& p : parameters_)
+    drawings.push_back({p.name, 0, mutable_host_values<float>(hosts.emplace_back(device().host_for(p.master)))});
   draw_all(dims_, seed, drawings);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) device().upload(hosts[i], parameters_[i].master);
   refresh();
 }
 
@@ -164,7 +161,7 @@ at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& t
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
     const at::Tensor some = rows.slice(0, begin, begin + chunk);
     losses.push_back(
-        exact_token_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
+        device().exact_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
   }
   return at::cat(losses);
 }
@@ -200,31 +197,6 @@ at::Tensor Stage::logits_of_last(const at::Tensor& hidden_BTD) const {
 void Stage::drop_masters() {
   for (StageParameter& p : parameters_)
     if (p.compute.scalar_type() != at::kFloat) p.master.reset();
-}
-
-at::Tensor exact_token_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
-  const at::Tensor logits = logits_BTV.detach().to(at::kFloat).reshape({-1, logits_BTV.size(-1)}).contiguous(),
-                   targets = targets_BT.flatten().contiguous();
-  const at::Tensor losses = at::empty({logits.size(0)}, at::kDouble);
-  const std::int64_t vocab = logits.size(1);
-  at::parallel_for(0, logits.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::span x(logits.const_data_ptr<float>() + row * vocab, static_cast<std::size_t>(vocab));
-      const double greatest = *std::max_element(x.begin(), x.end());
-      double sum = 0;
-      for (const float value : x) sum += std::exp(value - greatest);
-      losses.data_ptr<double>()[row] =
-          std::log(sum) + greatest - x[static_cast<std::size_t>(targets.const_data_ptr<std::int64_t>()[row])];
-    }
-  });
-  return losses;
-}
-
-double ordered_sum(const at::Tensor& losses) {
-  const at::Tensor values = losses.detach().to(at::kDouble).contiguous();
-  double sum = 0;
-  for (const double x : std::span(values.const_data_ptr<double>(), static_cast<std::size_t>(values.numel()))) sum += x;
-  return sum;
 }
 
 }  // namespace titan::train

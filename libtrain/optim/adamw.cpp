@@ -6,6 +6,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/model/init.h"
 
 namespace titan::train {
@@ -26,7 +28,8 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
     // Memory that is about to be loaded is not touched before: its readers do that on several threads.
     const auto moment = [&] {
-      return moments == Moments::kZero ? at::zeros({length}, at::kFloat) : at::empty({length}, at::kFloat);
+      const at::TensorOptions fp32 = device().options(at::kFloat);
+      return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
     };
     states_.push_back(
         {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
@@ -41,14 +44,15 @@ std::vector<at::Tensor> ShardedAdamW::params() const {
 }
 
 void ShardedAdamW::init_weights(const recipe::RunPlan& plan, std::uint64_t seed) {
+  std::vector<at::Tensor> hosts;
   std::vector<Drawing> drawings;
-  for (State& state : states_) {
+  for (const State& state : states_) {
     const ckpt::ParameterMeta& parameter = plan.parameters[state.piece.parameter];
-    drawings.push_back({parameter.name,
-                        parameter.grid(leaf_elements_).begin(state.piece.leaves.first),
-                        {state.param.mutable_data_ptr<float>(), static_cast<std::size_t>(state.param.numel())}});
+    drawings.push_back({parameter.name, parameter.grid(leaf_elements_).begin(state.piece.leaves.first),
+                        mutable_host_values<float>(hosts.emplace_back(device().host_for(state.param)))});
   }
   draw_all(plan.dims, seed, drawings);
+  for (std::size_t i = 0; i < states_.size(); ++i) device().upload(hosts[i], states_[i].param);
 }
 
 void ShardedAdamW::own_masters(const RankStages& stages) {
@@ -65,7 +69,7 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   if (grads.size() != states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
-  const at::Tensor count = at::scalar_tensor(static_cast<double>(step), at::kFloat);
+  const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
   for (std::size_t i = 0; i < states_.size(); ++i) {
     State& s = states_[i];
     if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");

@@ -1,17 +1,11 @@
 #include "libtrain/optim/grad_norm.h"
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "libtrain/optim/leaf_norm.h"
-
-#ifndef _OPENMP
-#error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
-#endif
+#include "libtrain/device/device.h"
+#include "libtrain/device/leaf_norm.h"
 
 namespace titan::train {
 namespace {
@@ -37,29 +31,18 @@ GradNorms::GradNorms(const recipe::RunPlan& plan, NormOrder order)
 }
 
 void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const {
-  struct Leaf {
-    const float* data;
-    std::int64_t length;
-    double* entry;
-  };
-  std::vector<Leaf> leaves;
+  std::vector<Device::Leaf> leaves;
   for (const OwnedGradient& g : grads) {
     const ckpt::LeafGrid& grid = grids_[g.piece.parameter];
-    const float* data = g.grad.const_data_ptr<float>();
+    std::int64_t begin = 0;
     for (std::uint64_t leaf = g.piece.leaves.first; leaf < g.piece.leaves.end(); ++leaf) {
       const auto length = static_cast<std::int64_t>(grid.length(leaf));
       const std::uint64_t place = first_leaf_[g.piece.parameter] + leaf;
-      leaves.push_back({data, length, row + place * static_cast<std::uint64_t>(width_)});
-      data += length;
+      leaves.push_back({&g.grad, begin, length, row + place * static_cast<std::uint64_t>(width_)});
+      begin += length;
     }
   }
-  at::parallel_for(0, static_cast<std::int64_t>(leaves.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Leaf& leaf = leaves[static_cast<std::size_t>(i)];
-      leaf.entry[0] = order_.p == 2 ? leaf_sum_of_squares(leaf.data, leaf.length) : leaf_max(leaf.data, leaf.length);
-      if (width_ == 2) leaf.entry[1] = leaf_power_sum(leaf.data, leaf.length, order_.p, norm_exponent(leaf.entry[0]));
-    }
-  });
+  device().leaf_norms(leaves, order_.p);
 }
 
 double GradNorms::sum_of(std::uint32_t parameter, int exponent, const double* row) const {

@@ -35,7 +35,7 @@ Status unpack(std::string_view bytes) {
 
 }  // namespace
 
-std::optional<int> first_rank(Communicator& all, bool mine) {
+std::optional<int> first_rank(Control& all, bool mine) {
   std::int64_t count = mine ? 1 : 0;
   all.sum({&count, 1});
   if (count == 0) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<int> first_rank(Communicator& all, bool mine) {
   return static_cast<int>(std::ranges::find_if(marks, [](std::int64_t mark) { return mark != 0; }) - marks.begin());
 }
 
-Status agree(Communicator& all, const Status& mine) {
+Status agree(Control& all, const Status& mine) {
   const std::optional<int> rank = first_rank(all, !mine.ok());
   if (!rank) return ckpt::ok_status();
   Status status = unpack(all.broadcast(pack(mine), *rank));

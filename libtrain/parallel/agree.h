@@ -10,9 +10,9 @@ namespace titan::train {
 
 /// All ranks learn the first failure of any of them: returns ok on every rank, or on every rank the status of the
 /// lowest rank that failed (its message names that rank when it is another one).
-ckpt::Status agree(Communicator& all, const ckpt::Status& mine);
+ckpt::Status agree(Control& all, const ckpt::Status& mine);
 
 /// The lowest rank whose `mine` is true, on every rank; nothing when there is none.
-std::optional<int> first_rank(Communicator& all, bool mine);
+std::optional<int> first_rank(Control& all, bool mine);
 
 }  // namespace titan::train

@@ -13,18 +13,18 @@ std::span<char> as_bytes(std::span<std::uint64_t> values) {
   return {reinterpret_cast<char*>(values.data()), values.size_bytes()};
 }
 
-void send(Communicator& all, std::string_view bytes, int dst) {
+void send(Control& all, std::string_view bytes, int dst) {
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestMessage)))
     all.send_bytes(bytes.substr(0, kLargestMessage), dst, kTag);
 }
 
-void receive(Communicator& all, std::span<char> bytes, int src) {
+void receive(Control& all, std::span<char> bytes, int src) {
   for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kLargestMessage)))
     all.recv_bytes(bytes.first(std::min(bytes.size(), kLargestMessage)), src, kTag);
 }
 
 /// Sizes first, then the bytes one behind the other.
-void send_all(Communicator& all, std::vector<std::uint64_t>& sizes, std::string_view bytes, int dst) {
+void send_all(Control& all, std::vector<std::uint64_t>& sizes, std::string_view bytes, int dst) {
   const std::span<char> header = as_bytes(sizes);
   send(all, {header.data(), header.size()}, dst);
   send(all, bytes, dst);
@@ -35,7 +35,7 @@ struct Received {
   std::string bytes;
 };
 
-Received receive_all(Communicator& all, std::size_t count, int src) {
+Received receive_all(Control& all, std::size_t count, int src) {
   Received received;
   received.sizes.resize(count);
   receive(all, as_bytes(received.sizes), src);
@@ -52,7 +52,7 @@ int gather_width(int size) {
   return width;
 }
 
-void gather_to_root(Communicator& all, std::string_view mine, const std::function<void(int, std::string_view)>& take) {
+void gather_to_root(Control& all, std::string_view mine, const std::function<void(int, std::string_view)>& take) {
   const int width = gather_width(all.size()), me = all.rank();
   const int leader = me - me % width, end = std::min(leader + width, all.size());
   std::vector<std::uint64_t> sizes{mine.size()};

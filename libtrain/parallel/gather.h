@@ -19,7 +19,7 @@ int gather_width(int size);
 
 /// Calls `take` on rank 0 with every rank's `mine`, in rank order, as it arrives; collective. The bytes are valid
 /// during the call.
-void gather_to_root(Communicator& all, std::string_view mine,
+void gather_to_root(Control& all, std::string_view mine,
                     const std::function<void(int rank, std::string_view bytes)>& take);
 
 /// Calls `take` on each rank that others name, with what each of them gives, in rank order; collective among them.

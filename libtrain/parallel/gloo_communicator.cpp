@@ -10,6 +10,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "libtrain/device/host_values.h"
+
 namespace titan::train {
 
 using std::chrono::milliseconds;
@@ -263,7 +265,7 @@ void GlooCommunicator::all_to_all(at::Tensor& out, const std::vector<std::int64_
               [&](c10d::Backend& group) { return group.alltoall_base(out_bytes, in_bytes, out_counts, in_counts); });
 }
 
-void GlooCommunicator::all_reduce_sum(at::Tensor& tensor) {
+void GlooCommunicator::all_reduce(at::Tensor& tensor) {
   if (tensor.numel() == 0) return;
   std::vector<at::Tensor> tensors{tensor};
   group_->run("all_reduce", [&](c10d::Backend& group) { return group.allreduce(tensors); });
@@ -301,7 +303,7 @@ void GlooCommunicator::send_bytes(std::string_view bytes, int dst, std::uint64_t
   group_->check_peer("send", dst, tag);
   if (bytes.empty()) return;
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  std::memcpy(mutable_host_bytes(tensor).data(), bytes.data(), bytes.size());
   group_->run_transfer("send", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
     return group.send(tensors, dst, static_cast<int>(tag));
   });
@@ -314,30 +316,35 @@ void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t 
   group_->run_transfer("recv", tensor, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
     return group.recv(tensors, src, static_cast<int>(tag));
   });
-  std::memcpy(bytes.data(), tensor.const_data_ptr(), bytes.size());
+  std::memcpy(bytes.data(), host_bytes(tensor).data(), bytes.size());
 }
 
 void GlooCommunicator::sum(std::span<std::int64_t> values) {
   at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);
-  all_reduce_sum(tensor);
+  all_reduce(tensor);
+}
+
+void GlooCommunicator::sum(std::span<double> values) {
+  at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kDouble);
+  all_reduce(tensor);
 }
 
 std::vector<std::string> GlooCommunicator::all_gather(const std::string& bytes) {
   at::Tensor sizes = at::zeros({size()}, at::kLong);
-  sizes.data_ptr<std::int64_t>()[rank()] = static_cast<std::int64_t>(bytes.size());
-  all_reduce_sum(sizes);
-  const std::int64_t* size_of = sizes.data_ptr<std::int64_t>();
+  mutable_host_values<std::int64_t>(sizes)[static_cast<std::size_t>(rank())] = static_cast<std::int64_t>(bytes.size());
+  all_reduce(sizes);
+  const std::int64_t* size_of = host_values<std::int64_t>(sizes).data();
   const std::int64_t longest = *std::max_element(size_of, size_of + size());
   std::vector<std::string> result(static_cast<std::size_t>(size()));
   if (longest == 0) return result;
 
   std::vector<at::Tensor> in{at::zeros({longest}, at::kByte)};
-  if (!bytes.empty()) std::memcpy(in[0].data_ptr(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(mutable_host_bytes(in[0]).data(), bytes.data(), bytes.size());
   std::vector<std::vector<at::Tensor>> out(1);
   for (int i = 0; i < size(); ++i) out[0].push_back(at::empty({longest}, at::kByte));
   group_->run("all_gather", [&](c10d::Backend& group) { return group.allgather(out, in); });
   for (int i = 0; i < size(); ++i) {
-    result[i].assign(static_cast<const char*>(out[0][i].data_ptr()), static_cast<std::size_t>(size_of[i]));
+    result[i].assign(reinterpret_cast<const char*>(host_bytes(out[0][i]).data()), static_cast<std::size_t>(size_of[i]));
   }
   return result;
 }
@@ -351,9 +358,9 @@ std::string GlooCommunicator::broadcast(const std::string& bytes, int root) {
   const std::int64_t count = length[0].item<std::int64_t>();
   if (count == 0) return {};
   std::vector<at::Tensor> payload{at::empty({count}, at::kByte)};
-  if (rank() == root) std::memcpy(payload[0].data_ptr(), bytes.data(), bytes.size());
+  if (rank() == root) std::memcpy(mutable_host_bytes(payload[0]).data(), bytes.data(), bytes.size());
   group_->run("broadcast", [&](c10d::Backend& group) { return group.broadcast(payload, options); });
-  return {static_cast<const char*>(payload[0].data_ptr()), static_cast<std::size_t>(count)};
+  return {reinterpret_cast<const char*>(host_bytes(payload[0]).data()), static_cast<std::size_t>(count)};
 }
 
 void GlooCommunicator::barrier() {

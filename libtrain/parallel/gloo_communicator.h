@@ -47,12 +47,12 @@ class GlooCommunicator : public Communicator {
   int size() const override;
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override;
-  void all_reduce_sum(at::Tensor& tensor) override;
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
   void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override;
   void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override;
   void sum(std::span<std::int64_t> values) override;
+  void sum(std::span<double> values) override;
   std::vector<std::string> all_gather(const std::string& bytes) override;
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
@@ -69,6 +69,7 @@ class GlooCommunicator : public Communicator {
   std::function<void()> closer() const;
 
  private:
+  void all_reduce(at::Tensor& tensor);
   struct Group;
   explicit GlooCommunicator(std::shared_ptr<Group> group);
   std::shared_ptr<Group> group_;

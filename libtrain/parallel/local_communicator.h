@@ -11,12 +11,12 @@ class LocalCommunicator : public Communicator {
   int size() const override { return 1; }
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override;
-  void all_reduce_sum(at::Tensor&) override {}
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
   void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override;
   void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override;
   void sum(std::span<std::int64_t>) override {}
+  void sum(std::span<double>) override {}
   std::vector<std::string> all_gather(const std::string& bytes) override { return {bytes}; }
   std::string broadcast(const std::string& bytes, int) override { return bytes; }
   void barrier() override {}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "libtrain/device/device.h"
 #include "libtrain/pipeline/schedule_simulator.h"
 
 namespace titan::train {
@@ -32,6 +33,14 @@ void check_tags(std::size_t stages, std::uint32_t count) {
 }
 
 }  // namespace
+
+MicroBatch micro_batch_of(const at::Tensor& tokens) {
+  const std::int64_t length = tokens.size(1);
+  const auto part = [&](std::int64_t begin) {
+    return device().from_host(tokens.slice(1, begin, begin + length - 1).contiguous());
+  };
+  return {part(0), part(1)};
+}
 
 Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute)
     : world_(world),
@@ -115,7 +124,7 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
       flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
   if (stage.spec().head) {
     HeadLoss loss = stage.loss(output, batch.targets, 1.0 / static_cast<double>(tokens));
-    out.losses[share_.at(local)] = ordered_sum(loss.losses);
+    loss_sums_.emplace(share_.at(local), device().loss_sum(loss.losses));
     flight.seed = std::move(loss.grad_x);
     out.sums[held.first_sum + stage.head_parameter()].insert(share_.at(local), std::move(loss.grad_weight));
   } else {
@@ -201,6 +210,15 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
   }
 }
 
+void Executor::read_losses(std::vector<double>& losses) {
+  std::vector<at::Tensor> sums;
+  for (const auto& [index, sum] : loss_sums_) sums.push_back(sum);
+  const std::vector<double> values = device().read(sums);
+  std::size_t next = 0;
+  for (const auto& [index, sum] : loss_sums_) losses[index] = values[next++];
+  loss_sums_.clear();
+}
+
 Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_t tokens) {
   const auto count = static_cast<std::uint32_t>(plan_.batch.count);
   StepOutput out;
@@ -210,6 +228,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   const StepClock::In between(clock_, &StepTimes::pipeline);
   for (const Action& action : actions_) run(action, batches, tokens, out);
   gradients_.keep_newest(0);
+  read_losses(out.losses);
   return out;
 }
 
@@ -236,7 +255,8 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
       }
       for (std::size_t segment = 0; segment < stage.segments(); ++segment) x = stage.run(segment, x, nullptr);
       if (stage.spec().head) {
-        losses[index] = ordered_sum(stage.exact_losses(x, batch.targets).slice(0, 0, valid_rows(index) * seq_len));
+        loss_sums_.emplace(
+            index, device().loss_sum(stage.exact_losses(x, batch.targets).slice(0, 0, valid_rows(index) * seq_len)));
       } else if (is_here(number + 1)) {
         output = x;
       } else {
@@ -246,6 +266,7 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
     }
   }
   activations_.keep_newest(0);
+  read_losses(losses);
   return losses;
 }
 

@@ -28,6 +28,8 @@ namespace titan::train {
 struct MicroBatch {
   at::Tensor tokens, targets;
 };
+/// Of host tokens [B,T+1]: all but the last of each row, and all but the first, on the device.
+MicroBatch micro_batch_of(const at::Tensor& tokens);
 /// Hands out micro-batch `index` (global within the step); called on the first and the last stage only.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
@@ -104,6 +106,8 @@ class Executor {
   /// `later`: where the products of weights go; null: multiplied at once.
   void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
   void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
+  /// Sets the entries of the micro-batches whose losses were computed here: the one time that the host waits for them.
+  void read_losses(std::vector<double>& losses);
   std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;
 
   World& world_;
@@ -114,6 +118,7 @@ class Executor {
   std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;
   std::map<Cell, Flight> in_flight_;
+  std::map<std::uint32_t, at::Tensor> loss_sums_;        ///< by micro-batch of the step, until they are read
   std::map<Cell, std::vector<WeightProduct>> products_;  ///< between I and W
   std::map<Place, Incoming> incoming_;
   std::map<Place, at::Tensor> to_send_;

@@ -8,7 +8,7 @@
 
 namespace titan::train {
 
-void Outbox::send(Communicator& group, const at::Tensor& tensor, int to, std::uint64_t tag) {
+void Outbox::send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag) {
   Send send{tag, tensor.detach().contiguous(), nullptr};
   send.transfer = group.send(send.tensor, to, tag);
   sends_.push_back(std::move(send));

@@ -13,7 +13,7 @@ namespace titan::train {
 class Outbox {
  public:
   /// Sends `tensor` under `tag`. \error CommError, as the waits below
-  void send(Communicator& group, const at::Tensor& tensor, int to, std::uint64_t tag);
+  void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
   /// Waits for the send under `tag` and forgets it. Does not block when the receiver has answered already.
   void settle(std::uint64_t tag);
   /// Waits for the oldest sends until `count` are left.

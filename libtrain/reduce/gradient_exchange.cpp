@@ -9,6 +9,9 @@
 #include <memory>
 #include <stdexcept>
 
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
+
 namespace titan::train {
 namespace {
 
@@ -37,9 +40,7 @@ std::int64_t length_in(const SegmentRow& row, std::int64_t from, std::int64_t to
   return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
 }
 
-bool is_64_byte_aligned(const at::Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 64 == 0;
-}
+bool is_64_byte_aligned(const at::Tensor& tensor) { return address_of(tensor) % 64 == 0; }
 
 void copy_to_buffer(const at::Tensor& weights, at::Tensor buffer) { buffer.copy_(weights); }
 void copy_from_buffer(at::Tensor weights, const at::Tensor& buffer) { weights.copy_(buffer); }
@@ -53,7 +54,7 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
       stages_(stages),
       exchange_(plan_stage_exchange(plan, owners, static_cast<std::uint32_t>(world.stage),
                                     static_cast<std::uint32_t>(world.dp_rank))),
-      bytes_(at::empty({exchange_.buffer_bytes}, at::kByte)),
+      bytes_(at::empty({exchange_.buffer_bytes}, device().options(at::kByte))),
       share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))) {
   const bool nodes = has_node_groups(plan);
   if (nodes && (!world.node || !world.between_nodes))
@@ -77,7 +78,7 @@ at::Tensor GradientExchange::buffer(std::int64_t first, std::int64_t elements, a
 }
 
 template <typename Take>
-void GradientExchange::swap_rows(Communicator& group, int peer, std::uint64_t tag, const ExchangePlan& plan,
+void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, const ExchangePlan& plan,
                                  std::int64_t pieces, const SegmentRow& give, const SegmentRow& take,
                                  const Slots& slots, at::ScalarType type, const Take& use) {
   struct UnderWay {
@@ -111,12 +112,12 @@ void GradientExchange::swap_rows(Communicator& group, int peer, std::uint64_t ta
 }
 
 void GradientExchange::sum_over_ranks(const std::vector<Slots>& partials) {
-  Communicator& group = has_node_groups(plan_) ? *world_.between_nodes : *world_.dp;
+  Fabric& group = has_node_groups(plan_) ? *world_.between_nodes : *world_.dp;
   if (!exchange_.sums.swaps.empty()) sum_by_swaps(group, partials.front());
   if (!exchange_.sums.owners.empty()) sum_by_slices(group, partials);
 }
 
-void GradientExchange::sum_by_swaps(Communicator& group, const Slots& sums) {
+void GradientExchange::sum_by_swaps(Fabric& group, const Slots& sums) {
   std::uint64_t tag = kSumTags;
   for (const Swap& swap : exchange_.sums.swaps) {
     // The lower rank has the lower micro-batches: its sum is the left half.
@@ -134,7 +135,7 @@ void GradientExchange::sum_by_swaps(Communicator& group, const Slots& sums) {
   }
 }
 
-void GradientExchange::sum_by_slices(Communicator& group, const std::vector<Slots>& partials) {
+void GradientExchange::sum_by_slices(Fabric& group, const std::vector<Slots>& partials) {
   const auto ranks = static_cast<std::uint32_t>(exchange_.sums.owners.size());
   const SegmentRow& mine = exchange_.sums.owners[exchange_.sums.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
@@ -306,7 +307,7 @@ void GradientExchange::share(std::span<const at::Tensor> owned) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < owned.size(); ++i) {
     const at::Tensor target = piece_of(pieces_[i], weights_[slot_of_.at(pieces_[i].parameter)]);
-    if (target.const_data_ptr() != owned[i].const_data_ptr()) target.copy_(owned[i]);
+    if (address_of(target) != address_of(owned[i])) target.copy_(owned[i]);
   }
   std::uint64_t tag = kCopyTags;
   const auto take = [](at::Tensor own, const at::Tensor& received) { own.copy_(received); };

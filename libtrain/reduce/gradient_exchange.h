@@ -57,15 +57,15 @@ class GradientExchange {
 
   /// Sends and receives the elements of two rows piece by piece; take(segment, received) gets what came.
   template <typename Take>
-  void swap_rows(Communicator& group, int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces,
+  void swap_rows(Fabric& group, int peer, std::uint64_t tag, const ExchangePlan& plan, std::int64_t pieces,
                  const SegmentRow& give, const SegmentRow& take, const Slots& slots, at::ScalarType type,
                  const Take& use);
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
   std::vector<OwnedGradient> owned_of(const Slots& sums, bool whole) const;
   /// Sums the slots over the ranks of exchange_.sums; the parts that this rank is to have end in partials.front().
   void sum_over_ranks(const std::vector<Slots>& partials);
-  void sum_by_swaps(Communicator& group, const Slots& sums);
-  void sum_by_slices(Communicator& group, const std::vector<Slots>& partials);
+  void sum_by_swaps(Fabric& group, const Slots& sums);
+  void sum_by_slices(Fabric& group, const std::vector<Slots>& partials);
   void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
   void move_tied_sums(std::vector<Slots>& partials);
   Slots finish_turns();

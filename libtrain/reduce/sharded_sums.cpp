@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "libtrain/device/device.h"
+
 namespace titan::train {
 
-ShardedSums::ShardedSums(Communicator& domain, const ExchangePlan& plan, std::uint32_t count, Node block,
+ShardedSums::ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block,
                          const at::Tensor& bytes)
     : domain_(domain), plan_(plan), count_(count), block_(block), bytes_(bytes) {}
 
@@ -44,7 +46,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
 std::vector<at::Tensor> ShardedSums::finish() {
   const std::int64_t length = plan_.owners[plan_.me].length();
   std::vector<at::Tensor> rows(maximal_nodes(count_, block_).size());
-  for (at::Tensor& row : rows) row = at::empty({length}, at::kFloat);
+  for (at::Tensor& row : rows) row = at::empty({length}, device().options(at::kFloat));
   for (std::int64_t index = 0; index * plan_.piece < length; ++index) {
     const std::vector<at::Tensor> nodes = sums_[static_cast<std::size_t>(index)].finish();
     for (std::size_t node = 0; node < nodes.size(); ++node)

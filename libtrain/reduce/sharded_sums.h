@@ -16,7 +16,7 @@ class ShardedSums {
  public:
   /// `plan` is one of plan_turn() over the ranks of `domain`, which share the micro-batches of `block`, of `count` in
   /// all. `bytes` are the buffers. References must outlive the object.
-  ShardedSums(Communicator& domain, const ExchangePlan& plan, std::uint32_t count, Node block, const at::Tensor& bytes);
+  ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, const at::Tensor& bytes);
 
   /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
   /// has none.
@@ -26,7 +26,7 @@ class ShardedSums {
   std::vector<at::Tensor> finish();
 
  private:
-  Communicator& domain_;
+  Fabric& domain_;
   const ExchangePlan& plan_;
   std::uint32_t count_;
   Node block_;

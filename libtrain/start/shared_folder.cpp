@@ -88,7 +88,7 @@ Status judge_folders(const std::string& path_of_root, const std::vector<FolderVi
   return status;
 }
 
-Status check_shared_folder(Communicator& all, ckpt::Fs& fs, const std::string& checkpoint_dir, const std::string& mark,
+Status check_shared_folder(Control& all, ckpt::Fs& fs, const std::string& checkpoint_dir, const std::string& mark,
                            const ckpt::LockWait& wait) {
   if (all.size() == 1) return ckpt::ok_status();
   const std::string of_root =

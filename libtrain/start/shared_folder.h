@@ -32,7 +32,7 @@ ckpt::Status judge_folders(const std::string& path_of_root, const std::vector<Fo
 
 /// Collective; all ranks return the same. `mark` is rank 0's, that of the others is ignored. A small read a rank, a
 /// broadcast and a sum.
-ckpt::Status check_shared_folder(Communicator& all, ckpt::Fs& fs, const std::string& checkpoint_dir,
-                                 const std::string& mark, const ckpt::LockWait& wait);
+ckpt::Status check_shared_folder(Control& all, ckpt::Fs& fs, const std::string& checkpoint_dir, const std::string& mark,
+                                 const ckpt::LockWait& wait);
 
 }  // namespace titan::train

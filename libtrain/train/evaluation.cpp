@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "libtrain/checkpoint/transfer.h"
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/start/init_map.h"
@@ -29,17 +31,20 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   report.rows = rows.rows();
   report.tokens = report.rows * rows.length();
   report.predictions = report.rows * (rows.length() - 1);
-  const at::Tensor tokens_BT = at::empty({1, length}, at::kLong);
+  const at::Tensor host_BT = at::empty({1, length}, at::kLong);
   double sum = 0;
   SpinGuard spin;
   for (std::uint64_t row = 0; row < report.rows; ++row) {
-    TITAN_RETURN_IF_ERROR(rows.read(row, static_cast<std::uint64_t>(dims.vocab_size),
-                                    {tokens_BT.data_ptr<std::int64_t>(), rows.length()}));
+    TITAN_RETURN_IF_ERROR(
+        rows.read(row, static_cast<std::uint64_t>(dims.vocab_size), mutable_host_values<std::int64_t>(host_BT)));
+    const at::Tensor tokens_BT = device().from_host(host_BT);
     const at::Tensor logits_BTV = stage.forward(tokens_BT).contiguous();
-    if (length > 1)
-      sum += ordered_sum(exact_token_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1)));
-    if (sink)
-      TITAN_RETURN_IF_ERROR(sink({logits_BTV.const_data_ptr<float>(), static_cast<std::size_t>(logits_BTV.numel())}));
+    if (length > 1) {
+      const at::Tensor losses =
+          device().exact_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1));
+      sum += device().read(std::vector{device().loss_sum(losses)}).front();
+    }
+    if (sink) TITAN_RETURN_IF_ERROR(sink(host_values<float>(device().to_host(logits_BTV))));
     spin.look();
   }
   report.loss = sum / static_cast<double>(report.predictions);

@@ -8,6 +8,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "libtrain/checkpoint/transfer.h"
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/start/gemm.h"
@@ -27,14 +29,19 @@ class Writer {
   Writer(const Stage& stage, std::int64_t layers, bool kv_cache)
       : stage_(stage), cache_(static_cast<std::size_t>(layers)), kv_cache_(kv_cache) {}
 
-  /// The logits of what follows `more` behind all that was given before, fp32 [V].
+  /// The logits of what follows `more` behind all that was given before, fp32 [V], on the host.
   at::Tensor next(const std::vector<std::int64_t>& more) {
-    if (kv_cache_) return stage_.extend(at::tensor(more, at::kLong), cache_).to(at::kFloat);
+    if (kv_cache_) return logits_of(stage_.extend(tokens_of(more), cache_));
     text_.insert(text_.end(), more.begin(), more.end());
-    return stage_.next_logits(at::tensor(text_, at::kLong)).to(at::kFloat);
+    return logits_of(stage_.next_logits(tokens_of(text_)));
   }
 
  private:
+  static at::Tensor tokens_of(const std::vector<std::int64_t>& text) {
+    return device().from_host(at::tensor(text, at::kLong));
+  }
+  static at::Tensor logits_of(const at::Tensor& logits) { return device().to_host(logits.to(at::kFloat)); }
+
   const Stage& stage_;
   KvCache cache_;
   bool kv_cache_;
@@ -75,7 +82,7 @@ ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const 
   while (report.tokens.size() < options.most) {
     TITAN_RETURN_IF_ERROR(cancel.check());
     const at::Tensor logits_V = writer.next(more);
-    const std::span logits(logits_V.const_data_ptr<float>(), static_cast<std::size_t>(logits_V.numel()));
+    const std::span logits = host_values<float>(logits_V);
     if (!can_be_drawn_from(logits))
       return ckpt::failed(source.path() + ": the logits of token " +
                           std::to_string(options.prompt.size() + report.tokens.size()) + " are not finite");

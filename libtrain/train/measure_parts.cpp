@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "libtrain/device/device.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/model/stage.h"
 
@@ -40,7 +41,7 @@ PartTimes measure_parts(const recipe::RunPlan& plan, int threads) {
   Stage stage(one, 0, plan.batch.seq_len);
   stage.init_weights(0);
 
-  const at::Tensor tokens_BT = at::zeros({plan.batch.micro, plan.batch.seq_len}, at::kLong);
+  const at::Tensor tokens_BT = at::zeros({plan.batch.micro, plan.batch.seq_len}, device().options(at::kLong));
   const at::Tensor hidden_BTD = stage.run(0, tokens_BT, nullptr).detach();
   const at::Tensor grad_BTD = at::ones_like(hidden_BTD);
   const auto both_ways = [&](std::size_t segment, const at::Tensor& input) {

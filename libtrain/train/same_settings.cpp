@@ -38,7 +38,7 @@ ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Con
   return ckpt::with_rows(accepted, more);
 }
 
-ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine) {
+ckpt::Status agree_on_settings(Control& all, const ckpt::Settings& mine) {
   const std::string text = text_of(mine);
   const std::string digest = ckpt::digest_of(text).hex();
   const std::optional<int> other = first_rank(all, all.broadcast(digest, 0) != digest);

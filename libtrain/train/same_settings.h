@@ -15,6 +15,6 @@ ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Con
 
 /// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that
 /// differs, and each of its rows with both values
-ckpt::Status agree_on_settings(Communicator& all, const ckpt::Settings& mine);
+ckpt::Status agree_on_settings(Control& all, const ckpt::Settings& mine);
 
 }  // namespace titan::train

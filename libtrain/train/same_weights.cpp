@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ckpt/base/hash.h"
+#include "libtrain/device/device.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/parallel/agree.h"
 
 namespace titan::train {
@@ -14,8 +16,7 @@ namespace {
 
 /// 40 bits of a digest: sums over 2^23 ranks are exact.
 std::int64_t digest_number(const at::Tensor& values) {
-  const ckpt::Digest digest = ckpt::digest_of(
-      std::span(static_cast<const std::byte*>(values.const_data_ptr()), static_cast<std::size_t>(values.nbytes())));
+  const ckpt::Digest digest = ckpt::digest_of(host_bytes(device().to_host(values)));
   std::uint64_t bits = 0;
   std::memcpy(&bits, digest.bytes.data(), sizeof bits);
   return static_cast<std::int64_t>(bits >> 24);
@@ -23,7 +24,7 @@ std::int64_t digest_number(const at::Tensor& values) {
 
 }  // namespace
 
-ckpt::Status agree_on_weights(Communicator& all, const recipe::RunPlan& plan, const RankStages& stages) {
+ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages) {
   // Per parameter: the sum of the holders' digests, and their number. All are equal when each one's digest times the
   // number is the sum.
   const std::size_t count = plan.parameters.size();

@@ -9,6 +9,6 @@ namespace titan::train {
 
 /// Compares digests of the masters of `stage`, over data-parallel copies and tied embeddings; collective, all ranks
 /// return the same. \error kIncompatible, naming a parameter
-ckpt::Status agree_on_weights(Communicator& all, const recipe::RunPlan& plan, const RankStages& stages);
+ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages);
 
 }  // namespace titan::train

@@ -194,7 +194,7 @@ void settle(RunState& run) {
 }
 
 // Of shard files; none where ranks share none.
-std::vector<std::uint32_t> agree_on_makers(Communicator& io, std::int64_t files_per_host) {
+std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_host) {
   const std::vector<std::string> hosts = hosts_of_ranks(io);
   if (files_per_host == 0) return {};
   return ckpt::file_makers(hosts, static_cast<std::uint32_t>(files_per_host));

@@ -1,8 +1,7 @@
 #include "libtrain/train/step_row.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
+#include <span>
 
 namespace titan::train {
 namespace {
@@ -16,11 +15,11 @@ StepRow::StepRow(const recipe::RunPlan& plan, NormOrder order)
     : count_(plan.batch.count),
       ranks_(plan.mesh.world()),
       norms_(plan, order),
-      row_(at::zeros({count_ + kFlags + kPerRank * ranks_ + norms_.size()}, at::kDouble)) {}
+      row_(static_cast<std::size_t>(count_ + kFlags + kPerRank * ranks_ + norms_.size())) {}
 
 void StepRow::fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads) {
-  row_.zero_();
-  double* const row = row_.mutable_data_ptr<double>();
+  std::ranges::fill(row_, 0.0);
+  double* const row = row_.data();
   std::ranges::copy(losses, row);
   row[count_] = words.stop ? 1 : 0;
   row[count_ + 1] = words.trouble ? 1 : 0;
@@ -30,26 +29,26 @@ void StepRow::fill(const std::vector<double>& losses, const Words& words, const 
 }
 
 void StepRow::note_memory(int rank, const PeakMemory& memory) {
-  double* const place = row_.mutable_data_ptr<double>() + count_ + kFlags + kPerRank * rank;
+  double* const place = row_.data() + count_ + kFlags + kPerRank * rank;
   place[0] = static_cast<double>(memory.resident.value_or(0));
   place[1] = static_cast<double>(memory.tensors.value_or(0));
 }
 
-void StepRow::add_up(Communicator& all) { all.all_reduce_sum(row_); }
+void StepRow::add_up(Control& all) { all.sum(std::span(row_)); }
 
 double StepRow::loss_sum() const {
   double sum = 0;
-  for (std::int64_t i = 0; i < count_; ++i) sum += row_.const_data_ptr<double>()[i];
+  for (std::int64_t i = 0; i < count_; ++i) sum += row_.data()[i];
   return sum;
 }
 
 double StepRow::largest_loss() const {
-  const double* const losses = row_.const_data_ptr<double>();
+  const double* const losses = row_.data();
   return *std::max_element(losses, losses + count_);
 }
 
 PeakMemory StepRow::memory() const {
-  const double* const places = row_.const_data_ptr<double>() + count_ + kFlags;
+  const double* const places = row_.data() + count_ + kFlags;
   const auto most = [&](std::int64_t which) -> std::optional<std::uint64_t> {
     double bytes = 0;
     for (std::int64_t rank = 0; rank < ranks_; ++rank) bytes = std::max(bytes, places[kPerRank * rank + which]);
@@ -58,10 +57,10 @@ PeakMemory StepRow::memory() const {
   return {most(0), most(1)};
 }
 
-bool StepRow::stop() const { return row_.const_data_ptr<double>()[count_] > 0; }
-bool StepRow::save_due() const { return row_.const_data_ptr<double>()[count_ + 3] > 0; }
-bool StepRow::trouble() const { return row_.const_data_ptr<double>()[count_ + 1] > 0; }
-int StepRow::saved() const { return static_cast<int>(row_.const_data_ptr<double>()[count_ + 2]); }
-const double* StepRow::leaves() const { return row_.const_data_ptr<double>() + count_ + kFlags + kPerRank * ranks_; }
+bool StepRow::stop() const { return row_.data()[count_] > 0; }
+bool StepRow::save_due() const { return row_.data()[count_ + 3] > 0; }
+bool StepRow::trouble() const { return row_.data()[count_ + 1] > 0; }
+int StepRow::saved() const { return static_cast<int>(row_.data()[count_ + 2]); }
+const double* StepRow::leaves() const { return row_.data() + count_ + kFlags + kPerRank * ranks_; }
 
 }  // namespace titan::train

@@ -5,8 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "libtrain/metrics/step_metrics.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/parallel/communicator.h"
@@ -30,7 +28,7 @@ class StepRow {
   /// Then the memory of this rank, which has the number `rank`.
   void note_memory(int rank, const PeakMemory& memory);
   /// The sum over all ranks.
-  void add_up(Communicator& all);
+  void add_up(Control& all);
 
   double loss_sum() const;
   /// Of one micro-batch.
@@ -53,7 +51,7 @@ class StepRow {
 
   std::int64_t count_, ranks_;
   GradNorms norms_;
-  at::Tensor row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves
+  std::vector<double> row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves
 };
 
 }  // namespace titan::train

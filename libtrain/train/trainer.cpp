@@ -10,6 +10,7 @@
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "libtrain/device/host_values.h"
 #include "libtrain/forecast/out_of_memory.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/chrome_trace.h"
@@ -100,14 +101,15 @@ class Trainer {
 MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   const std::int64_t rows = run_.plan().batch.micro, length = run_.plan().batch.seq_len + 1;
   const at::Tensor tokens = at::empty({rows, length}, at::kLong);
+  const std::span places = mutable_host_values<std::int64_t>(tokens);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
     const std::uint64_t sample = ckpt::kept_sample(run_.data.excluded, position, number);
     check(run_.start.dataset->sample(
-              sample, {tokens.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)}),
+              sample, places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length))),
           Met::kHere);
   }
-  return {tokens.slice(1, 0, length - 1).contiguous(), tokens.slice(1, 1, length).contiguous()};
+  return micro_batch_of(tokens);
 }
 
 // The samples that a step reads from here, with what it leaves out between them.

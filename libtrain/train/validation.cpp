@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <span>
 
+#include "libtrain/device/host_values.h"
 #include "libtrain/train/status_error.h"
 
 namespace titan::train {
@@ -18,23 +20,23 @@ ValidationResult run_validation(World& world, Executor& executor, const Dataset&
   };
   const auto batches = [&](std::uint32_t index) {
     const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
+    const std::span places = mutable_host_values<std::int64_t>(tokens);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +
                                    static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
       // As in training: the one rank that meets a bad id says so.
-      check(dataset.validation_sample(
-                sample, {tokens.data_ptr<std::int64_t>() + row * (seq_len + 1), static_cast<std::size_t>(seq_len + 1)}),
+      check(dataset.validation_sample(sample, places.subspan(static_cast<std::size_t>(row * (seq_len + 1)),
+                                                             static_cast<std::size_t>(seq_len + 1))),
             Met::kHere);
     }
-    return MicroBatch{tokens.slice(1, 0, seq_len).contiguous(), tokens.slice(1, 1, seq_len + 1).contiguous()};
+    return micro_batch_of(tokens);
   };
 
   std::vector<double> losses = executor.run_forward(batches, count, rows, seq_len, valid_rows);
-  at::Tensor shared = at::from_blob(losses.data(), {static_cast<std::int64_t>(losses.size())}, at::kDouble).clone();
-  world.all->all_reduce_sum(shared);
+  world.all->sum(std::span(losses));
   ValidationResult result;
   result.tokens = samples * static_cast<std::uint64_t>(seq_len);
-  for (std::int64_t i = 0; i < shared.numel(); ++i) result.loss += shared.data_ptr<double>()[i];
+  for (const double loss : losses) result.loss += loss;
   result.loss /= static_cast<double>(result.tokens);
   return result;
 }

@@ -37,7 +37,7 @@ HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::
     return {part.losses, input_product(gemm, part.grad_logits, weight).view(x_BTD.sizes()),
             weight_product(gemm, part.grad_logits, x)};
   }
-  HeadLoss all{at::empty({rows}, at::kFloat), at::empty_like(x), {}};
+  HeadLoss all{at::empty({rows}, x.options().dtype(at::kFloat)), at::empty_like(x), {}};
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(begin + chunk, rows);
     const at::Tensor some = x.slice(0, begin, end);

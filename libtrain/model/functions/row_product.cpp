@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "libtrain/device/host_values.h"
+
 #ifndef _OPENMP
 #error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
 #endif
@@ -98,9 +100,10 @@ void multiply(const at::Tensor& x, const at::Tensor& weight, float* out) {
   constexpr std::int64_t kBytesOfATask = 1 << 15;  // less is not worth another thread
   const std::int64_t count = weight.size(1);
   const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfATask / (count * static_cast<std::int64_t>(sizeof(T))));
-  at::parallel_for(0, weight.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
-    best(weight.const_data_ptr<T>(), x.const_data_ptr<float>(), count, begin, end, out);
-  });
+  const T* const rows = host_values<T>(weight).data();
+  const float* const row = host_values<float>(x).data();
+  at::parallel_for(0, weight.size(0), grain,
+                   [&](std::int64_t begin, std::int64_t end) { best(rows, row, count, begin, end, out); });
 }
 
 }  // namespace
@@ -112,9 +115,9 @@ at::Tensor row_product(const at::Tensor& x, const at::Tensor& weight, const at::
   const at::Tensor wide = x.to(at::kFloat).contiguous();
   at::Tensor out = at::empty({1, weight.size(0)}, at::kFloat);
   if (weight.scalar_type() == at::kFloat)
-    multiply<float>(wide, weight, out.data_ptr<float>());
+    multiply<float>(wide, weight, mutable_host_values<float>(out).data());
   else
-    multiply<at::BFloat16>(wide, weight, out.data_ptr<float>());
+    multiply<at::BFloat16>(wide, weight, mutable_host_values<float>(out).data());
   if (bias.defined()) out.add_(bias);
   return out.to(weight.scalar_type());
 }

@@ -145,7 +145,7 @@ Result<std::string> play_save(ckpt::Fs& fs, const std::string& checkpoint_dir, c
   return published.path;
 }
 
-class PostRank final : public train::Communicator {
+class PostRank final : public train::Control {
  public:
   PostRank(Post& post, int rank) : post_(post), rank_(rank) {}
   int rank() const override { return rank_; }
@@ -169,13 +169,7 @@ class PostRank final : public train::Communicator {
     mine.bytes_in += bytes.size();
   }
   void sum(std::span<std::int64_t>) override { unplayable(); }
-  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
-                  const std::vector<std::int64_t>&) override {
-    unplayable();
-  }
-  void all_reduce_sum(at::Tensor&) override { unplayable(); }
-  std::unique_ptr<train::Transfer> send(const at::Tensor&, int, std::uint64_t) override { unplayable(); }
-  std::unique_ptr<train::Transfer> recv(at::Tensor&, int, std::uint64_t) override { unplayable(); }
+  void sum(std::span<double>) override { unplayable(); }
   std::vector<std::string> all_gather(const std::string&) override { unplayable(); }
   std::string broadcast(const std::string&, int) override { unplayable(); }
   void barrier() override { unplayable(); }
@@ -188,7 +182,7 @@ class PostRank final : public train::Communicator {
   int rank_;
 };
 
-std::unique_ptr<train::Communicator> Post::rank(int rank) { return std::make_unique<PostRank>(*this, rank); }
+std::unique_ptr<train::Control> Post::rank(int rank) { return std::make_unique<PostRank>(*this, rank); }
 
 void play_gather(Post& post, const std::function<std::string(int)>& bytes_of,
                  const std::function<void(int, std::string_view)>& take) {

@@ -48,7 +48,7 @@ class Post {
  public:
   explicit Post(int size) : traffic_(static_cast<std::size_t>(size)) {}
   int size() const { return static_cast<int>(traffic_.size()); }
-  std::unique_ptr<train::Communicator> rank(int rank);
+  std::unique_ptr<train::Control> rank(int rank);
   const Traffic& traffic(int rank) const { return traffic_[static_cast<std::size_t>(rank)]; }
   bool all_delivered() const { return mail_.empty(); }
 

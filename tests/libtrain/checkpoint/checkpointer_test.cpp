@@ -132,9 +132,9 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
 }
 
 /// Counts what a rank asks of its group.
-class Counting final : public Communicator {
+class Counting final : public Control {
  public:
-  explicit Counting(Communicator& inner) : inner_(inner) {}
+  explicit Counting(Control& inner) : inner_(inner) {}
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   void sum(std::span<std::int64_t> values) override {
@@ -146,19 +146,7 @@ class Counting final : public Communicator {
     ++others;
     return inner_.broadcast(bytes, root);
   }
-  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
-                  const std::vector<std::int64_t>&) override {
-    ++others;
-  }
-  void all_reduce_sum(at::Tensor&) override { ++others; }
-  std::unique_ptr<Transfer> send(const at::Tensor&, int, std::uint64_t) override {
-    ++others;
-    return nullptr;
-  }
-  std::unique_ptr<Transfer> recv(at::Tensor&, int, std::uint64_t) override {
-    ++others;
-    return nullptr;
-  }
+  void sum(std::span<double>) override { ++others; }
   void send_bytes(std::string_view, int, std::uint64_t) override { ++others; }
   void recv_bytes(std::span<char>, int, std::uint64_t) override { ++others; }
   std::vector<std::string> all_gather(const std::string&) override {
@@ -169,7 +157,7 @@ class Counting final : public Communicator {
   std::size_t sums = 0, summed = 0, others = 0;
 
  private:
-  Communicator& inner_;
+  Control& inner_;
 };
 
 TEST(Agree, CostsOneSumOfOneNumberWhileAllIsWell) {

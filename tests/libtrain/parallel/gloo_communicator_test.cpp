@@ -25,7 +25,7 @@ namespace {
 /// Element i of what rank `from` sends to rank `to`.
 double sent(int from, int to, std::int64_t i) { return from * 1000 + to * 100 + static_cast<double>(i % 97); }
 
-void check_all_to_all(Communicator& group, at::ScalarType type, const std::function<std::int64_t(int, int)>& rows) {
+void check_all_to_all(Fabric& group, at::ScalarType type, const std::function<std::int64_t(int, int)>& rows) {
   const int me = group.rank();
   std::vector<std::int64_t> in_splits, out_splits;
   for (int peer = 0; peer < group.size(); ++peer) {
@@ -43,7 +43,7 @@ void check_all_to_all(Communicator& group, at::ScalarType type, const std::funct
   REQUIRE(at::equal(out, at::tensor(expected, at::kDouble).to(type)));
 }
 
-void check_point_to_point(Communicator& group, at::ScalarType type, std::int64_t count) {
+void check_point_to_point(Fabric& group, at::ScalarType type, std::int64_t count) {
   const int right = (group.rank() + 1) % group.size(), left = (group.rank() + group.size() - 1) % group.size();
   // Several tags at once, received in another order than sent.
   std::vector<at::Tensor> outgoing, incoming;
@@ -60,7 +60,7 @@ void check_point_to_point(Communicator& group, at::ScalarType type, std::int64_t
 }
 
 /// Bytes between two ranks, sums of integers, agreement and the gather to rank 0.
-void check_bytes(Communicator& group) {
+void check_bytes(Control& group) {
   const int size = group.size(), me = group.rank();
   std::vector<std::int64_t> values{std::int64_t{1} << 60, me, 0};
   group.sum(values);
@@ -98,7 +98,7 @@ void check_bytes(Communicator& group) {
   for (std::size_t rank = 0; rank < gathered.size(); ++rank) REQUIRE(gathered[rank] == of(static_cast<int>(rank)));
 }
 
-void check_group(Communicator& group) {
+void check_fabric(Fabric& group) {
   const int size = group.size(), me = group.rank();
   for (at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble, at::kLong}) {
     check_all_to_all(group, type, [](int from, int to) { return 3 + from * 2 + to; });
@@ -109,26 +109,6 @@ void check_group(Communicator& group) {
   }
   check_all_to_all(group, at::kFloat, [](int from, int to) { return 100'003 + from - to; });
 
-  for (at::ScalarType type : {at::kFloat, at::kDouble, at::kLong}) {
-    at::Tensor tensor = at::zeros({size, 7}, type);
-    tensor[me].fill_(me + 1);
-    group.all_reduce_sum(tensor);
-    REQUIRE(at::equal(tensor, at::arange(1, size + 1, type).unsqueeze(1).expand({size, 7})));
-    at::Tensor empty = at::zeros({0}, type);
-    group.all_reduce_sum(empty);
-  }
-
-  std::vector<std::string> expected;
-  for (int rank = 0; rank < size; ++rank)
-    expected.push_back(std::string(rank * 1000, static_cast<char>('a' + rank)) + std::string("\0x", 2));
-  REQUIRE(group.all_gather(expected[me]) == expected);
-  REQUIRE(group.all_gather("") == std::vector<std::string>(size));
-  for (int root = 0; root < size; ++root) {
-    REQUIRE(group.broadcast(me == root ? expected[root] : "ignored", root) == expected[root]);
-    REQUIRE(group.broadcast(me == root ? "" : "ignored", root).empty());
-  }
-  group.barrier();
-  check_bytes(group);
   if (size > 1) {
     check_point_to_point(group, at::kFloat, 1000);
     check_point_to_point(group, at::kBFloat16, 33);
@@ -150,6 +130,32 @@ void check_group(Communicator& group) {
   if (size > 1) REQUIRE(refuses((me + 1) % size, 1ull << 31));
 }
 
+void check_control(Control& group) {
+  const int size = group.size(), me = group.rank();
+  const auto check_sum = [&](auto zero) {
+    std::vector<decltype(zero)> values(static_cast<std::size_t>(size), zero), all;
+    values[static_cast<std::size_t>(me)] = static_cast<decltype(zero)>(me + 1);
+    for (int rank = 0; rank < size; ++rank) all.push_back(static_cast<decltype(zero)>(rank + 1));
+    group.sum(std::span(values));
+    REQUIRE(values == all);
+    group.sum(std::span(values).first(0));
+  };
+  check_sum(std::int64_t{0});
+  check_sum(0.0);
+
+  std::vector<std::string> expected;
+  for (int rank = 0; rank < size; ++rank)
+    expected.push_back(std::string(rank * 1000, static_cast<char>('a' + rank)) + std::string("\0x", 2));
+  REQUIRE(group.all_gather(expected[me]) == expected);
+  REQUIRE(group.all_gather("") == std::vector<std::string>(size));
+  for (int root = 0; root < size; ++root) {
+    REQUIRE(group.broadcast(me == root ? expected[root] : "ignored", root) == expected[root]);
+    REQUIRE(group.broadcast(me == root ? "" : "ignored", root).empty());
+  }
+  group.barrier();
+  check_bytes(group);
+}
+
 int be_group_member() {
   const ConnectOptions options = test::connect_options();
   World world = connect(options);
@@ -159,14 +165,19 @@ int be_group_member() {
   REQUIRE(world.io->rank() == world.rank && world.io->size() == dp * pp);
   REQUIRE(world.dp->rank() == world.dp_rank && world.dp->size() == dp);
   REQUIRE(world.pp->rank() == world.stage && world.pp->size() == pp);
-  for (Communicator* group : {world.all.get(), world.dp.get(), world.pp.get(), world.io.get()}) check_group(*group);
+  for (Control* group : {world.all.get(), world.io.get()}) check_control(*group);
+  for (Fabric* group : {world.dp.get(), world.pp.get()}) check_fabric(*group);
 
   // Members of the subgroups are the right ones.
-  std::vector<std::string> column, row;
-  for (int peer = 0; peer < dp; ++peer) column.push_back(std::to_string(world.stage * dp + peer));
-  for (int stage = 0; stage < pp; ++stage) row.push_back(std::to_string(stage * dp + world.dp_rank));
-  REQUIRE(world.dp->all_gather(std::to_string(world.rank)) == column);
-  REQUIRE(world.pp->all_gather(std::to_string(world.rank)) == row);
+  const auto members = [&](Fabric& group) {
+    const std::vector<std::int64_t> one_each(static_cast<std::size_t>(group.size()), 1);
+    const at::Tensor mine = at::full({group.size()}, world.rank, at::kLong);
+    at::Tensor all = at::empty_like(mine);
+    group.all_to_all(all, one_each, mine, one_each);
+    return all;
+  };
+  REQUIRE(at::equal(members(*world.dp), world.stage * dp + at::arange(dp, at::kLong)));
+  REQUIRE(at::equal(members(*world.pp), world.dp_rank + dp * at::arange(pp, at::kLong)));
   world.shutdown();
   if (dp * pp > 1) {
     try {

@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 /// One round of the operation named by TEST_OPERATION.
 void operate(World& world, const std::string& operation) {
   at::Tensor tensor = at::ones({64});
-  if (operation == "all_reduce") world.all->all_reduce_sum(tensor);
+  std::vector<double> numbers(64);
+  if (operation == "all_reduce") world.all->sum(std::span(numbers));
   if (operation == "io_barrier") world.io->barrier();
   // The victim's turn to be heard never comes: rank 0 waits for its bytes, the others for the next agreement.
   if (operation == "gather") {
@@ -312,7 +313,7 @@ TEST(Rendezvous, OneRankNeedsNoSockets) {
   World world = connect({});
   EXPECT_EQ(world.size, 1);
   EXPECT_EQ(world.all->size(), 1);
-  EXPECT_EQ(world.pp->all_gather("x"), std::vector<std::string>{"x"});
+  EXPECT_EQ(world.io->all_gather("x"), std::vector<std::string>{"x"});
   world.shutdown();
 }
 

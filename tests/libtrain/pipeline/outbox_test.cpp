@@ -11,7 +11,7 @@ namespace titan::train {
 namespace {
 
 /// Sends nothing; notes which sends were waited for.
-class Notes final : public Communicator {
+class Notes final : public Fabric {
  public:
   struct Wait final : Transfer {
     Wait(std::vector<std::uint64_t>& waited, std::uint64_t tag) : waited(waited), tag(tag) {}
@@ -28,13 +28,6 @@ class Notes final : public Communicator {
   std::unique_ptr<Transfer> recv(at::Tensor&, int, std::uint64_t) override { return nullptr; }
   void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
                   const std::vector<std::int64_t>&) override {}
-  void all_reduce_sum(at::Tensor&) override {}
-  void send_bytes(std::string_view, int, std::uint64_t) override {}
-  void recv_bytes(std::span<char>, int, std::uint64_t) override {}
-  void sum(std::span<std::int64_t>) override {}
-  std::vector<std::string> all_gather(const std::string&) override { return {}; }
-  std::string broadcast(const std::string&, int) override { return {}; }
-  void barrier() override {}
   std::vector<std::uint64_t> waited;
 };
 

@@ -1,19 +1,18 @@
 #pragma once
-// A communicator that counts the bytes of tensors that leave and reach its rank; what a rank sends itself is none.
+// A fabric that counts the bytes of tensors that leave and reach its rank; what a rank sends itself is none.
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 
-#include "libtrain/parallel/communicator.h"
+#include "libtrain/parallel/fabric.h"
 
 namespace titan::test {
 
-class CountingCommunicator : public train::Communicator {
+class CountingCommunicator : public train::Fabric {
  public:
-  explicit CountingCommunicator(std::unique_ptr<train::Communicator> inner) : inner_(std::move(inner)) {}
+  explicit CountingCommunicator(std::unique_ptr<train::Fabric> inner) : inner_(std::move(inner)) {}
 
   std::int64_t sent() const { return sent_; }
   std::int64_t received() const { return received_; }
@@ -37,16 +36,9 @@ class CountingCommunicator : public train::Communicator {
     received_ += static_cast<std::int64_t>(tensor.nbytes());
     return inner_->recv(tensor, src, tag);
   }
-  void all_reduce_sum(at::Tensor& tensor) override { inner_->all_reduce_sum(tensor); }
-  void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override { inner_->send_bytes(bytes, dst, tag); }
-  void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override { inner_->recv_bytes(bytes, src, tag); }
-  void sum(std::span<std::int64_t> values) override { inner_->sum(values); }
-  std::vector<std::string> all_gather(const std::string& bytes) override { return inner_->all_gather(bytes); }
-  std::string broadcast(const std::string& bytes, int root) override { return inner_->broadcast(bytes, root); }
-  void barrier() override { inner_->barrier(); }
 
  private:
-  std::unique_ptr<train::Communicator> inner_;
+  std::unique_ptr<train::Fabric> inner_;
   std::int64_t sent_ = 0, received_ = 0;
 };
 

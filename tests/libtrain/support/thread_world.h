@@ -144,13 +144,6 @@ class ThreadCommunicator final : public train::Communicator {
       }
     });
   }
-  void all_reduce_sum(at::Tensor& tensor) override {
-    const at::Tensor mine = tensor.clone();
-    group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
-      tensor.zero_();
-      for (int r = size() - 1; r >= 0; --r) tensor.add_(*static_cast<const at::Tensor*>(all[r]));
-    });
-  }
   std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
     return std::make_unique<OneSide>(*group_, group_->post(rank_, dst, tag, tensor));
   }
@@ -170,15 +163,8 @@ class ThreadCommunicator final : public train::Communicator {
       std::copy(from, from + bytes.size(), bytes.begin());
     });
   }
-  void sum(std::span<std::int64_t> values) override {
-    const std::vector<std::int64_t> mine(values.begin(), values.end());
-    group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
-      std::ranges::fill(values, 0);
-      for (const void* other : all)
-        for (std::size_t i = 0; i < values.size(); ++i)
-          values[i] += (*static_cast<const std::vector<std::int64_t>*>(other))[i];
-    });
-  }
+  void sum(std::span<std::int64_t> values) override { add_up(values); }
+  void sum(std::span<double> values) override { add_up(values); }
   std::vector<std::string> all_gather(const std::string& bytes) override {
     std::vector<std::string> result;
     group_->exchange(rank_, &bytes, [&](const std::vector<const void*>& all) {
@@ -190,6 +176,17 @@ class ThreadCommunicator final : public train::Communicator {
   void barrier() override { all_gather(""); }
 
  private:
+  // From the last rank to the first: an order on which nobody may rely.
+  template <typename T>
+  void add_up(std::span<T> values) {
+    const std::vector<T> mine(values.begin(), values.end());
+    group_->exchange(rank_, &mine, [&](const std::vector<const void*>& all) {
+      std::ranges::fill(values, T{});
+      for (int r = size() - 1; r >= 0; --r)
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] += (*static_cast<const std::vector<T>*>(all[static_cast<std::size_t>(r)]))[i];
+    });
+  }
   struct OneSide final : train::Transfer {
     OneSide(ThreadGroup& group, std::shared_ptr<ThreadGroup::Message> message)
         : group(group), message(std::move(message)) {}

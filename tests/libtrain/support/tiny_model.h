@@ -14,12 +14,12 @@
 
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
+#include "libtrain/device/leaf_norm.h"
 #include "libtrain/model/init.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
-#include "libtrain/optim/leaf_norm.h"
 #include "libtrain/pipeline/executor.h"
 #include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
@@ -162,8 +162,7 @@ inline std::vector<double> norm_row(train::World& world, const train::GradNorms&
                                     const std::vector<train::OwnedGradient>& grads) {
   std::vector<double> values(static_cast<std::size_t>(norms.size()));
   norms.fill(grads, values.data());
-  at::Tensor row = at::from_blob(values.data(), {norms.size()}, at::kDouble);
-  world.all->all_reduce_sum(row);
+  world.all->sum(std::span(values));
   return values;
 }
 inline double global_norm(train::World& world, const recipe::RunPlan& plan,
@@ -172,11 +171,14 @@ inline double global_norm(train::World& world, const recipe::RunPlan& plan,
   return norms.norm(norm_row(world, norms, grads).data());
 }
 
-inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
+/// `dress` may put other fabrics around those of a rank.
+inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
+                         const std::function<void(train::World&)>& dress = {}) {
   constexpr double kMaxNorm = 0.5;
   Trace trace;
   std::mutex mutex;
   const auto body = [&](train::World& world) {
+    if (dress) dress(world);
     train::RankStages stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
@@ -196,11 +198,8 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps) {
       norms.push_back(global_norm(world, plan, grads));
       optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), kMaxNorm), step);
       exchange.share(optimizer.params());
-      at::Tensor loss_row = at::from_blob(out.losses.data(), {plan.batch.count}, at::kDouble).clone();
-      world.all->all_reduce_sum(loss_row);
-      losses.push_back(std::accumulate(loss_row.const_data_ptr<double>(),
-                                       loss_row.const_data_ptr<double>() + plan.batch.count, 0.0) /
-                       static_cast<double>(tokens));
+      world.all->sum(std::span(out.losses));
+      losses.push_back(std::accumulate(out.losses.begin(), out.losses.end(), 0.0) / static_cast<double>(tokens));
     }
     const std::lock_guard lock(mutex);
     if (world.rank == 0) {

@@ -1,4 +1,4 @@
-#include "libtrain/optim/leaf_norm.h"
+#include "libtrain/device/leaf_norm.h"
 
 #include <cmath>
 #include <limits>
