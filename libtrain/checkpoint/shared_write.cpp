@@ -13,8 +13,8 @@ using ckpt::RankReceipt;
 using ckpt::Result;
 using ckpt::Status;
 
-Result<RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir,
-                                 const ckpt::Snapshot& snapshot, ckpt::TensorSource& source, unsigned threads) {
+Result<RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot,
+                                 ckpt::TensorSource& source, unsigned threads) {
   const auto rank = static_cast<std::uint32_t>(io.rank());
   ckpt::SharedWriter writer(fs, tmp_dir, snapshot, rank, threads);
   TITAN_RETURN_IF_ERROR(agree(io, writer.make()));

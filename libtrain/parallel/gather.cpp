@@ -80,7 +80,7 @@ void gather_to_root(Control& all, std::string_view mine, const std::function<voi
   send_all(all, sizes, bytes, 0);
 }
 
-void gather_to(Communicator& all, std::string_view mine, std::span<const std::uint32_t> to,
+void gather_to(Control& all, std::string_view mine, std::span<const std::uint32_t> to,
                const std::function<void(int, std::string_view)>& take) {
   const auto me = static_cast<std::uint32_t>(all.rank());
   if (to[me] != me) {

@@ -24,7 +24,7 @@ void gather_to_root(Control& all, std::string_view mine,
 
 /// Calls `take` on each rank that others name, with what each of them gives, in rank order; collective among them.
 /// `to` names by rank whom its bytes go to; a rank that names itself sends nothing.
-void gather_to(Communicator& all, std::string_view mine, std::span<const std::uint32_t> to,
+void gather_to(Control& all, std::string_view mine, std::span<const std::uint32_t> to,
                const std::function<void(int rank, std::string_view bytes)>& take);
 
 }  // namespace titan::train

@@ -5,7 +5,7 @@
 
 namespace titan::train {
 
-std::vector<std::string> hosts_of_ranks(Communicator& all) {
+std::vector<std::string> hosts_of_ranks(Control& all) {
   const ckpt::LockOwner self = ckpt::this_process();
   // The name as well: containers of one kernel may hold different stores under one path. Short, since every rank gets
   // that of every other.

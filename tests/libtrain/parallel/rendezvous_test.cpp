@@ -263,9 +263,13 @@ INSTANTIATE_TEST_SUITE_P(Signals, LaunchedRanks,
                                          LaunchedLoss{"stopped", SIGSTOP, "is stopped (SIGSTOP)"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-std::string joined(Communicator& group) {
+std::string joined(Fabric& group) {
+  const at::Tensor mine = at::full({group.size()}, std::stol(std::getenv("RANK")), at::kLong);
+  at::Tensor all = at::empty({group.size()}, at::kLong);
+  const std::vector<std::int64_t> one(static_cast<std::size_t>(group.size()), 1);
+  group.all_to_all(all, one, mine, one);
   std::string text;
-  for (const std::string& rank : group.all_gather(std::getenv("RANK"))) text += rank;
+  for (int i = 0; i < group.size(); ++i) text += std::to_string(all[i].item<std::int64_t>());
   return text;
 }
 

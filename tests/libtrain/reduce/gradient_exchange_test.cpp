@@ -147,7 +147,7 @@ TEST(GradientExchange, BetweenNodesSumsTravelOnce) {
     elements += static_cast<std::int64_t>(ckpt::element_count(parameter.shape));
   std::atomic<std::int64_t> within = 0, between = 0, others = 0;
   const auto body = [&](World& world) {
-    const auto count = [](std::unique_ptr<Communicator>& group) {
+    const auto count = [](std::unique_ptr<Fabric>& group) {
       auto counting = std::make_unique<CountingCommunicator>(std::move(group));
       const CountingCommunicator* counted = counting.get();
       group = std::move(counting);

@@ -29,7 +29,9 @@ class LateFabric final : public train::Fabric {
   }
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
     spoil(tensor);
-    return std::make_unique<Receive>(tensor, inner_->recv(tensor, src, tag));
+    at::Tensor arrives = at::empty_like(tensor);
+    auto inner = inner_->recv(arrives, src, tag);
+    return std::make_unique<Receive>(tensor, std::move(arrives), std::move(inner));
   }
 
  private:
@@ -44,13 +46,14 @@ class LateFabric final : public train::Fabric {
     std::unique_ptr<train::Transfer> inner;
   };
   struct Receive final : train::Transfer {
-    Receive(at::Tensor target, std::unique_ptr<train::Transfer> inner)
-        : tensor(std::move(target)), then(tensor.clone()), inner(std::move(inner)) {}
+    Receive(at::Tensor target, at::Tensor source, std::unique_ptr<train::Transfer> inner)
+        : tensor(std::move(target)), then(tensor.clone()), arrives(std::move(source)), inner(std::move(inner)) {}
     void wait() override {
       if (!same(tensor, then)) throw std::logic_error("a buffer was written to while it was being received into");
       inner->wait();
+      tensor.copy_(arrives);
     }
-    at::Tensor tensor, then;
+    at::Tensor tensor, then, arrives;
     std::unique_ptr<train::Transfer> inner;
   };
   /// All ones: NaN as fp32, bf16 and fp64.
