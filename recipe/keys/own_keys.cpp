@@ -298,7 +298,8 @@ std::vector<Key> own_keys() {
           "what has no room there is waited for",
           {.range = between(0, 1ull << 50)}),
       key(TITAN_KEY(checkpoint.files_per_host), kSaving,
-          "most files of weights, and of moments, that the ranks of a host write: more ranks share them; 0: one a rank, "
+          "most files of weights, and of moments, that the ranks of a host write: more ranks share them; 0: one a "
+          "rank, "
           "as compressed saves always have",
           {.range = between(0, 1 << 20)}),
       key(TITAN_KEY(checkpoint.on_save_error), kSaving,
