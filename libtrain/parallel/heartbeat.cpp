@@ -145,9 +145,12 @@ LostRanks Heartbeat::explain(const std::string& operation, const std::vector<Sil
     numbers.push_back(silent.rank);
     longest = std::max(longest, silent.since);
   }
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   state_->leaving = true;
   const HeartbeatOptions& options = state_->options;
+  // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
+  if (options.rank == 0 && options.store_on_rank_0 && options.world > 2)
+    state_->changed.wait_for(lock, options.linger, [] { return false; });
   std::string text = name_ranks(numbers) + (numbers.size() == 1 ? " is " : " are ");
   text += ranks[0].gone ? "gone: connection closed and no heartbeat for " : "silent: no heartbeat for ";
   text += seconds_text(longest);
@@ -170,9 +173,6 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
     if (auto now = state_->silent(options.quiet); now.size() > silent.size()) silent = std::move(now);
   }
   const std::vector<int> leaving = state_->leaving_ranks();
-  // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
-  if (!silent.empty() && options.rank == 0 && options.store_on_rank_0 && options.world > 2)
-    state_->changed.wait_for(lock, options.linger, [] { return false; });
   lock.unlock();
 
   for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;

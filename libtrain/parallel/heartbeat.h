@@ -57,7 +57,7 @@ class Heartbeat {
   /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not blame it.
   /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
   LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
-  /// The line for ranks that overdue() returned.
+  /// The line for ranks that overdue() returned; the store's host takes `linger` over it.
   LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);
 
  private:

@@ -93,6 +93,16 @@ TEST(Heartbeat, TheStoresHostStaysForTheOthersAfterItHasFoundASilentRank) {
   EXPECT_EQ(store.values[0].back(), 'L') << "and beats on meanwhile, as one that leaves";
 }
 
+TEST(Heartbeat, TheStoresHostStaysAlsoWhereItGoesBecauseARankIsOverdue) {
+  FakeStore store(3);
+  HeartbeatOptions options = quick(0, 3);
+  options.linger = 300ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(heartbeat.explain("barrier", {{2, 3s}}).text, HasSubstr("rank 2 is silent: no heartbeat for 3 s"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options.linger);
+}
+
 TEST(Heartbeat, ARankOfWhichNobodyReadsTheBeatsIsAlive) {
   Heartbeat heartbeat(quick(0, 3), [](const std::string& own, bool) { return std::vector<std::string>{own, "", "7"}; });
   EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
