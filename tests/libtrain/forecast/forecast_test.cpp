@@ -82,6 +82,7 @@ TEST(Forecast, SaysWhatExchangeWithinNodesWouldTake) {
   EXPECT_EQ(node.rank_bytes_in_nodes, 0u) << "it is set";
   EXPECT_EQ(node.rank_bytes_in_turns, late.rank_bytes_in_turns);
   // Of four ranks each holds a quarter of the sums, of eight an eighth.
+  EXPECT_GT(node.stages[0].memory.gradients, on_nodes_of(8, "node").stages[0].memory.gradients);
   EXPECT_EQ(on_nodes_of(8, "node").rank_bytes, on_nodes_of(8, "always").rank_bytes);
   EXPECT_EQ(on_nodes_of(3, "node").rank_bytes, late.rank_bytes);
   EXPECT_EQ(on_nodes_of(3, "late").rank_bytes_in_nodes, 0u);
