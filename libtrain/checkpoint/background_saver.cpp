@@ -55,7 +55,7 @@ void BackgroundSaver::work(const std::function<void(const std::string&)>& on_beg
     const unsigned threads = writers_for(*snapshot_, options_.threads);
     auto report = checkpointer_.save_from(*options_.group, *snapshot_, *source_, threads, begun);
     outcome_.emplace(
-        SaveOutcome{snapshot_->train.step, std::move(report), {snapshot_seconds_, 0, seconds_since(due_)}});
+        SaveOutcome{snapshot_->train.step, std::move(report), {snapshot_seconds_, 0, seconds_since(due_)}, false});
   } catch (...) {
     error_ = std::current_exception();
     // A rank is lost: what the others have written is of no use.

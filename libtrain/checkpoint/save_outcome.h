@@ -18,6 +18,7 @@ struct SaveOutcome {
   std::uint64_t step = 0;
   ckpt::Result<SaveReport> report;
   SaveTimes times;
+  bool waited_for = false;  ///< training stood still all the time
 };
 
 }  // namespace titan::train

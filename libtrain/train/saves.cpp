@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/writer.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
 #include "recipe/keys/writer.h"
@@ -96,7 +97,8 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   return snap;
 }
 
-void Saves::announce(std::uint64_t step) {
+void Saves::announce(const ckpt::Snapshot& snap) {
+  const std::uint64_t step = snap.train.step;
   schedule_->begun(now_s());
   run_.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
@@ -104,6 +106,8 @@ void Saves::announce(std::uint64_t step) {
     log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
     run_.options.watcher->saving(step);
     TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
+    // Right behind another save the step that this one took the place of may still be on its way out.
+    if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok()) run_.retention->finish();
     // Lines first, checkpoint second: a published step never lacks its lines.
     return run_.files->sync();
   });
@@ -111,12 +115,12 @@ void Saves::announce(std::uint64_t step) {
 
 SaveOutcome Saves::save_here(std::uint64_t step) {
   const auto due = Clock::now();
-  announce(step);
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
+  announce(snap);
   auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
-  return {step, std::move(report), {taken_down, all, all}};
+  return {step, std::move(report), {taken_down, all, all}, true};
 }
 
 void Saves::now(std::uint64_t step, bool last_chance) {
@@ -134,8 +138,9 @@ void Saves::due(std::uint64_t step) {
   if (!background_) return now(step, false);
   const auto due = Clock::now();
   finish();
-  announce(step);
-  background_->start(snapshot(step), *run_.optimizer, due, says_where(*run_.options.watcher, step));
+  ckpt::Snapshot snap = snapshot(step);
+  announce(snap);
+  background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
 void Saves::over_everywhere() { finish(); }
@@ -211,7 +216,8 @@ void Saves::tell(const SaveOutcome& outcome) {
   run_.remember(run_.files->sync());
   std::string cost;
   if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
-  if (background_) cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  if (!outcome.waited_for)
+    cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
   run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
   log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
                                       std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +

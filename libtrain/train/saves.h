@@ -64,8 +64,9 @@ class Saves {
  private:
   double now_s() const;
   ckpt::Snapshot snapshot(std::uint64_t step);
-  /// Before a save of `step`: what was logged of it is made durable. Collective.
-  void announce(std::uint64_t step);
+  /// Before a save: what was logged of its step is made durable, and where space is short, deletions are waited for.
+  /// Collective.
+  void announce(const ckpt::Snapshot& snap);
   SaveOutcome save_here(std::uint64_t step);
   /// A save of the background that is under way is waited for, and told.
   void finish();

@@ -186,6 +186,24 @@ class Retention(unittest.TestCase):
         self.assertEqual(sorted(str(p) for p in self.steps.rglob("*") if "run.lock" not in str(p)), [p for p in before if "run.lock" not in p])
         self.assertIn("resume at step 4", self.train())
 
+    def test_a_save_waits_for_a_deletion_where_space_is_short(self):
+        wide = {"model__dim": 128, "model__ffn_dim": 256, "checkpoint__keep_latest_k": 1, "checkpoint__async_mode": "async"}
+        self.train(stop=2, **wide)
+        each = sum(path.stat().st_size for path in self.step(2).rglob("*") if path.is_file())
+        shutil.rmtree(self.run)
+        self.run.mkdir()
+        # Two steps have room there, and no third.
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={each * 26 // 10}", "tmpfs", self.run], capture_output=True, text=True)
+        if mount.returncode != 0:
+            self.skipTest(f"mount -t tmpfs: {mount.stderr.strip()}")
+        try:
+            with self.preloaded("slow_unlink.c"):
+                log = self.train(training__steps=8, **wide)
+            self.assertEqual(harness.published_steps(self.run), [8], log)
+            self.assertLess(log.index("retention removed step-00000002"), log.index("save writing step=6"), log)
+        finally:
+            subprocess.run(["umount", self.run], check=True)
+
     def test_a_slow_deletion_does_not_hold_up_the_ranks(self):
         with self.preloaded("slow_unlink.c"):
             log = self.train(nproc=2, training__steps=8, checkpoint__keep_latest_k=2, comm__train_timeout_seconds=3)
