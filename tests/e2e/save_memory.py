@@ -41,7 +41,7 @@ class SaveMemory(unittest.TestCase):
         without = self.peak("none", checkpoint__enable=False)
         self.assertGreater(without, STATE)
         staging = 64 * MIB
-        for name, allowed, more in (("sync", 256 * MIB, {}),
+        for name, allowed, more in (("sync", 256 * MIB, {"checkpoint__async_mode": "disabled"}),
                                     ("async", staging + 256 * MIB, {"checkpoint__async_mode": "async", "checkpoint__staging_bytes": staging}),
                                     ("async-all", STATE + 256 * MIB, {"checkpoint__async_mode": "async"})):
             with self.subTest(name=name):

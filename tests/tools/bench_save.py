@@ -43,6 +43,7 @@ seq_len = 16
 mixed_precision_param = "float32"
 [checkpoint]
 interval = 1
+async_mode = "disabled"
 keep_latest_k = 2
 [debug]
 seed = 1

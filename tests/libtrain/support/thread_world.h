@@ -1,6 +1,7 @@
 #pragma once
 // Ranks as threads of one process: a Communicator over shared memory, to test layouts without sockets.
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -21,7 +22,7 @@
 
 namespace titan::test {
 
-/// What the ranks of one group share. When a rank fails, the others' waits throw instead of hanging.
+/// What the ranks of one group share. When a rank fails, or never comes, the others' waits throw instead of hanging.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int size) : size_(size), posted_(size) {}
@@ -51,7 +52,7 @@ class ThreadGroup {
   void take(int src, int dst, std::uint64_t tag, const std::function<void(const at::Tensor&)>& read) {
     std::unique_lock lock(mutex_);
     const Boxes::key_type place{src, dst, tag};
-    changed_.wait(lock, [&] { return failed_ || mail_.contains(place); });
+    wait(lock, [&] { return mail_.contains(place); });
     if (!mail_.contains(place)) throw train::CommError("a peer failed");
     std::deque<std::shared_ptr<Message>>& box = mail_.at(place);
     const std::shared_ptr<Message> message = std::move(box.front());
@@ -64,7 +65,7 @@ class ThreadGroup {
   }
   void await(const Message& message) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return failed_ || message.done; });
+    wait(lock, [&] { return message.done; });
     if (!message.done) throw train::CommError("a peer failed");
     if (message.misfit) throw train::CommError("recv: sizes disagree");
   }
@@ -75,8 +76,15 @@ class ThreadGroup {
   }
 
  private:
+  /// Far more than any test needs, on the slowest machine: ranks that wait for each other for ever are a failure.
+  static constexpr std::chrono::seconds kDeadline{60};
   using Boxes = std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::shared_ptr<Message>>>;
 
+  template <typename Done>
+  void wait(std::unique_lock<std::mutex>& lock, const Done& done) {
+    if (!changed_.wait_for(lock, kDeadline, [&] { return failed_ || done(); }))
+      throw train::CommError("a peer did not come within the test's deadline");
+  }
   std::shared_ptr<Message> meet_other_side(const Boxes::key_type& place, at::Tensor tensor, Boxes& others, Boxes& own,
                                            bool receives) {
     const std::lock_guard lock(mutex_);
@@ -107,7 +115,7 @@ class ThreadGroup {
       ++round_;
       changed_.notify_all();
     }
-    changed_.wait(lock, [&] { return failed_ || round_ != round; });
+    wait(lock, [&] { return round_ != round; });
     if (round_ == round) throw train::CommError("a peer failed");
   }
 
