@@ -125,6 +125,7 @@ void saves(JsonOut& json, const Forecast& f) {
     json.text("interval", f.saves.interval.text);
   }
   json.members("kept", f.saves.kept, "most_at_once", f.saves.peak_count, "disk_bytes", f.saves.disk_bytes());
+  json.members("staged_bytes", f.saves.staged_bytes);
   json.end_object();
 }
 

@@ -245,6 +245,9 @@ std::string saves(const Forecast& f, const Palette& palette) {
           (s.kept > 0 && s.keep_every > 0 ? ", those of every " + counted(s.keep_every, "step") : "") +
           (s.kept > 0 && s.keep_best > 0 ? ", and the best " + format_count(s.keep_best) + " by validation loss" : ""));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");
+  if (s.staged_bytes > 0)
+    facts.add("memory",
+              "at most " + format_bytes(s.staged_bytes) + " a rank on top, of copies while a save is written");
   return heading(palette, "checkpoints") + facts.render(palette, "  ");
 }
 

@@ -202,6 +202,12 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   forecast.rank_bytes_in_nodes = rank_bytes_with(recipe::ExchangeDomain::kNode);
   forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
+  if (forecast.saves.enabled && config.checkpoint.async_mode != "disabled") {
+    // A rank saves what it owns: of each parameter fp32 weights beside the two moments.
+    std::uint64_t owned = 0;
+    for (const StageForecast& row : forecast.stages) owned = std::max(owned, row.memory.optimizer / 2 * 3);
+    forecast.saves.staged_bytes = std::min(owned, static_cast<std::uint64_t>(config.checkpoint.staging_bytes));
+  }
   judge_balance(forecast);
   if (!config.checkpoint.enable)
     forecast.warnings.push_back("checkpoint.enable = false: nothing is saved, and a stopped run starts anew");

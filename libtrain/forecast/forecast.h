@@ -57,6 +57,8 @@ struct SaveForecast {
   /// the most that are kept, and one where all are.
   std::uint64_t peak_count = 0;
   std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
+  /// Of the copies on a rank, at most, while it trains on beside a save; 0: it waits for saves.
+  std::uint64_t staged_bytes = 0;
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
   /// Of peak_count checkpoints, the last of them being saved.
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }

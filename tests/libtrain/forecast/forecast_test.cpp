@@ -205,6 +205,16 @@ TEST(Forecast, RetentionBoundsTheCheckpointsThatAreThereAtOnce) {
   EXPECT_EQ(forecast.saves.disk_bytes(), 3 * forecast.saves.each() + forecast.saves.one_save);
 }
 
+TEST(Forecast, CountsTheCopiesOfASaveBesideTraining) {
+  recipe::Config config = small_config();
+  const auto staged = [&] { return forecast_of(config, 1).saves.staged_bytes; };
+  EXPECT_EQ(staged(), 12 * forecast_of(config, 1).parameters) << "one rank: weights and moments of all";
+  config.checkpoint.staging_bytes = 1000;
+  EXPECT_EQ(staged(), 1000u);
+  config.checkpoint.async_mode = "disabled";
+  EXPECT_EQ(staged(), 0u);
+}
+
 TEST(Forecast, WarnsOfAHeadThatCannotBeBalanced) {
   recipe::Config config = small_config(4);
   config.model.vocab_size = 128256;
