@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace titan::train {
@@ -42,7 +43,8 @@ struct Heartbeat::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::vector<Peer> peers;
-  Clock::time_point refreshed;  // when the store last answered
+  Clock::time_point refreshed;             // when the store last answered
+  std::optional<Clock::time_point> asked;  // the exchange that has no answer yet, or the first of those that failed
   bool stop = false, ended = false, leaving = false, store_lost = false;
 
   void loop() {
@@ -53,6 +55,7 @@ struct Heartbeat::State {
         std::lock_guard lock(mutex);
         if (stop) break;
         leaves = leaving;
+        if (!asked) asked = Clock::now();
       }
       if (leaves) own += kLeaving;
       std::vector<std::string> values;
@@ -74,7 +77,14 @@ struct Heartbeat::State {
   }
 
   void note(const std::vector<std::string>& values) {
-    refreshed = Clock::now();
+    const Clock::time_point now = Clock::now();
+    // Of a time in which this rank did not look (a suspended machine, a store that stood still) no peer is to blame.
+    const auto unseen = now - refreshed;
+    const bool long_one = unseen > std::max(options.beat * 4, options.quiet / 2);
+    const auto excused = long_one ? unseen - options.beat * 2 : Clock::duration(0);
+    for (Peer& peer : peers) peer.changed += excused;
+    refreshed = now;
+    asked.reset();
     for (std::size_t i = 0; i < std::min(values.size(), peers.size()); ++i) {
       if (values[i].empty()) peers[i].changed = refreshed;
       if (values[i].empty() || values[i] == peers[i].value) continue;
@@ -94,7 +104,7 @@ struct Heartbeat::State {
 
   /// Ranks quiet for `limit`; the mutex is held.
   std::vector<SilentRank> silent(milliseconds limit) const {
-    const milliseconds unanswered = between(refreshed, Clock::now());
+    const milliseconds unanswered = asked ? between(*asked, Clock::now()) : milliseconds(0);
     if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
       // Without fresh values nothing can be said about the others.
       if (options.store_on_rank_0 && options.rank != 0) return {{0, unanswered, store_lost}};

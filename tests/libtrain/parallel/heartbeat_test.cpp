@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <condition_variable>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -106,6 +107,38 @@ TEST(Heartbeat, TheStoresHostStaysAlsoWhereItGoesBecauseARankIsOverdue) {
 TEST(Heartbeat, ARankOfWhichNobodyReadsTheBeatsIsAlive) {
   Heartbeat heartbeat(quick(0, 3), [](const std::string& own, bool) { return std::vector<std::string>{own, "", "7"}; });
   EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
+}
+
+// A suspended machine, or a store that stood still: the peers could not beat either.
+TEST(Heartbeat, BlamesNobodyForATimeInWhichItDidNotLook) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int calls = 0;
+  bool go_on = false;
+  Heartbeat heartbeat(quick(0, 2), [&](const std::string& own, bool) {
+    std::unique_lock lock(mutex);
+    ++calls;
+    changed.notify_all();
+    if (calls == 2) std::this_thread::sleep_for(600ms);
+    if (calls == 3) changed.wait(lock, [&] { return go_on; });
+    return std::vector<std::string>{own, "the same"};
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return calls == 3; });
+  EXPECT_TRUE(heartbeat.overdue().empty()) << "with a deadline of 0.3 s, after 0.6 s";
+  go_on = true;
+  changed.notify_all();
+  lock.unlock();
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("rank 1 is gone")) << "it goes on to be quiet";
+}
+
+TEST(Heartbeat, AStoreThatWasNotAskedIsNotSilent) {
+  FakeStore store(2);
+  HeartbeatOptions options = quick(1, 2);
+  options.beat = 10s;
+  Heartbeat heartbeat(options, store.exchange(1));
+  std::this_thread::sleep_for(options.quiet * 2);
+  EXPECT_TRUE(heartbeat.silent_for(options.quiet).empty());
 }
 
 TEST(Heartbeat, NamesEveryDeadRank) {
