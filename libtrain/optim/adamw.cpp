@@ -72,8 +72,8 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
-  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list one
-  // by one; a flat buffer over tensors of odd lengths would move its scalar tails.
+  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list
+  // one by one; a flat buffer over tensors of odd lengths would move its scalar tails.
   struct Lists {
     std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
   };
