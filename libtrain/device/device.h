@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "ckpt/model/settings.h"
 
 namespace titan::train {
 
@@ -19,19 +22,38 @@ class Fence {
   virtual ~Fence() = default;
 };
 
+/// In bytes; 0 where nobody counts.
+struct MemoryFigures {
+  std::size_t tensors = 0;  ///< the most that have lived at one time
+  std::size_t kept = 0;     ///< of no tensor, but not given back either
+  std::size_t total = 0;    ///< of a device with memory of its own
+};
+
 class Device {
  public:
   virtual ~Device() = default;
   /// Of its tensors.
   virtual at::Device place() const = 0;
   at::TensorOptions options(at::ScalarType type) const;
+  /// For metrics: "cpu", "NVIDIA H100 80GB HBM3".
+  virtual std::string name() const = 0;
+  /// What its results depend on beyond the host's rows of a checkpoint's environment, or in place of such: "device",
+  /// versions of its libraries.
+  virtual ckpt::Settings environment() const { return {}; }
+  virtual MemoryFigures memory() const = 0;
+
+  /// Memory of the host, of which copies to and from the device are fastest: pinned, where that is a thing.
+  virtual std::shared_ptr<std::byte[]> host_memory(std::size_t bytes);
+  /// The same as a tensor, to be filled and given to from_host().
+  virtual at::Tensor host_tensor(at::IntArrayRef sizes, at::ScalarType type);
 
   /// A contiguous host tensor with the shape and type of `values`, to be filled and given to upload(). It is `values`
   /// itself where the host can write that.
   virtual at::Tensor host_for(const at::Tensor& values) = 0;
   /// Brings what host_for(values) returned to `values`. `host` may go at once.
   virtual void upload(const at::Tensor& host, const at::Tensor& values) = 0;
-  /// A host tensor on the device; itself where it is there already.
+  /// A host tensor on the device; itself where it is there already. The host goes on at once, and does not change
+  /// `host` after it.
   virtual at::Tensor from_host(at::Tensor host) = 0;
 
   /// The values as a contiguous host tensor; itself where it is one. One of the two calls in which the host waits.

@@ -1,7 +1,9 @@
 #include "libtrain/optim/adamw.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -70,15 +72,27 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
+  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list
+  // one by one; a flat buffer over tensors of odd lengths would move its scalar tails.
+  struct Lists {
+    std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
+  };
+  std::map<std::pair<double, double>, Lists> groups;
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    State& s = states_[i];
+    const State& s = states_[i];
     if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
-    if (scale != 1) grads[i].grad.mul_(scale);
-    // One call per piece: a flat buffer over tensors of odd lengths would move the kernel's scalar tails.
-    at::_fused_adamw_({s.param}, {grads[i].grad}, {s.exp_avg}, {s.exp_avg_sq}, /*max_exp_avg_sqs=*/{}, {count},
-                      lr * s.settings.lr_factor, options_.beta1, options_.beta2, s.settings.weight_decay, options_.eps,
-                      /*amsgrad=*/false,
-                      /*maximize=*/false);
+    Lists& lists = groups[{lr * s.settings.lr_factor, s.settings.weight_decay}];
+    lists.params.push_back(s.param);
+    lists.grads.push_back(grads[i].grad);
+    lists.exp_avgs.push_back(s.exp_avg);
+    lists.exp_avg_sqs.push_back(s.exp_avg_sq);
+    lists.counts.push_back(count);
+  }
+  for (auto& [settings, lists] : groups) {
+    if (scale != 1) at::_foreach_mul_(lists.grads, scale);
+    at::_fused_adamw_(lists.params, lists.grads, lists.exp_avgs, lists.exp_avg_sqs, /*max_exp_avg_sqs=*/{},
+                      lists.counts, settings.first, options_.beta1, options_.beta2, settings.second, options_.eps,
+                      /*amsgrad=*/false, /*maximize=*/false);
   }
 }
 

@@ -173,6 +173,11 @@ struct Session {
   }
 };
 
+FabricMaker& fabric_maker() {
+  static FabricMaker maker;
+  return maker;
+}
+
 class Connector {
  public:
   Connector(ConnectOptions options, std::shared_ptr<Meeting> meeting)
@@ -286,9 +291,10 @@ class Connector {
     world.between_nodes = group("between/" + stage + std::to_string(place), number, dp / domain, first);
   }
 
-  std::unique_ptr<Communicator> group(const std::string& name, int rank, int size, milliseconds timeout) {
+  std::unique_ptr<Fabric> group(const std::string& name, int rank, int size, milliseconds timeout) {
     if (size == 1) return std::make_unique<LocalCommunicator>();
-    return training_group(name, rank, size, timeout);
+    std::unique_ptr<Fabric> gloo = training_group(name, rank, size, timeout);
+    return fabric_maker() ? fabric_maker()(std::move(gloo)) : std::move(gloo);
   }
 
   /// Its deadline changes with the first step.
@@ -442,5 +448,7 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
   }
   return env.rank == 0 ? mine : ask();
 }
+
+void use_fabrics(FabricMaker maker) { fabric_maker() = std::move(maker); }
 
 }  // namespace titan::train
