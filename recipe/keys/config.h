@@ -106,7 +106,7 @@ struct Config {
     std::string compression = "none";
     bool verify_compression = true;
     std::string verify_after_write = "sampled";  ///< off, sampled, all
-    std::string async_mode = "disabled";         ///< disabled, async, async_with_pinned_mem
+    std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< of raw shards, most of each component; 0: one for each rank
     std::string on_save_error = "stop";          ///< stop, continue
