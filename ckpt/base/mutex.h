@@ -2,6 +2,8 @@
 // A mutex whose use clang checks: reading or writing a member that is TITAN_GUARDED_BY(mutex_) without the lock is an
 // error of `clang -Wthread-safety` (tests/thread_safety.py). Other compilers see nothing of the attributes.
 // \source https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -54,8 +56,23 @@ class TITAN_SCOPED_LOCK MutexLock {
   bool held_ = true;
 };
 
-/// Waits under a MutexLock. What is waited for stands in a loop around wait(): the analysis does not look into the
-/// predicate that wait() would take.
-using Condition = std::condition_variable_any;
+/// Waits under a MutexLock. What is waited for stands in a loop around wait(), which may return though nobody notified:
+/// glibc before 2.41 can lose a wakeup, so a waiter looks again by itself now and then.
+/// \source https://sourceware.org/bugzilla/show_bug.cgi?id=25847
+class Condition {
+ public:
+  void wait(MutexLock& lock) { changed_.wait_for(lock, kLook); }
+  /// Whether `deadline` has come.
+  std::cv_status wait_until(MutexLock& lock, std::chrono::steady_clock::time_point deadline) {
+    changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kLook));
+    return std::chrono::steady_clock::now() < deadline ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  void notify_one() { changed_.notify_one(); }
+  void notify_all() { changed_.notify_all(); }
+
+ private:
+  static constexpr std::chrono::milliseconds kLook{100};
+  std::condition_variable_any changed_;
+};
 
 }  // namespace titan::ckpt

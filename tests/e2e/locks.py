@@ -104,7 +104,9 @@ class Locks(unittest.TestCase):
     def stopped_between_saves(self, run, process):
         """Stops the ranks by SIGSTOP at a moment when no save is under way, and returns them."""
         ranks = harness.children(process.pid)
+        deadline = time.monotonic() + PATIENCE
         while True:
+            self.assertLess(time.monotonic(), deadline, "a save was under way at all times")
             for rank in ranks:
                 os.kill(rank, signal.SIGSTOP)
             time.sleep(0.05)
@@ -206,7 +208,7 @@ class Locks(unittest.TestCase):
     def test_a_run_that_was_taken_over_ends_before_it_saves(self):
         run = self.work / "taken"
         for file in ("run.lock", "checkpoint/run.lock"):
-            process = self.start(run, checkpoint__interval=25)
+            process = self.start(run, checkpoint__interval=25, checkpoint__async_mode="disabled")  # beside training one is always under way
             self.wait_for_save(run, process)
             rank, = self.stopped_between_saves(run, process)
             steps, begun = harness.published_steps(run), self.count(run, "save_begin")
