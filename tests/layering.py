@@ -59,7 +59,7 @@ ABOVE = {
     "converters/convert.cpp": "the public verb, above the formats",
     "recipe/keys/loader.cpp": "loads a whole configuration, and asks the model whether its keys fit",
 }
-TEST_FOLDERS = ("ckpt", "api", "recipe", "converters", "libtrain", "cli", "calls", "crash", "bench")  # tests/CMakeLists.txt builds these
+TEST_FOLDERS = ("ckpt", "api", "recipe", "converters", "libtrain", "cli", "calls", "crash", "bench", "fake_device")  # tests/CMakeLists.txt builds these
 ROOTS = ["ckpt", "api", "recipe", "converters", "libtrain", "cli", "tests"]
 EXCEPTIONS = "tests/layering_exceptions.txt"
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "libtrain/device/device.h"
+
 namespace titan::train {
 
 Staging::Buffer Staging::take() {
@@ -13,7 +15,7 @@ Staging::Buffer Staging::take() {
   }
   if (left_ == 0) return nullptr;
   --left_;
-  return Buffer(new std::byte[leaf_bytes_]);
+  return device().host_memory(leaf_bytes_);
 }
 
 void Staging::give_back(Buffer buffer) {

@@ -9,10 +9,11 @@
 
 namespace titan::train {
 
-/// Buffers of one leaf each: made when they are first needed, and kept for the next save. Thread-safe.
+/// Buffers of one leaf each, in memory that the device chooses: made when they are first needed, and kept for the next
+/// save. Thread-safe.
 class Staging {
  public:
-  using Buffer = std::unique_ptr<std::byte[]>;
+  using Buffer = std::shared_ptr<std::byte[]>;
 
   Staging(std::uint64_t leaf_bytes, std::uint64_t limit) : leaf_bytes_(leaf_bytes), left_(limit / leaf_bytes) {}
 

@@ -8,12 +8,15 @@
 #include "libtrain/device/host_values.h"
 #include "libtrain/device/leaf_norm.h"
 #include "libtrain/device/losses.h"
+#include "libtrain/device/tensor_memory.h"
 
 #ifndef _OPENMP
 #error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
 #endif
 
 namespace titan::train {
+
+std::size_t CpuDevice::most_tensor_bytes() const { return train::most_tensor_bytes(); }
 
 at::Tensor CpuDevice::to_host(const at::Tensor& values) { return values.detach().contiguous(); }
 

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "ckpt/model/settings.h"
 
 namespace titan::train {
 
@@ -25,13 +28,26 @@ class Device {
   /// Of its tensors.
   virtual at::Device place() const = 0;
   at::TensorOptions options(at::ScalarType type) const;
+  /// For metrics: "cpu", "NVIDIA H100 80GB HBM3".
+  virtual std::string name() const = 0;
+  /// What its results depend on beyond the host's rows of a checkpoint's environment, or in place of such: "device",
+  /// versions of its libraries.
+  virtual ckpt::Settings environment() const { return {}; }
+  /// The most bytes of tensors that have lived on it at one time; 0 where nobody counts.
+  virtual std::size_t most_tensor_bytes() const = 0;
+
+  /// Memory of the host, of which copies to and from the device are fastest: pinned, where that is a thing.
+  virtual std::shared_ptr<std::byte[]> host_memory(std::size_t bytes);
+  /// The same as a tensor, to be filled and given to from_host().
+  virtual at::Tensor host_tensor(at::IntArrayRef sizes, at::ScalarType type);
 
   /// A contiguous host tensor with the shape and type of `values`, to be filled and given to upload(). It is `values`
   /// itself where the host can write that.
   virtual at::Tensor host_for(const at::Tensor& values) = 0;
   /// Brings what host_for(values) returned to `values`. `host` may go at once.
   virtual void upload(const at::Tensor& host, const at::Tensor& values) = 0;
-  /// A host tensor on the device; itself where it is there already.
+  /// A host tensor on the device; itself where it is there already. The host goes on at once, and does not change
+  /// `host` after it.
   virtual at::Tensor from_host(at::Tensor host) = 0;
 
   /// The values as a contiguous host tensor; itself where it is one. One of the two calls in which the host waits.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "ckpt/plan/ownership.h"
+#include "libtrain/device/memory_slack.h"
 #include "libtrain/forecast/step_memory.h"
-#include "libtrain/model/memory_slack.h"
 #include "libtrain/reduce/stage_exchange.h"
 #include "libtrain/reduce/tree_count.h"
 

@@ -29,7 +29,8 @@ class Fabric {
   virtual int rank() const = 0;  ///< in the group
   virtual int size() const = 0;
 
-  /// Sends `in` cut along dim 0 by `in_splits` (elements; in is 1-D) and receives rows in rank order into `out`.
+  /// Sends `in` cut along dim 0 by `in_splits` (elements; in is 1-D) and receives rows in rank order into `out`: before
+  /// what the device does next. Both tensors may go at once.
   virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits) = 0;
   /// Point to point between two different ranks; tag < 2^31. A (src, dst, tag) triple is used by one transfer at a

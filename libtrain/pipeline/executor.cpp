@@ -36,9 +36,8 @@ void check_tags(std::size_t stages, std::uint32_t count) {
 
 MicroBatch micro_batch_of(const at::Tensor& tokens) {
   const std::int64_t length = tokens.size(1);
-  const auto part = [&](std::int64_t begin) {
-    return device().from_host(tokens.slice(1, begin, begin + length - 1).contiguous());
-  };
+  const at::Tensor here = device().from_host(tokens);
+  const auto part = [&](std::int64_t begin) { return here.slice(1, begin, begin + length - 1).contiguous(); };
   return {part(0), part(1)};
 }
 

@@ -11,6 +11,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/checkpoint/transfer.h"
+#include "libtrain/device/device.h"
 #include "libtrain/launch/cores.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/json_text.h"
@@ -46,7 +47,7 @@ ckpt::Settings runtime_environment(int threads, recipe::CpuGemm gemm) {
                          {"isa", cpu_isa()},
                          {"threads_per_rank", std::to_string(threads)},
                          {"torch", torch_version()}};
-  return ckpt::with_rows(rows, gemm_rows(gemm));
+  return ckpt::with_rows(ckpt::with_rows(rows, gemm_rows(gemm)), device().environment());
 }
 
 void connect_ranks(RunState& run) {

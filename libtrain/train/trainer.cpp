@@ -10,14 +10,15 @@
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
+#include "libtrain/device/tensor_memory.h"
 #include "libtrain/forecast/out_of_memory.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
-#include "libtrain/model/tensor_memory.h"
 #include "libtrain/parallel/gather.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/pipeline/action_trace.h"
@@ -40,11 +41,8 @@ using ckpt::Result;
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-// By its name; only processors compute so far.
-constexpr const char* kDevice = "cpu";
-
 PeakMemory memory_here() {
-  const std::size_t tensors = most_tensor_bytes();
+  const std::size_t tensors = device().most_tensor_bytes();
   return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
 }
 
@@ -100,7 +98,7 @@ class Trainer {
 
 MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
   const std::int64_t rows = run_.plan().batch.micro, length = run_.plan().batch.seq_len + 1;
-  const at::Tensor tokens = at::empty({rows, length}, at::kLong);
+  const at::Tensor tokens = device().host_tensor({rows, length}, at::kLong);
   const std::span places = mutable_host_values<std::int64_t>(tokens);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
@@ -207,7 +205,7 @@ int Trainer::loop() {
   for (const ckpt::ParameterMeta& parameter : run_.plan().parameters) names.push_back(parameter.name);
   StepRow row(run_.plan(), NormOrder::of(run_.config().training.norm_type));
   const std::optional<double> given = run_.config().metrics.peak_tflops;
-  const std::optional<double> peak = given ? given : known_peak_tflops(kDevice);
+  const std::optional<double> peak = given ? given : known_peak_tflops(device().name());
   const recipe::Config::Profiling& profiling = run_.config().profiling;
 
   note(StopPhase::kTraining);
@@ -361,7 +359,7 @@ Status Trainer::explain(const std::string& what) const {
   const std::string rank = "rank " + std::to_string(run_.options.env.rank);
   if (tells_of_memory(what) && !run_.plan().parameters.empty())
     return out_of_memory(run_.config(), run_.plan(), static_cast<std::uint32_t>(run_.world.stage),
-                         {.owner = rank, .tensors = most_tensor_bytes()}, what);
+                         {.owner = rank, .tensors = device().most_tensor_bytes()}, what);
   return ckpt::failed(rank + ": " + what);
 }
 

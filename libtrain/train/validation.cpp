@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
 #include "libtrain/train/status_error.h"
 
@@ -19,7 +20,7 @@ ValidationResult run_validation(World& world, Executor& executor, const Dataset&
     return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
   };
   const auto batches = [&](std::uint32_t index) {
-    const at::Tensor tokens = at::empty({rows, seq_len + 1}, at::kLong);
+    const at::Tensor tokens = device().host_tensor({rows, seq_len + 1}, at::kLong);
     const std::span places = mutable_host_values<std::int64_t>(tokens);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +

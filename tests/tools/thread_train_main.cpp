@@ -6,24 +6,18 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
-#include <memory>
-#include <mutex>
-#include <semaphore>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
 #include "libtrain/launch/rank_process.h"
 #include "libtrain/metrics/log.h"
-#include "libtrain/model/runtime.h"
 #include "libtrain/train/evaluation.h"
-#include "libtrain/train/trainer.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"
-#include "tests/libtrain/support/thread_world.h"
+#include "tests/libtrain/support/thread_run.h"
 
 namespace {
 
@@ -36,53 +30,11 @@ struct Answer {
 
 Answer of(const ckpt::Status& status) { return {ckpt::exit_code(status.code), train::log_text(status)}; }
 
-train::TrainOptions options_of(const recipe::LoadedConfig& loaded, int rank, int ranks) {
-  train::TrainOptions options;
-  options.loaded = loaded;
-  options.open_weights = [](const std::string& path) { return ckpt::open_weights(ckpt::posix_fs(), path); };
-  options.env.rank = options.env.local_rank = rank;
-  options.env.world = options.env.local_world = ranks;
-  options.env.source = "titan";
-  options.version = "titan-thread-train";
-  return options;
-}
-
 Answer train_over_threads(int ranks, const std::string& config, const std::vector<std::string>& overrides) {
   const auto loaded = recipe::load_run_config(config, overrides);
   if (!loaded.ok()) return of(loaded.status());
-  const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(ranks));
-  if (!mesh.ok()) return of(mesh.status());
-  const test::ThreadMesh threads(*mesh);
-  std::mutex mutex;
-  Answer first;
-  std::vector<std::thread> running;
-  // What a start sets for its process, such as the log, is set by one rank at a time, last by rank 0.
-  for (int rank = ranks - 1; rank >= 0; --rank) {
-    auto is_set = std::make_shared<std::counting_semaphore<2>>(0);
-    running.emplace_back([&, rank, is_set] {
-      train::setup_thread();
-      train::TrainOptions options = options_of(*loaded, rank, ranks);
-      options.connect = [&, rank, is_set](const train::ConnectOptions&) {
-        is_set->release();
-        return threads.world(rank);
-      };
-      const train::TrainOutcome outcome = train::train(options);
-      if (outcome.status.ok()) {
-        const std::lock_guard lock(mutex);
-        if (first.code == 0) first.code = outcome.exit_code;
-        return;
-      }
-      {
-        const std::lock_guard lock(mutex);
-        if (first.text.empty()) first = {outcome.exit_code, train::log_text(outcome.status)};
-      }
-      threads.fail();
-      is_set->release();
-    });
-    is_set->acquire();
-  }
-  for (std::thread& thread : running) thread.join();
-  return first;
+  const train::TrainOutcome outcome = test::train_over_threads(*loaded, ranks);
+  return {outcome.exit_code, outcome.status.ok() ? "" : train::log_text(outcome.status)};
 }
 
 ckpt::Result<double> loss_of(const std::string& checkpoint, const std::string& tokens, std::uint64_t row_length) {

@@ -10,7 +10,7 @@ namespace titan::train {
 struct ProductUse {
   Gemm gemm = Gemm::kMkl;
   GradientSink* sink = nullptr;  ///< must outlive the backward
-  bool single_row = false;       ///< by row_product: the input is one row, and no gradient is wanted
+  bool single_row = false;       ///< by row_product on the CPU: the input is one row, and no gradient is wanted
 };
 
 /// A weight [N, K] with its place among the parameters of its stage; `bias` [N] may be undefined.

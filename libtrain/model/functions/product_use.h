@@ -16,7 +16,8 @@ struct SavedUse final : torch::CustomClassHolder {
   SavedUse(ProductUse use, std::size_t parameter) : products(use), parameter(parameter) {}
 
   at::Tensor output(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias = {}) const {
-    return products.single_row ? row_product(rows, weight, bias) : output_product(products.gemm, rows, weight, bias);
+    return products.single_row && rows.is_cpu() ? row_product(rows, weight, bias)
+                                                : output_product(products.gemm, rows, weight, bias);
   }
 
   /// The gradient of the weight, from that of the output rows and the input rows; undefined where a sink took the

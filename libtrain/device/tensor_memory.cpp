@@ -1,4 +1,4 @@
-#include "libtrain/model/tensor_memory.h"
+#include "libtrain/device/tensor_memory.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "libtrain/model/memory_slack.h"
+#include "libtrain/device/memory_slack.h"
 
 namespace titan::train {
 namespace {

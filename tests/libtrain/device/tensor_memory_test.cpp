@@ -1,4 +1,4 @@
-#include "libtrain/model/tensor_memory.h"
+#include "libtrain/device/tensor_memory.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,46 @@
+#pragma once
+// The memory of the fake device: pages that the host may not touch where tensors see them, mapped a second time where
+// the kernels do. Its figures are exact.
+#include <cstddef>
+#include <map>
+#include <mutex>
+
+#include <c10/core/Allocator.h>
+
+namespace titan::test {
+
+class DeviceMemory final : public c10::Allocator {
+ public:
+  /// Never ends: tensors with static storage may be the last.
+  static DeviceMemory& get();
+
+  /// What nobody has written yet is NaN in any type.
+  c10::DataPtr allocate(std::size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
+  void copy_data(void* to, const void* from, std::size_t count) const override;
+
+  /// Where kernels find what tensors have at `address`.
+  std::byte* for_kernels(const void* address) const;
+
+  /// Of tensors that live, and the most at one time since reset_peak().
+  struct Bytes {
+    std::size_t current = 0, peak = 0;
+  };
+  Bytes bytes() const;
+  void reset_peak();
+
+ private:
+  DeviceMemory();
+  static void put_back(void* address);
+
+  std::byte *guarded_ = nullptr, *open_ = nullptr;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::size_t> free_;  ///< offset and length of ranges; no two adjoin
+  struct Block {
+    std::size_t length, wanted;
+  };
+  std::map<std::size_t, Block> used_;
+  Bytes bytes_;
+};
+
+}  // namespace titan::test

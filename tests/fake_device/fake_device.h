@@ -1,0 +1,47 @@
+#pragma once
+// A device that is none: the CPU's kernels on memory that the host cannot touch. What computes on it must give the
+// CPU's bits, and shows every place that takes the host's memory for the device's.
+#include <atomic>
+#include <cstdint>
+
+#include "libtrain/device/cpu_device.h"
+
+namespace titan::test {
+
+class FakeDevice final : public train::Device {
+ public:
+  /// Makes LibTorch know it; before the first backward pass.
+  FakeDevice();
+
+  at::Device place() const override { return {at::kPrivateUse1, 0}; }
+  std::string name() const override { return "fake"; }
+  std::size_t most_tensor_bytes() const override;
+  at::Tensor host_for(const at::Tensor& values) override;
+  void upload(const at::Tensor& host, const at::Tensor& values) override;
+  at::Tensor from_host(at::Tensor host) override;
+  at::Tensor to_host(const at::Tensor& values) override;
+  std::vector<double> read(std::span<const at::Tensor> scalars) override;
+  std::shared_ptr<train::Fence> fence() override;
+  void copy_out(const at::Tensor& values, std::span<std::byte> to, const train::Fence* fence) override;
+  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                       bool causal) override;
+  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
+  at::Tensor loss_sum(const at::Tensor& losses) override;
+  void leaf_norms(std::span<const Leaf> leaves, int p) override;
+
+  /// What has happened since reset().
+  struct Counts {
+    std::uint64_t host_reads = 0;    ///< to_host(), read(), norms, and whatever a kernel gave to the host
+    std::uint64_t uploads = 0;       ///< upload() and from_host()
+    std::uint64_t copies_out = 0;    ///< for savers
+    std::uint64_t without_fence = 0; ///< of these, such as waited for nothing
+  };
+  Counts counts() const;
+  void reset();
+
+ private:
+  train::CpuDevice cpu_;
+  std::atomic<std::uint64_t> reads_{0}, uploads_{0}, copies_out_{0}, without_fence_{0};
+};
+
+}  // namespace titan::test
