@@ -1,14 +1,17 @@
 #pragma once
 // What decides the bits of a GPU's results beside the kernels themselves. Part of libtitan_cuda.so.
 #include "ckpt/model/settings.h"
+#include "libtrain/parallel/device_module.h"
 
 namespace titan::train {
 
-/// The same bits each time, on every layout: strict mode, IEEE fp32, no sums in bf16, no search for the fastest
-/// convolution.
-void set_gpu_switches();
+/// Attention by the kernel that is named, and IEEE fp32. Deterministic: strict mode, no sums in bf16, no search for the
+/// fastest convolution: the same bits each time, on every layout. After setup_determinism(), whose switches for the CPU
+/// stay.
+void set_gpu_switches(const DeviceSettings& settings);
 
-/// Environment rows of a run on GPU `device`: its model, driver, CUDA, cuBLAS, cuDNN, NCCL and attention kernel.
-ckpt::Settings gpu_rows(int device);
+/// Environment rows of a run on this GPU: its model, driver, CUDA, cuBLAS, cuDNN, NCCL, the kernel of attention, and
+/// "deterministic" where it is not.
+ckpt::Settings gpu_rows(const DeviceSettings& settings);
 
 }  // namespace titan::train

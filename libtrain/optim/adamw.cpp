@@ -1,7 +1,9 @@
 #include "libtrain/optim/adamw.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -35,6 +37,10 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
         {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
          plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
+  std::map<std::pair<double, double>, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    alike[{states_[i].settings.lr_factor, states_[i].settings.weight_decay}].push_back(i);
+  for (auto& [settings, states] : alike) alike_.push_back(std::move(states));
 }
 
 std::vector<at::Tensor> ShardedAdamW::params() const {
@@ -70,15 +76,23 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    State& s = states_[i];
-    if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
-    if (scale != 1) grads[i].grad.mul_(scale);
-    // One call per piece: a flat buffer over tensors of odd lengths would move the kernel's scalar tails.
-    at::_fused_adamw_({s.param}, {grads[i].grad}, {s.exp_avg}, {s.exp_avg_sq}, /*max_exp_avg_sqs=*/{}, {count},
-                      lr * s.settings.lr_factor, options_.beta1, options_.beta2, s.settings.weight_decay, options_.eps,
-                      /*amsgrad=*/false,
-                      /*maximize=*/false);
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (grads[i].piece != states_[i].piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+  for (const std::vector<std::size_t>& alike : alike_) {
+    // A list of pieces, each updated by itself: a flat buffer over tensors of odd lengths would move the kernel's scalar
+    // tails. A GPU takes a list in few launches.
+    std::vector<at::Tensor> params, gradients, exp_avgs, exp_avg_sqs;
+    for (const std::size_t i : alike) {
+      if (scale != 1) grads[i].grad.mul_(scale);
+      params.push_back(states_[i].param);
+      gradients.push_back(grads[i].grad);
+      exp_avgs.push_back(states_[i].exp_avg);
+      exp_avg_sqs.push_back(states_[i].exp_avg_sq);
+    }
+    const recipe::UpdateSettings& settings = states_[alike.front()].settings;
+    at::_fused_adamw_(params, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{},
+                      std::vector<at::Tensor>(params.size(), count), lr * settings.lr_factor, options_.beta1,
+                      options_.beta2, settings.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
 }
 
