@@ -31,10 +31,10 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
   report.rows = rows.rows();
   report.tokens = report.rows * rows.length();
   report.predictions = report.rows * (rows.length() - 1);
-  const at::Tensor host_BT = at::empty({1, length}, at::kLong);
   double sum = 0;
   SpinGuard spin;
   for (std::uint64_t row = 0; row < report.rows; ++row) {
+    const at::Tensor host_BT = device().host_tensor({1, length}, at::kLong);
     TITAN_RETURN_IF_ERROR(
         rows.read(row, static_cast<std::uint64_t>(dims.vocab_size), mutable_host_values<std::int64_t>(host_BT)));
     const at::Tensor tokens_BT = device().from_host(host_BT);

@@ -31,10 +31,10 @@ class FakeDevice final : public train::Device {
 
   /// What has happened since reset().
   struct Counts {
-    std::uint64_t host_reads = 0;    ///< to_host(), read(), norms, and whatever a kernel gave to the host
-    std::uint64_t uploads = 0;       ///< upload() and from_host()
-    std::uint64_t copies_out = 0;    ///< for savers
-    std::uint64_t without_fence = 0; ///< of these, such as waited for nothing
+    std::uint64_t host_reads = 0;     ///< to_host(), read(), norms, and whatever a kernel gave to the host
+    std::uint64_t uploads = 0;        ///< upload() and from_host()
+    std::uint64_t copies_out = 0;     ///< for savers
+    std::uint64_t without_fence = 0;  ///< of these, such as waited for nothing
   };
   Counts counts() const;
   void reset();

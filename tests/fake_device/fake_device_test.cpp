@@ -74,7 +74,8 @@ TEST(FakeDevice, RefusesTensorsOfTheHostAmongItsOwn) {
 TEST(FakeDeviceDeathTest, EndsWhoeverTouchesItsMemory) {
   const at::Tensor values = on_device(at::ones({3}));
   EXPECT_EXIT(*static_cast<float*>(values.mutable_data_ptr()) = 1, testing::KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT((void)(*static_cast<const volatile float*>(values.const_data_ptr())), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT((void)(*static_cast<const volatile float*>(values.const_data_ptr())), testing::KilledBySignal(SIGSEGV),
+              "");
   EXPECT_THROW(train::host_values<float>(values), std::logic_error);
 }
 

@@ -63,9 +63,8 @@ at::Tensor HostAliases::back(const at::Tensor& tensor) {
 
 void HostAliases::take_over_sizes() {
   for (Memory& memory : memories_) {
-    const void* const place = memory.device.data() == nullptr
-                                  ? nullptr
-                                  : DeviceMemory::get().for_kernels(memory.device.data());
+    const void* const place =
+        memory.device.data() == nullptr ? nullptr : DeviceMemory::get().for_kernels(memory.device.data());
     if (memory.host.data() == place) continue;
     c10::Storage grown = new_storage(memory.host);
     memory.device.set_data_ptr_noswap(std::move(grown.mutable_data_ptr()));

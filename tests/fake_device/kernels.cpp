@@ -95,7 +95,9 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, s
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
   if (!to.is_privateuseone()) ++kernel_host_reads();
   HostAliases aliases;
-  const auto on_host = [&](const at::Tensor& tensor) { return tensor.is_privateuseone() ? aliases.of(tensor) : tensor; };
+  const auto on_host = [&](const at::Tensor& tensor) {
+    return tensor.is_privateuseone() ? aliases.of(tensor) : tensor;
+  };
   on_host(to).copy_(on_host(from));
   return to;
 }

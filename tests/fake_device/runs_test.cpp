@@ -99,8 +99,7 @@ class Runs : public testing::Test {
 };
 
 const std::string kFp32 = "training.mixed_precision_param=float32", kBf16 = "training.mixed_precision_param=bfloat16",
-                  kPp2 = "parallelism.pipeline_parallel_degree=2",
-                  kAlways = "parallelism.gradient_exchange=always";
+                  kPp2 = "parallelism.pipeline_parallel_degree=2", kAlways = "parallelism.gradient_exchange=always";
 std::string schedule(const std::string& name) { return "parallelism.pipeline_parallel_schedule=" + name; }
 
 TEST_F(Runs, GiveTheBitsOfTheCpuOnEveryLayout) {

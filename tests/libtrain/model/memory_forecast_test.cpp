@@ -5,7 +5,7 @@
 
 #include "libtrain/pipeline/stage_pass.h"
 #include "tests/libtrain/support/counting_allocator.h"
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/two_steps.h"
 
 namespace titan::train {
 namespace {
@@ -89,25 +89,7 @@ std::vector<double> measured_peaks(const recipe::RunPlan& plan) {
   CountingAllocator allocator;
   run_ranks(plan.mesh, [&](World& world) {
     allocator.count_for(world.rank);
-    RankStages stage(plan, static_cast<std::uint32_t>(world.stage), kTokens);
-    stage.init_weights(7);
-    const ckpt::Ownership owners = owners_of(plan);
-    ShardedAdamW optimizer(plan, owners, world, stage, {});
-    optimizer.own_masters(stage);
-    GradientExchange exchange(world, plan, owners, stage);
-    Executor executor(world, plan, stage.stages(), table_of(plan, world));
-    const BatchSource batches = [&plan](std::uint32_t) {
-      const at::Tensor rows =
-          (at::arange(kMicro * (kTokens + 1), at::kLong) * 7 % plan.dims.vocab_size).view({kMicro, -1});
-      return MicroBatch{rows.narrow(1, 0, kTokens).contiguous(), rows.narrow(1, 1, kTokens).contiguous()};
-    };
-    for (std::uint64_t step = 1; step <= 2; ++step) {
-      auto out = executor.run_step(batches, 1000);
-      auto grads = exchange.reduce(out.sums);
-      optimizer.step(grads, 1e-3, 1, step);
-      grads.clear();
-      exchange.share(optimizer.params());
-    }
+    train_two_steps(plan, world, kTokens);
   });
   std::vector<double> peaks;
   for (std::uint32_t rank = 0; rank < plan.mesh.world(); ++rank)

@@ -1,0 +1,46 @@
+// What a run holds on a device, counted to the byte, against what `plan` says of it.
+#include <gtest/gtest.h>
+
+#include "libtrain/forecast/memory.h"
+#include "tests/fake_device/device_memory.h"
+#include "tests/fake_device/fake_device.h"
+#include "tests/libtrain/support/two_steps.h"
+
+namespace titan::test {
+namespace {
+
+constexpr std::int64_t kTokens = 128;
+constexpr recipe::ModelDims kModel{
+    .dim = 128, .n_layers = 4, .n_heads = 4, .n_kv_heads = 4, .head_dim = 32, .ffn_dim = 352, .vocab_size = 512};
+
+TEST(DeviceMemory, IsWhatThePlanSays) {
+  use_one_thread();
+  static FakeDevice fake;
+  train::use_device(&fake);
+  struct Case {
+    bool bf16;
+    std::int64_t count, recompute_each, loss_chunk;
+  };
+  for (const Case& c : {Case{false, 1, 0, 0}, Case{false, 8, 1, 0}, Case{true, 8, 0, 0}, Case{true, 4, 0, 64}}) {
+    recipe::RunPlan plan = make_plan(kModel, {}, c.count, c.bf16);
+    plan.batch.seq_len = kTokens;
+    plan.recompute_each = c.recompute_each;
+    plan.loss_chunk = c.loss_chunk;
+    DeviceMemory& memory = DeviceMemory::get();
+    const std::size_t before = memory.bytes().current;
+    memory.reset_peak();
+    run_ranks(plan.mesh, [&](train::World& world) { train_two_steps(plan, world, kTokens); });
+    const auto measured = static_cast<double>(memory.bytes().peak - before);
+    const train::ScheduleTable table =
+        train::make_schedule(plan.schedule, plan.pipeline(static_cast<std::uint32_t>(c.count))).value();
+    const train::RankMemory forecast = train::rank_memory(plan, 0, table.at(0), 0);
+    EXPECT_NEAR(static_cast<double>(forecast.tensors()) / measured, 1, 0.1)
+        << (c.bf16 ? "bf16" : "fp32") << ", M " << c.count << ", measured " << measured << ", weights "
+        << forecast.weights << ", sums " << forecast.gradients << ", optimizer " << forecast.optimizer
+        << ", activations " << forecast.activations;
+  }
+  train::use_device(nullptr);
+}
+
+}  // namespace
+}  // namespace titan::test
