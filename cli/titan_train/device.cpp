@@ -10,8 +10,7 @@ namespace {
 std::string note_of(const recipe::Config& config) {
   std::string note = "training on GPUs is built and tested on a simulated device, not yet run on a GPU";
   if (!config.debug.deterministic)
-    note +=
-        "; debug.deterministic = false gives up that the same run, a resume and another layout have the same bits";
+    note += "; debug.deterministic = false gives up that the same run, a resume and another layout have the same bits";
   return note;
 }
 

@@ -68,7 +68,9 @@ std::shared_ptr<std::byte[]> CudaDevice::host_memory(std::size_t bytes) {
   return {first, [memory](std::byte*) {}};
 }
 
-at::Tensor CudaDevice::host_tensor(at::IntArrayRef sizes, at::ScalarType type) { return at::empty(sizes, pinned(type)); }
+at::Tensor CudaDevice::host_tensor(at::IntArrayRef sizes, at::ScalarType type) {
+  return at::empty(sizes, pinned(type));
+}
 
 // Whole parameters, once at the start: LibTorch would keep such blocks pinned for good, rounded up to powers of two.
 at::Tensor CudaDevice::host_for(const at::Tensor& values) { return at::empty(values.sizes(), values.scalar_type()); }
@@ -144,7 +146,8 @@ at::Tensor CudaDevice::exact_losses(const at::Tensor& logits_BTV, const at::Tens
   std::vector<at::Tensor> losses;
   for (std::int64_t row = 0; row < logits.size(0); row += kRows) {
     const at::Tensor exact = logits.slice(0, row, row + kRows).to(at::kDouble);
-    losses.push_back((exact.logsumexp(1, /*keepdim=*/true) - exact.gather(1, targets.slice(0, row, row + kRows))).view(-1));
+    losses.push_back(
+        (exact.logsumexp(1, /*keepdim=*/true) - exact.gather(1, targets.slice(0, row, row + kRows))).view(-1));
   }
   return losses.empty() ? at::empty({0}, options(at::kDouble)) : at::cat(losses);
 }
@@ -160,8 +163,8 @@ void CudaDevice::leaf_norms(std::span<const Leaf> leaves, int p) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> views;
   for (const Leaf& leaf : leaves) views.push_back(leaf.values->view(-1).narrow(0, leaf.begin, leaf.length));
-  const std::vector<at::Tensor> first = p == 2 ? at::_foreach_powsum(views, 2, at::kDouble)
-                                               : at::_foreach_norm(at::TensorList(views), INFINITY);
+  const std::vector<at::Tensor> first =
+      p == 2 ? at::_foreach_powsum(views, 2, at::kDouble) : at::_foreach_norm(at::TensorList(views), INFINITY);
   const at::Tensor entries = to_host(at::stack(first).to(at::kDouble));
   const std::span<const double> values = host_values<double>(entries);
   for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].entry[0] = values[i];

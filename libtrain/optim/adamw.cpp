@@ -79,8 +79,8 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (grads[i].piece != states_[i].piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
   for (const std::vector<std::size_t>& alike : alike_) {
-    // A list of pieces, each updated by itself: a flat buffer over tensors of odd lengths would move the kernel's scalar
-    // tails. A GPU takes a list in few launches.
+    // A list of pieces, each updated by itself: a flat buffer over tensors of odd lengths would move the kernel's
+    // scalar tails. A GPU takes a list in few launches.
     std::vector<at::Tensor> params, gradients, exp_avgs, exp_avg_sqs;
     for (const std::size_t i : alike) {
       if (scale != 1) grads[i].grad.mul_(scale);

@@ -3,7 +3,8 @@
 // was issued holds up all that come after it on the same connection.
 //
 // So each channel leads one way, from one rank to one other, and carries one kind of transfers: no operation of another
-// direction, peer or kind waits behind it. All members of a group make its channels in one order, before the first step.
+// direction, peer or kind waits behind it. All members of a group make its channels in one order, before the first
+// step.
 #include <cstdint>
 #include <vector>
 

@@ -11,7 +11,8 @@ ckpt::Result<std::string> attention_kernel(const recipe::Config& config) {
     return ckpt::invalid("training.attention = \"" + asked + "\" computes in bfloat16 alone, and this run in float32")
         .with_hint("training.attention = \"math\", or training.mixed_precision_param = \"bfloat16\"");
   if (asked == "cudnn" && config.debug.deterministic)
-    return ckpt::invalid("training.attention = \"cudnn\" has no deterministic backward, and debug.deterministic is true")
+    return ckpt::invalid(
+               "training.attention = \"cudnn\" has no deterministic backward, and debug.deterministic is true")
         .with_hint("training.attention = \"flash\", or debug.deterministic = false, which gives up equal bits");
   return asked;
 }

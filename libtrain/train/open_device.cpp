@@ -25,8 +25,8 @@ Status open_device(const CudaModule& module, const recipe::Config& config, int i
     use_device(maker->make_device(settings).release());  // outlives all tensors
   } catch (const std::exception& error) {
     const std::string what = error.what();
-    return ckpt::failed("GPU " + std::to_string(index) + " of this host cannot be used: " +
-                        what.substr(0, what.find('\n')))
+    return ckpt::failed("GPU " + std::to_string(index) +
+                        " of this host cannot be used: " + what.substr(0, what.find('\n')))
         .with_hint("look at nvidia-smi: is another process on it?");
   }
   use_fabrics([maker](const FabricRequest& request) { return maker->make_fabric(request); });

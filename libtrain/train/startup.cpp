@@ -18,6 +18,7 @@
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/fabric_maker.h"
 #include "libtrain/parallel/hosts.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
@@ -63,7 +64,7 @@ void connect_ranks(RunState& run) {
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
-  if (!device().place().is_cpu()) check(check_one_model(run.world.io->all_gather(device().name())));
+  if (fabric_maker()) check(check_one_model(run.world.io->all_gather(device().name())));
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);
 }

@@ -64,7 +64,7 @@ struct Config {
     std::string device = "auto";
     std::string attention = "auto";  ///< auto, flash, cudnn, math; on a GPU
     std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
-    std::int64_t loss_chunk = 0;    ///< tokens; 0: the whole micro-batch
+    std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
   } training;
 
   struct Parallelism {
