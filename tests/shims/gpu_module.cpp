@@ -1,6 +1,6 @@
-// A module in the place of libtitan_cuda.so (TITAN_CUDA_MODULE) on a host without GPUs: its device is the CPU under another
-// name, its fabrics are Gloo's. So titan-train takes the whole way of training.device = cuda. What it finds, and what goes
-// wrong, the environment says:
+// A module in the place of libtitan_cuda.so (TITAN_CUDA_MODULE) on a host without GPUs: its device is the CPU under
+// another name, its fabrics are Gloo's. So titan-train takes the whole way of training.device = cuda. What it finds,
+// and what goes wrong, the environment says:
 //   TITAN_FAKE_TORCH=VERSION        the LibTorch that it was built with
 //   TITAN_FAKE_DRIVER=13000         CUDA version of the driver; 0: there is none
 //   TITAN_FAKE_GPUS=NAME,NAME       the GPUs of this host
@@ -34,12 +34,7 @@ class NamedCpu : public CpuDevice {
     const std::string shared = word("TITAN_FAKE_GPU_OF_RANK", "");
     return shared.empty() ? "Fake GPU" : shared + std::to_string(settings_.index);
   }
-  ckpt::Settings environment() const override {
-    ckpt::Settings rows = {{"attention", settings_.attention}};
-    if (!settings_.deterministic) rows.emplace_back("deterministic", "false");
-    rows.emplace_back("device", name());
-    return rows;
-  }
+  ckpt::Settings environment() const override { return {{"attention", settings_.attention}, {"device", name()}}; }
 
  private:
   DeviceSettings settings_;

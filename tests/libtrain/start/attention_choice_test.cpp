@@ -1,43 +1,16 @@
 #include "libtrain/start/attention_choice.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 namespace titan::train {
 namespace {
 
-using testing::HasSubstr;
-
-recipe::Config config_of(const std::string& attention, const std::string& dtype, bool deterministic = true) {
+TEST(AttentionChoice, IsAKernelThatComputesInTheDtypeOfTheRun) {
   recipe::Config config;
-  config.training.attention = attention;
-  config.training.mixed_precision_param = dtype;
-  config.debug.deterministic = deterministic;
-  return config;
-}
-
-TEST(AttentionChoice, AutoIsAKernelThatComputesInTheDtypeOfTheRun) {
-  EXPECT_EQ(*attention_kernel(config_of("auto", "bfloat16")), "flash");
-  EXPECT_EQ(*attention_kernel(config_of("auto", "float32")), "math");
-}
-
-TEST(AttentionChoice, ANamedKernelIsTaken) {
-  EXPECT_EQ(*attention_kernel(config_of("flash", "bfloat16")), "flash");
-  EXPECT_EQ(*attention_kernel(config_of("math", "bfloat16")), "math");
-  EXPECT_EQ(*attention_kernel(config_of("cudnn", "bfloat16", false)), "cudnn");
-}
-
-TEST(AttentionChoice, KernelsOfSixteenBitsAreRefusedInFloat32) {
-  for (const char* const kernel : {"flash", "cudnn"}) {
-    const auto refused = attention_kernel(config_of(kernel, "float32", false));
-    EXPECT_EQ(refused.status().code, ckpt::Code::kInvalid);
-    EXPECT_THAT(refused.status().message, HasSubstr("computes in bfloat16 alone"));
-  }
-}
-
-TEST(AttentionChoice, CudnnNeedsThePromiseToBeGivenUp) {
-  const auto refused = attention_kernel(config_of("cudnn", "bfloat16"));
-  EXPECT_EQ(refused.status().code, ckpt::Code::kInvalid);
-  EXPECT_THAT(refused.status().hint, HasSubstr("debug.deterministic = false"));
+  config.training.mixed_precision_param = "bfloat16";
+  EXPECT_EQ(attention_kernel(config), "flash");
+  config.training.mixed_precision_param = "float32";
+  EXPECT_EQ(attention_kernel(config), "math");
 }
 
 }  // namespace

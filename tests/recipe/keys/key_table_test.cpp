@@ -72,7 +72,6 @@ TEST(KeyTable, HasEveryKeyOfTheContractAndOfTorchtitan) {
                            "model.qkv_bias",
                            "parallelism.data_parallel_sharding",
                            "training.device",
-                           "training.attention",
                            "training.cpu_gemm",
                            "training.loss_chunk",
                            "parallelism.gradient_exchange",
