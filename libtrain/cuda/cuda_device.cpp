@@ -56,10 +56,13 @@ std::string CudaDevice::name() const { return at::cuda::getDeviceProperties(plac
 
 ckpt::Settings CudaDevice::environment() const { return gpu_rows(settings_); }
 
-std::size_t CudaDevice::most_tensor_bytes() const {
+MemoryFigures CudaDevice::memory() const {
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(place_.index());
   const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  return static_cast<std::size_t>(stats.allocated_bytes[all].peak);
+  const std::int64_t kept = stats.reserved_bytes[all].current - stats.allocated_bytes[all].current;
+  return {.tensors = static_cast<std::size_t>(stats.allocated_bytes[all].peak),
+          .kept = static_cast<std::size_t>(std::max<std::int64_t>(kept, 0)),
+          .total = at::cuda::getDeviceProperties(place_.index())->totalGlobalMem};
 }
 
 std::shared_ptr<std::byte[]> CudaDevice::host_memory(std::size_t bytes) {

@@ -14,7 +14,7 @@ class CudaDevice : public Device {
   at::Device place() const override { return place_; }
   std::string name() const override;
   ckpt::Settings environment() const override;
-  std::size_t most_tensor_bytes() const override;
+  MemoryFigures memory() const override;
   std::shared_ptr<std::byte[]> host_memory(std::size_t bytes) override;
   at::Tensor host_tensor(at::IntArrayRef sizes, at::ScalarType type) override;
   at::Tensor host_for(const at::Tensor& values) override;

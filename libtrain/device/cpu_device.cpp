@@ -16,7 +16,7 @@
 
 namespace titan::train {
 
-std::size_t CpuDevice::most_tensor_bytes() const { return train::most_tensor_bytes(); }
+MemoryFigures CpuDevice::memory() const { return {.tensors = most_tensor_bytes()}; }
 
 at::Tensor CpuDevice::to_host(const at::Tensor& values) { return values.detach().contiguous(); }
 

@@ -8,7 +8,7 @@ class CpuDevice : public Device {
  public:
   at::Device place() const override { return at::kCPU; }
   std::string name() const override { return "cpu"; }
-  std::size_t most_tensor_bytes() const override;
+  MemoryFigures memory() const override;
   at::Tensor host_for(const at::Tensor& values) override { return values; }
   void upload(const at::Tensor&, const at::Tensor&) override {}
   at::Tensor from_host(at::Tensor host) override { return host; }

@@ -22,6 +22,13 @@ class Fence {
   virtual ~Fence() = default;
 };
 
+/// In bytes; 0 where nobody counts.
+struct MemoryFigures {
+  std::size_t tensors = 0;  ///< the most that have lived at one time
+  std::size_t kept = 0;     ///< of no tensor, but not given back either
+  std::size_t total = 0;    ///< of a device with memory of its own
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -33,8 +40,7 @@ class Device {
   /// What its results depend on beyond the host's rows of a checkpoint's environment, or in place of such: "device",
   /// versions of its libraries.
   virtual ckpt::Settings environment() const { return {}; }
-  /// The most bytes of tensors that have lived on it at one time; 0 where nobody counts.
-  virtual std::size_t most_tensor_bytes() const = 0;
+  virtual MemoryFigures memory() const = 0;
 
   /// Memory of the host, of which copies to and from the device are fastest: pinned, where that is a thing.
   virtual std::shared_ptr<std::byte[]> host_memory(std::size_t bytes);

@@ -50,7 +50,7 @@ ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& 
 }
 
 bool tells_of_memory(const std::string& what) {
-  for (const char* words : {"CUDA out of memory", "can't allocate memory", "bad_alloc"})
+  for (const char* words : {"out of memory", "can't allocate memory", "bad_alloc"})
     if (what.find(words) != std::string::npos) return true;
   return false;
 }

@@ -37,10 +37,6 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
         {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
          plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
-  std::map<std::pair<double, double>, std::vector<std::size_t>> alike;
-  for (std::size_t i = 0; i < states_.size(); ++i)
-    alike[{states_[i].settings.lr_factor, states_[i].settings.weight_decay}].push_back(i);
-  for (auto& [settings, states] : alike) alike_.push_back(std::move(states));
 }
 
 std::vector<at::Tensor> ShardedAdamW::params() const {
@@ -76,23 +72,27 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
-  for (std::size_t i = 0; i < states_.size(); ++i)
-    if (grads[i].piece != states_[i].piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
-  for (const std::vector<std::size_t>& alike : alike_) {
-    // A list of pieces, each updated by itself: a flat buffer over tensors of odd lengths would move the kernel's
-    // scalar tails. A GPU takes a list in few launches.
-    std::vector<at::Tensor> params, gradients, exp_avgs, exp_avg_sqs;
-    for (const std::size_t i : alike) {
-      if (scale != 1) grads[i].grad.mul_(scale);
-      params.push_back(states_[i].param);
-      gradients.push_back(grads[i].grad);
-      exp_avgs.push_back(states_[i].exp_avg);
-      exp_avg_sqs.push_back(states_[i].exp_avg_sq);
-    }
-    const recipe::UpdateSettings& settings = states_[alike.front()].settings;
-    at::_fused_adamw_(params, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{},
-                      std::vector<at::Tensor>(params.size(), count), lr * settings.lr_factor, options_.beta1,
-                      options_.beta2, settings.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false);
+  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list
+  // one by one; a flat buffer over tensors of odd lengths would move its scalar tails.
+  struct Lists {
+    std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
+  };
+  std::map<std::pair<double, double>, Lists> groups;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const State& s = states_[i];
+    if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+    Lists& lists = groups[{lr * s.settings.lr_factor, s.settings.weight_decay}];
+    lists.params.push_back(s.param);
+    lists.grads.push_back(grads[i].grad);
+    lists.exp_avgs.push_back(s.exp_avg);
+    lists.exp_avg_sqs.push_back(s.exp_avg_sq);
+    lists.counts.push_back(count);
+  }
+  for (auto& [settings, lists] : groups) {
+    if (scale != 1) at::_foreach_mul_(lists.grads, scale);
+    at::_fused_adamw_(lists.params, lists.grads, lists.exp_avgs, lists.exp_avg_sqs, /*max_exp_avg_sqs=*/{},
+                      lists.counts, settings.first, options_.beta1, options_.beta2, settings.second, options_.eps,
+                      /*amsgrad=*/false, /*maximize=*/false);
   }
 }
 

@@ -28,7 +28,7 @@ class ShardedAdamW {
   ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
                AdamWOptions options, Moments moments = Moments::kZero);
 
-  /// One update with the fused kernel; `step` is Adam's t (1 for the first update). `scale` (the clip
+  /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
   /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
@@ -48,7 +48,6 @@ class ShardedAdamW {
   AdamWOptions options_;
   std::uint64_t leaf_elements_;
   std::vector<State> states_;
-  std::vector<std::vector<std::size_t>> alike_;  ///< states that one call updates: their settings are the same
   double applied_lr_ = 0;
 };
 

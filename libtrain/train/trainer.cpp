@@ -42,7 +42,7 @@ using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
 PeakMemory memory_here() {
-  const std::size_t tensors = device().most_tensor_bytes();
+  const std::size_t tensors = device().memory().tensors;
   return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
 }
 
@@ -356,10 +356,11 @@ int Trainer::run() {
 }
 
 Status Trainer::explain(const std::string& what) const {
+  const MemoryFigures memory = device().memory();
   const std::string rank = "rank " + std::to_string(run_.options.env.rank);
   if (tells_of_memory(what) && !run_.plan().parameters.empty())
     return out_of_memory(run_.config(), run_.plan(), static_cast<std::uint32_t>(run_.world.stage),
-                         {.owner = rank, .tensors = device().most_tensor_bytes()}, what);
+                         {rank, memory.total, memory.tensors, memory.kept}, what);
   return ckpt::failed(rank + ": " + what);
 }
 

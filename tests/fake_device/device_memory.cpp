@@ -12,12 +12,11 @@
 namespace titan::test {
 namespace {
 
-constexpr std::size_t kSize = std::size_t{1} << 35;  // of addresses; pages come as they are written
-constexpr std::size_t kAlignment = 512;              // as CUDA's
-constexpr std::size_t kLarge = 1 << 20;              // from here on, pages go back to the kernel
+constexpr std::size_t kAlignment = 512;  // as CUDA's
+constexpr std::size_t kLarge = 1 << 20;  // from here on, pages go back to the kernel
 
 std::byte* map(int file, int protection) {
-  void* const place = ::mmap(nullptr, kSize, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
+  void* const place = ::mmap(nullptr, DeviceMemory::kTotal, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (place == MAP_FAILED) throw std::runtime_error("no addresses for the memory of the fake device");
   return static_cast<std::byte*>(place);
 }
@@ -31,12 +30,13 @@ DeviceMemory& DeviceMemory::get() {
 
 DeviceMemory::DeviceMemory() {
   const int file = ::memfd_create("fake device", MFD_CLOEXEC);
-  if (file < 0 || ::ftruncate(file, static_cast<off_t>(kSize)) != 0)
+  if (file < 0 || ::ftruncate(file, static_cast<off_t>(kTotal)) != 0)
     throw std::runtime_error("no memory for the fake device");
   guarded_ = map(file, PROT_NONE);
   open_ = map(file, PROT_READ | PROT_WRITE);
   ::close(file);
-  free_.emplace(0, kSize);
+  free_.emplace(0, kTotal);
+  bytes_.total = kTotal;
 }
 
 c10::DataPtr DeviceMemory::allocate(std::size_t bytes) {
@@ -47,7 +47,8 @@ c10::DataPtr DeviceMemory::allocate(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     const auto range = std::ranges::find_if(free_, [&](const auto& r) { return r.second >= length; });
-    if (range == free_.end()) throw std::runtime_error("the fake device is out of memory");
+    if (range == free_.end() || bytes_.current + bytes > bytes_.total)
+      throw std::runtime_error("the fake device is out of memory");
     offset = range->first;
     if (range->second > length) free_.emplace(offset + length, range->second - length);
     free_.erase(range);
@@ -88,13 +89,18 @@ void DeviceMemory::copy_data(void* to, const void* from, std::size_t count) cons
 std::byte* DeviceMemory::for_kernels(const void* address) const {
   if (address == nullptr) return nullptr;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - guarded_);
-  if (offset >= kSize) throw std::logic_error("a kernel of the fake device reads memory of the host");
+  if (offset >= kTotal) throw std::logic_error("a kernel of the fake device reads memory of the host");
   return open_ + offset;
 }
 
 DeviceMemory::Bytes DeviceMemory::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
+}
+
+void DeviceMemory::limit(std::size_t total) {
+  const std::lock_guard lock(mutex_);
+  bytes_.total = total;
 }
 
 void DeviceMemory::reset_peak() {

@@ -24,10 +24,13 @@ class DeviceMemory final : public c10::Allocator {
 
   /// Of tensors that live, and the most at one time since reset_peak().
   struct Bytes {
-    std::size_t current = 0, peak = 0;
+    std::size_t current = 0, peak = 0, total = 0;
   };
   Bytes bytes() const;
   void reset_peak();
+  /// It has as many bytes as this from here on.
+  void limit(std::size_t total);
+  static constexpr std::size_t kTotal = std::size_t{1} << 35;  // of addresses; pages come as they are written
 
  private:
   DeviceMemory();

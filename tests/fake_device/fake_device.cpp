@@ -16,7 +16,10 @@ using train::Fence;
 
 FakeDevice::FakeDevice() { register_kernels(); }
 
-std::size_t FakeDevice::most_tensor_bytes() const { return DeviceMemory::get().bytes().peak; }
+train::MemoryFigures FakeDevice::memory() const {
+  const DeviceMemory::Bytes bytes = DeviceMemory::get().bytes();
+  return {.tensors = bytes.peak, .total = bytes.total};
+}
 
 at::Tensor FakeDevice::host_for(const at::Tensor& values) {
   at::Tensor host = at::empty(values.sizes(), values.scalar_type());

@@ -15,7 +15,7 @@ class FakeDevice final : public train::Device {
 
   at::Device place() const override { return {at::kPrivateUse1, 0}; }
   std::string name() const override { return "fake"; }
-  std::size_t most_tensor_bytes() const override;
+  train::MemoryFigures memory() const override;
   at::Tensor host_for(const at::Tensor& values) override;
   void upload(const at::Tensor& host, const at::Tensor& values) override;
   at::Tensor from_host(at::Tensor host) override;

@@ -1,9 +1,15 @@
 // Whole runs on a device whose memory the host cannot touch: the losses and checkpoints are the CPU's.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ckpt/io/reader.h"
 #include "libtrain/metrics/log.h"
+#include "libtrain/train/evaluation.h"
+#include "libtrain/train/generation.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"
+#include "tests/fake_device/device_memory.h"
 #include "tests/fake_device/fake_device.h"
 #include "tests/libtrain/support/thread_run.h"
 #include "tests/libtrain/support/tiny_model.h"
@@ -60,7 +66,12 @@ class Runs : public testing::Test {
   ~Runs() override { train::use_device(nullptr); }
 
   /// Returns the folder of the run.
-  std::string train_on(train::Device* device, const std::string& name, int ranks, Flags flags) {
+  std::string train_on(train::Device* device, const std::string& name, int ranks, const Flags& flags) {
+    const train::TrainOutcome outcome = outcome_on(device, name, ranks, flags);
+    EXPECT_TRUE(outcome.status.ok()) << name << ": " << train::log_text(outcome.status);
+    return folder_ / name;
+  }
+  train::TrainOutcome outcome_on(train::Device* device, const std::string& name, int ranks, Flags flags) {
     const std::string run = folder_ / name;
     flags.insert(flags.end(), {"training.dataset_path=" + text_, "job.dump_folder=" + run});
     for (std::string& flag : flags) flag = "--" + flag;
@@ -69,8 +80,7 @@ class Runs : public testing::Test {
     train::use_device(device);
     const train::TrainOutcome outcome = train_over_threads(*loaded, ranks);
     train::use_device(nullptr);
-    EXPECT_TRUE(outcome.status.ok()) << name << ": " << train::log_text(outcome.status);
-    return run;
+    return outcome;
   }
   /// Losses, norms and validation losses, with all their digits.
   static std::string curve(const std::string& run) {
@@ -151,6 +161,43 @@ TEST_F(Runs, ReadTheDeviceTwiceAStep) {
   };
   const std::uint64_t few = reads_of(2);
   EXPECT_EQ(reads_of(5) - few, 3u * 2u) << "the losses and the norm, whatever the number of micro-batches";
+}
+
+TEST_F(Runs, SayWhatTheDeviceHasTooLittleMemoryFor) {
+  fake();
+  DeviceMemory::get().limit(200'000);
+  const train::TrainOutcome outcome = outcome_on(&fake(), "small", 1, {kFp32});
+  DeviceMemory::get().limit(DeviceMemory::kTotal);
+  EXPECT_THAT(outcome.status.message, testing::HasSubstr("rank 0 has no memory left: tensors hold"));
+  EXPECT_THAT(outcome.status.message, testing::HasSubstr(" of 195.3 KiB"));
+  EXPECT_THAT(outcome.status.causes, testing::Contains(testing::HasSubstr("needed for weights: about ")));
+}
+
+TEST_F(Runs, EvaluateAndWriteAsTheCpuDoes) {
+  const std::string run = train_on(nullptr, "cpu", 1, {kFp32, "validation.enable=false"});
+  const auto source = ckpt::open_weights(ckpt::posix_fs(), run + "/checkpoint/step-00000002");
+  ASSERT_TRUE(source.ok()) << source.status().message;
+  const auto dims = recipe::stored_dims(recipe::known_model((*source)->model_config(), (*source)->tensors()), run);
+  ASSERT_TRUE(dims.ok()) << dims.status().message;
+  train::TokenRows::Options row;
+  row.row_length = 12;
+  row.raw_bytes = 2;
+  std::string tokens;
+  for (int i = 0; i < 24; ++i) tokens += {static_cast<char>(i * 37 % 256), 0};
+  const auto rows = train::TokenRows::open(folder_.write("rows.bin", tokens), row);
+  ASSERT_TRUE(rows.ok()) << rows.status().message;
+  const auto results = [&](train::Device* device) {
+    train::use_device(device);
+    const auto report = train::evaluate(**source, *dims, *rows, 1, {});
+    train::GenerationOptions options;
+    options.prompt = {1, 2, 3};
+    options.most = 8;
+    options.sampling.temperature = 0;
+    const auto written = train::generate(**source, *dims, options, [](std::int64_t) { return true; }, {});
+    train::use_device(nullptr);
+    return std::pair{report.value().loss, written.value().tokens};
+  };
+  EXPECT_EQ(results(&fake()), results(nullptr));
 }
 
 }  // namespace
