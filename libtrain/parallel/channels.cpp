@@ -1,9 +1,5 @@
 #include "libtrain/parallel/channels.h"
 
-#include <algorithm>
-
-#include "libtrain/parallel/fabric.h"
-
 namespace titan::train {
 namespace {
 
@@ -37,7 +33,7 @@ std::vector<Channel> of_exchange(int size) {
 }  // namespace
 
 ChannelKind channel_kind(std::uint64_t tag) {
-  if (tag >= kTiedGradientTag) return ChannelKind::kTied;
+  if (tag >= kFirstExchangeTag) return ChannelKind::kTied;
   return tag % 2 == 0 ? ChannelKind::kForward : ChannelKind::kBackward;
 }
 

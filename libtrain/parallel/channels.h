@@ -14,6 +14,10 @@ namespace titan::train {
 
 enum class ChannelKind { kForward, kBackward, kTied };
 
+/// Tags from here on are the exchange's (kTiedGradientTag); the executor's are smaller, even where they go forward, odd
+/// where they go backward.
+inline constexpr std::uint64_t kFirstExchangeTag = 0x70000000;
+
 /// Which channel takes a transfer with this tag.
 ChannelKind channel_kind(std::uint64_t tag);
 

@@ -15,10 +15,6 @@ class Tensor;
 
 namespace titan::train {
 
-/// Tags of transfers that belong to the exchange of gradients and weights begin here; the executor's are smaller, even
-/// where they go forward, odd where they go backward.
-inline constexpr std::uint64_t kTiedGradientTag = 0x70000000;
-
 /// A transfer under way. Keep it (and the tensor) alive until wait(): before that, what is received is undefined, and
 /// what is sent must not change. wait() orders what the device does next after it; the host may go on at once.
 class Transfer {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "libtrain/parallel/fabric.h"
+#include "libtrain/reduce/tree_sum.h"
 
 namespace titan::train {
 namespace {
