@@ -22,6 +22,15 @@ TEST(CpuDevice, CopiesNothingBetweenHostAndItself) {
   EXPECT_EQ(cpu.fence(), nullptr);
 }
 
+TEST(CpuDevice, AddsNothingToWhatIsSaidOfTheHost) {
+  CpuDevice cpu;
+  EXPECT_EQ(cpu.name(), "cpu");
+  EXPECT_TRUE(cpu.environment().empty()) << "ids and classes of checkpoints on the CPU stay";
+  EXPECT_EQ(cpu.memory().total, 0u);
+  EXPECT_NE(cpu.host_memory(5), nullptr);
+  EXPECT_EQ(cpu.host_tensor({2, 3}, at::kLong).sizes(), (std::vector<std::int64_t>{2, 3}));
+}
+
 TEST(CpuDevice, CopiesForASaverWhatItIsGiven) {
   CpuDevice cpu;
   const at::Tensor values = at::rand({5}), copy = at::zeros({3});
