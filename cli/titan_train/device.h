@@ -1,13 +1,20 @@
 #pragma once
 // training.device on this host: whether its GPUs can carry the ranks that would run here.
+#include <optional>
+
 #include "ckpt/base/result.h"
-#include "libtrain/start/device_choice.h"
+#include "libtrain/start/cuda_module.h"
 #include "recipe/keys/config.h"
 
 namespace titan::cli {
 
+struct SettledDevice {
+  std::optional<train::CudaModule> module;  ///< of GPUs; none: the run computes on the CPU
+  std::string note;                         ///< for people, once; may be empty
+};
+
 /// Opens libtitan_cuda.so where the run would compute on GPUs, and asks it about them. \error kInvalid: as
 /// train::CudaModule::open and train::check_gpus
-ckpt::Result<train::DeviceChoice> settle_device(const recipe::Config& config, int local_ranks);
+ckpt::Result<SettledDevice> settle_device(const recipe::Config& config, int local_ranks);
 
 }  // namespace titan::cli

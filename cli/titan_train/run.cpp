@@ -25,6 +25,7 @@
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
+#include "libtrain/train/open_device.h"
 #include "libtrain/train/trainer.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
@@ -80,6 +81,10 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   }
   train::ensure_thread_env(options.threads);
   train::release_stop_signals();
+  if (device->module) {
+    const Status opened = train::open_device(*device->module, loaded->config, env.local_rank, options.threads);
+    if (!opened.ok()) leave(opened);
+  }
   options.loaded = std::move(*loaded);
   options.env = env;
   options.version = version_line("titan-train");

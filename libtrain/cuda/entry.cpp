@@ -6,8 +6,32 @@
 
 #include <torch/headeronly/version.h>
 
+#include "libtrain/cuda/cuda_device.h"
 #include "libtrain/cuda/gpu_probe.h"
+#include "libtrain/cuda/gpu_wait.h"
+#include "libtrain/cuda/nccl_fabric.h"
 #include "libtrain/cuda/self_test.h"
+
+namespace titan::train {
+namespace {
+
+class CudaAndNccl : public DeviceModule {
+ public:
+  std::unique_ptr<Device> make_device(const DeviceSettings& settings) override {
+    index_ = settings.index;
+    return std::make_unique<CudaDevice>(settings);
+  }
+  std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) override {
+    look_while_waiting(request.look);
+    return std::make_unique<NcclFabric>(request, index_);
+  }
+
+ private:
+  int index_ = 0;
+};
+
+}  // namespace
+}  // namespace titan::train
 
 #define TITAN_DOOR extern "C" __attribute__((visibility("default")))
 
@@ -15,6 +39,11 @@
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
 
 TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) { *facts = titan::train::probe_gpus(); }
+
+TITAN_DOOR titan::train::DeviceModule* titan_cuda_module() {
+  static titan::train::CudaAndNccl module;
+  return &module;
+}
 
 /// Writes lines about the GPU, or why it cannot be used, into `text`. Returns whether it can.
 TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {

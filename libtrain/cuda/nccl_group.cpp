@@ -54,13 +54,7 @@ struct NcclGroup::Group {
 
 NcclGroup::NcclGroup(std::unique_ptr<Group> group) : group_(std::move(group)) {}
 
-NcclGroup::~NcclGroup() {
-  try {
-    group_->nccl->shutdown();
-  } catch (const std::exception&) {
-    // A peer is gone: the process is about to end, and has said why.
-  }
-}
+NcclGroup::~NcclGroup() { static_cast<void>(group_->nccl.release()); }
 
 std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options) {
   set_nccl_variables();
@@ -94,16 +88,6 @@ std::unique_ptr<Transfer> NcclGroup::start_all_to_all(at::Tensor& out, const std
   });
 }
 
-std::unique_ptr<Transfer> NcclGroup::start_exchange(at::Tensor& out, const at::Tensor& in, int peer) {
-  return speaking(group_->options.name, [&] {
-    std::vector<at::Tensor> from{in}, to{out};
-    group_->nccl->startCoalescing();
-    group_->nccl->send(from, peer, 0);
-    group_->nccl->recv(to, peer, 0);
-    return group_->transfer(group_->nccl->endCoalescing(), {in, out});
-  });
-}
-
 std::unique_ptr<Transfer> NcclGroup::send(const at::Tensor& tensor, int dst) {
   return speaking(group_->options.name, [&] {
     std::vector<at::Tensor> row{tensor};
@@ -118,6 +102,9 @@ std::unique_ptr<Transfer> NcclGroup::recv(at::Tensor& tensor, int src) {
   });
 }
 
-void NcclGroup::abort() { group_->nccl->abort(); }
+void NcclGroup::close() {
+  if (group_->nccl) group_->nccl->shutdown();
+  group_->nccl.reset();
+}
 
 }  // namespace titan::train

@@ -31,20 +31,20 @@ class NcclGroup {
   static std::unique_ptr<NcclGroup> create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options);
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
 
   int rank() const;
   int size() const;
   /// As Communicator::all_to_all, started.
   std::unique_ptr<Transfer> start_all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits,
                                              const at::Tensor& in, const std::vector<std::int64_t>& in_splits);
-  /// Both directions with one peer at once.
-  std::unique_ptr<Transfer> start_exchange(at::Tensor& out, const at::Tensor& in, int peer);
   /// No tags: the operations of two ranks meet in the order in which they are issued.
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst);
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src);
 
-  /// Ends operations that are under way; the group is of no use afterwards.
-  void abort();
+  /// Ends the group, once all members have done with it. A group that is not closed is left to the end of the process:
+  /// taking leave of a peer that is gone would never end.
+  void close();
 
  private:
   struct Group;

@@ -16,15 +16,17 @@ std::string try_gpu(int device) {
   options.device = device;
   const auto group = NcclGroup::create(c10::make_intrusive<c10d::HashStore>(), options);
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
-  set_gpu_switches();
+  const DeviceSettings settings{.index = device};
+  set_gpu_switches(settings);
   const at::Tensor in = at::arange(1024, at::TensorOptions().device(at::kCUDA).dtype(at::kFloat));
   at::Tensor out = at::empty_like(in);
   const auto transfer = group->start_all_to_all(out, {1024}, in, {1024});
   transfer->wait();
-  wait_for_gpu([] {});
+  wait_for_gpu();
   if (!at::equal(in, out)) throw CommError("an all-to-all of one rank changed what it carried");
+  group->close();
   std::string rows;
-  for (const auto& [name, value] : gpu_rows(device)) rows += name + " " + value + "\n";
+  for (const auto& [name, value] : gpu_rows(settings)) rows += name + " " + value + "\n";
   return rows;
 }
 

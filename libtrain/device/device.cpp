@@ -2,16 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <atomic>
-
-#include "libtrain/device/cpu_device.h"
-
 namespace titan::train {
-namespace {
-
-std::atomic<Device*> chosen_device{nullptr};
-
-}  // namespace
 
 at::TensorOptions Device::options(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(place()); }
 
@@ -27,13 +18,5 @@ std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std
   copy_out(values, to, begun.get());
   return to;
 }
-
-Device& device() {
-  static CpuDevice cpu;
-  Device* const chosen = chosen_device.load(std::memory_order_relaxed);
-  return chosen == nullptr ? cpu : *chosen;
-}
-
-void use_device(Device* chosen) { chosen_device.store(chosen, std::memory_order_relaxed); }
 
 }  // namespace titan::train

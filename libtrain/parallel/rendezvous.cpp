@@ -17,6 +17,7 @@
 #include "libtrain/launch/network.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/parallel/beat_exchange.h"
+#include "libtrain/parallel/fabric_maker.h"
 #include "libtrain/parallel/gloo_communicator.h"
 #include "libtrain/parallel/heartbeat.h"
 #include "libtrain/parallel/local_communicator.h"
@@ -173,11 +174,6 @@ struct Session {
   }
 };
 
-FabricMaker& fabric_maker() {
-  static FabricMaker maker;
-  return maker;
-}
-
 class Connector {
  public:
   Connector(ConnectOptions options, std::shared_ptr<Meeting> meeting)
@@ -208,8 +204,9 @@ class Connector {
     // The first step waits for more than the others: memory is touched, libraries choose their kernels.
     const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
     connect_all(world, first);
-    world.dp = group("dp/" + std::to_string(world.stage), world.dp_rank, dp, first);
-    world.pp = group("pp/" + std::to_string(world.dp_rank), world.stage, static_cast<int>(options_.mesh.pp), first);
+    const int pp = static_cast<int>(options_.mesh.pp);
+    world.dp = group("dp/" + std::to_string(world.stage), FabricUse::kExchange, world.dp_rank, dp, first);
+    world.pp = group("pp/" + std::to_string(world.dp_rank), FabricUse::kPipeline, world.stage, pp, first);
     if (options_.node_groups) group_nodes(world, first);
     world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
       for (const auto& set : deadlines) set(timeout);
@@ -287,14 +284,37 @@ class Connector {
     if (domain == 1 || domain == dp) return;
     const int number = world.dp_rank / domain, place = world.dp_rank % domain;
     const std::string stage = std::to_string(world.stage) + "/";
-    world.node = group("node/" + stage + std::to_string(number), place, domain, first);
-    world.between_nodes = group("between/" + stage + std::to_string(place), number, dp / domain, first);
+    const auto use = FabricUse::kExchange;
+    world.node = group("node/" + stage + std::to_string(number), use, place, domain, first);
+    world.between_nodes = group("between/" + stage + std::to_string(place), use, number, dp / domain, first);
   }
 
-  std::unique_ptr<Fabric> group(const std::string& name, int rank, int size, milliseconds timeout) {
+  std::unique_ptr<Fabric> group(const std::string& name, FabricUse use, int rank, int size, milliseconds timeout) {
     if (size == 1) return std::make_unique<LocalCommunicator>();
-    std::unique_ptr<Fabric> gloo = training_group(name, rank, size, timeout);
-    return fabric_maker() ? fabric_maker()(std::move(gloo)) : std::move(gloo);
+    if (!fabric_maker()) return training_group(name, rank, size, timeout);
+    FabricRequest request{.name = name, .use = use, .rank = rank, .size = size, .global_rank = options_.env.rank};
+    request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
+    request.init_timeout = left_until(deadline_);
+    request.look = look_at(session_->heartbeat);
+    request.gloo = [&] { return training_group(name, rank, size, timeout); };
+    return fabric_maker()(request);
+  }
+
+  /// Where a device waits for a peer, nobody but the host can notice that the peer is gone.
+  static std::function<void()> look_at(const std::weak_ptr<Heartbeat>& watched) {
+    return [watched] {
+      const std::shared_ptr<Heartbeat> heartbeat = watched.lock();
+      if (!heartbeat) return;
+      const char* const what = "a wait for the device";
+      if (const auto overdue = heartbeat->overdue(); !overdue.empty()) {
+        LostRanks loss = heartbeat->explain(what, overdue);
+        throw CommError(loss.text, std::move(loss.ranks));
+      }
+      // Who leaves may have met what happened to another one, who is then named.
+      if (heartbeat->leaving().empty()) return;
+      LostRanks loss = heartbeat->diagnose(what, /*timed_out=*/false, milliseconds(0));
+      throw CommError(loss.text, std::move(loss.ranks));
+    };
   }
 
   /// Its deadline changes with the first step.
@@ -448,7 +468,5 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
   }
   return env.rank == 0 ? mine : ask();
 }
-
-void use_fabrics(FabricMaker maker) { fabric_maker() = std::move(maker); }
 
 }  // namespace titan::train

@@ -30,11 +30,6 @@ struct ConnectOptions {
 /// std::invalid_argument for a mesh that does not fit the world.
 World connect(const ConnectOptions& options);
 
-/// Tensors of a device that Gloo cannot read: makes of a fabric of the host's tensors one of the device's. Null: as it
-/// is. Before connect().
-using FabricMaker = std::function<std::unique_ptr<Fabric>(std::unique_ptr<Fabric>)>;
-void use_fabrics(FabricMaker maker);
-
 /// The answer of rank 0 to a question that every rank has before it connects. Where torchrun's agent keeps a store,
 /// rank 0 alone asks, and the others find the answer there; elsewhere, and when the store does not answer within
 /// `timeout`, each rank asks for itself.

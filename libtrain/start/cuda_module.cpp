@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 
 namespace titan::train {
 namespace {
@@ -33,6 +34,7 @@ Status not_this_one(const std::string& path, const std::string& why) {
 }  // namespace
 
 std::string cuda_module_path() {
+  if (const char* const named = std::getenv("TITAN_CUDA_MODULE"); named != nullptr && *named != '\0') return named;
   const std::string folder = program_folder(), beside = folder + kName, installed = folder + "../lib/" + kName;
   return ::access(beside.c_str(), F_OK) == 0 ? beside : installed;
 }

@@ -7,7 +7,7 @@
 
 namespace titan::train {
 
-/// Where the module is looked for: beside the program, then in ../lib.
+/// Where the module is looked for: in TITAN_CUDA_MODULE where that is set, beside the program, then in ../lib.
 std::string cuda_module_path();
 
 /// Whether this host has an NVIDIA driver; takes microseconds.

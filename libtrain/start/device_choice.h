@@ -13,7 +13,7 @@ struct DeviceChoice {
   std::string note;  ///< for people: why it is not what they may expect; may be empty
 };
 
-/// `word`: training.device. "auto" is the CPU until a run trains on GPUs.
+/// `word`: training.device. "auto" is the CPU until a run has been seen on a GPU.
 DeviceChoice choose_device(const std::string& word, bool has_driver);
 
 }  // namespace titan::train

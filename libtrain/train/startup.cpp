@@ -18,12 +18,14 @@
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/fabric_maker.h"
 #include "libtrain/parallel/hosts.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
 #include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/start/checked_data.h"
 #include "libtrain/start/gemm.h"
+#include "libtrain/start/gpu_checks.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
 #include "libtrain/start/space.h"
@@ -62,6 +64,7 @@ void connect_ranks(RunState& run) {
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
+  if (fabric_maker()) check(check_one_model(run.world.io->all_gather(device().name())));
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);
 }

@@ -1,6 +1,6 @@
 // titan-train-fake: titan-train as it is, but that "cpu" is the fake device; a tool of tests/e2e and of a rehearsal of
 // scripts/gpu-check.
-#include "libtrain/parallel/rendezvous.h"
+#include "libtrain/parallel/fabric_maker.h"
 #include "tests/fake_device/fake_device.h"
 #include "tests/fake_device/host_fabric.h"
 
@@ -10,8 +10,8 @@ namespace {
 // Before main.
 const bool chosen = [] {
   train::use_device(new FakeDevice);
-  train::use_fabrics([](std::unique_ptr<train::Fabric> host) -> std::unique_ptr<train::Fabric> {
-    return std::make_unique<HostFabric>(std::move(host));
+  train::use_fabrics([](const train::FabricRequest& request) -> std::unique_ptr<train::Fabric> {
+    return std::make_unique<HostFabric>(request.gloo());
   });
   return true;
 }();

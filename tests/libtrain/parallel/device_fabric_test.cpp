@@ -1,6 +1,7 @@
 // Every schedule and the exchange over fabrics that promise no more than NCCL does.
 #include <gtest/gtest.h>
 
+#include "libtrain/parallel/channels.h"
 #include "tests/libtrain/support/fifo_fabric.h"
 #include "tests/libtrain/support/late_fabric.h"
 #include "tests/libtrain/support/tiny_model.h"
@@ -59,8 +60,7 @@ TEST(DeviceFabric, BuffersMayBeGarbageUntilTheyAreWaitedFor) {
 }
 
 TEST(DeviceFabric, TheOrderOfIssueIsEnough) {
-  // Forward and backward have a group each, and so has a tied table.
-  const auto channel = [](std::uint64_t tag) { return tag >= train::kTiedGradientTag ? 2 : tag % 2; };
+  const auto channel = [](std::uint64_t tag) { return static_cast<std::uint64_t>(train::channel_kind(tag)); };
   expect_bits(
       [&](std::unique_ptr<train::Fabric> inner) { return std::make_unique<FifoFabric>(std::move(inner), channel); });
 }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 namespace titan::train {
 namespace {
 
@@ -10,6 +12,14 @@ using testing::HasSubstr;
 TEST(CudaModule, IsLookedForBesideTheProgram) {
   EXPECT_THAT(cuda_module_path(),
               testing::AnyOf(HasSubstr("/bin/libtitan_cuda.so"), HasSubstr("/../lib/libtitan_cuda.so")));
+}
+
+TEST(CudaModule, IsTakenFromWhereAVariableSays) {
+  ::setenv("TITAN_CUDA_MODULE", "/elsewhere/module.so", 1);
+  EXPECT_EQ(cuda_module_path(), "/elsewhere/module.so");
+  ::setenv("TITAN_CUDA_MODULE", "", 1);
+  EXPECT_THAT(cuda_module_path(), HasSubstr("/libtitan_cuda.so"));
+  ::unsetenv("TITAN_CUDA_MODULE");
 }
 
 TEST(CudaModule, OneThatIsNotThereSaysHowToGetIt) {

@@ -9,7 +9,7 @@ TEST(DeviceChoice, AutoIsTheCpuAndSaysSoWhereThereIsADriver) {
   EXPECT_EQ(choose_device("auto", false).kind, DeviceKind::kCpu);
   EXPECT_EQ(choose_device("auto", false).note, "") << "a host without GPU is nothing to speak of";
   EXPECT_EQ(choose_device("auto", true).kind, DeviceKind::kCpu);
-  EXPECT_THAT(choose_device("auto", true).note, testing::HasSubstr("not supported yet"));
+  EXPECT_THAT(choose_device("auto", true).note, testing::HasSubstr("not yet run on a GPU"));
 }
 
 TEST(DeviceChoice, WhatIsNamedIsTaken) {

@@ -1,0 +1,67 @@
+#include "libtrain/cuda/nccl_fabric.h"
+
+#include <stdexcept>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+namespace titan::train {
+namespace {
+
+class NoTransfer : public Transfer {
+ public:
+  void wait() override {}
+};
+
+std::string name_of(const Channel& channel) {
+  static const char* const kinds[] = {"forward", "backward", "exchange"};
+  return std::to_string(channel.from) + "-" + std::to_string(channel.to) + "/" +
+         kinds[static_cast<std::size_t>(channel.kind)];
+}
+
+}  // namespace
+
+NcclFabric::NcclFabric(const FabricRequest& request, int device)
+    : name_(request.name), rank_(request.rank), size_(request.size), use_(request.use) {
+  const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(device));
+  const auto group = [&](const std::string& name, int rank, int size) {
+    NcclGroupOptions options;
+    options.name = "group " + name_ + "/" + name;
+    options.rank = rank;
+    options.size = size;
+    options.global_rank = request.global_rank;
+    options.device = device;
+    options.init_timeout = request.init_timeout;
+    return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, request.store), std::move(options));
+  };
+  if (use_ == FabricUse::kExchange) all_ = group("all", rank_, size_);
+  for (const Channel& channel : channels_of(use_, size_))
+    if (channel.from == rank_ || channel.to == rank_)
+      channels_.emplace(channel, group(name_of(channel), channel.from == rank_ ? 0 : 1, 2));
+}
+
+void NcclFabric::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                            const std::vector<std::int64_t>& in_splits) {
+  if (all_ == nullptr) throw std::logic_error("an all-to-all in " + name_);
+  all_->start_all_to_all(out, out_splits, in, in_splits)->wait();
+}
+
+std::unique_ptr<Transfer> NcclFabric::send(const at::Tensor& tensor, int dst, std::uint64_t tag) {
+  if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
+  return channel({rank_, dst, channel_kind(tag)}).send(tensor, 1);
+}
+
+std::unique_ptr<Transfer> NcclFabric::recv(at::Tensor& tensor, int src, std::uint64_t tag) {
+  if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
+  return channel({src, rank_, channel_kind(tag)}).recv(tensor, 0);
+}
+
+NcclGroup& NcclFabric::channel(const Channel& channel) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) throw std::logic_error("no channel " + name_of(channel) + " in " + name_);
+  return *found->second;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,36 @@
+#pragma once
+// Tensors between GPUs over NCCL: one group for all-to-all, and a connection of its own for each channel. Part of
+// libtitan_cuda.so.
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "libtrain/cuda/nccl_group.h"
+#include "libtrain/parallel/channels.h"
+#include "libtrain/parallel/fabric_maker.h"
+
+namespace titan::train {
+
+class NcclFabric : public Fabric {
+ public:
+  /// Meets the other members and connects with all that it will talk to. \error throws CommError
+  NcclFabric(const FabricRequest& request, int device);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_splits) override;
+  std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
+
+ private:
+  NcclGroup& channel(const Channel& channel);
+
+  std::string name_;
+  int rank_, size_;
+  FabricUse use_;
+  std::unique_ptr<NcclGroup> all_;  ///< null in a pipeline
+  std::map<Channel, std::unique_ptr<NcclGroup>> channels_;
+};
+
+}  // namespace titan::train

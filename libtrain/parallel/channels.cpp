@@ -1,0 +1,45 @@
+#include "libtrain/parallel/channels.h"
+
+namespace titan::train {
+namespace {
+
+void add_both_ways(std::vector<Channel>& channels, int one, int other, ChannelKind kind) {
+  channels.push_back({one, other, kind});
+  channels.push_back({other, one, kind});
+}
+
+std::vector<Channel> of_pipeline(int size) {
+  std::vector<Channel> channels;
+  const auto neighbours = [&](int one) {
+    add_both_ways(channels, one, (one + 1) % size, ChannelKind::kForward);
+    add_both_ways(channels, one, (one + 1) % size, ChannelKind::kBackward);
+  };
+  // Every other pair first, so that no rank waits for a chain of others.
+  for (int one = 0; one + 1 < size; one += 2) neighbours(one);
+  for (int one = 1; one + 1 < size; one += 2) neighbours(one);
+  if (size > 2) neighbours(size - 1);
+  add_both_ways(channels, 0, size - 1, ChannelKind::kTied);
+  return channels;
+}
+
+std::vector<Channel> of_exchange(int size) {
+  std::vector<Channel> channels;
+  for (int bit = 1; bit < size; bit *= 2)
+    for (int one = 0; one < size; ++one)
+      if ((one & bit) == 0 && (one | bit) < size) add_both_ways(channels, one, one | bit, ChannelKind::kTied);
+  return channels;
+}
+
+}  // namespace
+
+ChannelKind channel_kind(std::uint64_t tag) {
+  if (tag >= kFirstExchangeTag) return ChannelKind::kTied;
+  return tag % 2 == 0 ? ChannelKind::kForward : ChannelKind::kBackward;
+}
+
+std::vector<Channel> channels_of(FabricUse use, int size) {
+  if (size < 2) return {};
+  return use == FabricUse::kPipeline ? of_pipeline(size) : of_exchange(size);
+}
+
+}  // namespace titan::train

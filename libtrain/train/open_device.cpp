@@ -1,0 +1,35 @@
+#include "libtrain/train/open_device.h"
+
+#include <exception>
+#include <utility>
+
+#include "libtrain/model/runtime.h"
+#include "libtrain/parallel/device_module.h"
+#include "libtrain/start/attention_choice.h"
+
+namespace titan::train {
+
+using ckpt::Status;
+
+Status open_device(const CudaModule& module, const recipe::Config& config, int index, int threads) {
+  const DeviceSettings settings{.index = index, .attention = attention_kernel(config)};
+  const auto door = reinterpret_cast<DeviceModule* (*)()>(module.find(kDeviceModuleDoor));
+  if (door == nullptr)
+    return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")
+        .with_hint("build both together: cmake --build build");
+  // The switches of the device come after those of the host, which are set once.
+  setup_determinism(threads);
+  DeviceModule* const maker = door();
+  try {
+    use_device(maker->make_device(settings).release());  // outlives all tensors
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    return ckpt::failed("GPU " + std::to_string(index) +
+                        " of this host cannot be used: " + what.substr(0, what.find('\n')))
+        .with_hint("look at nvidia-smi: is another process on it?");
+  }
+  use_fabrics([maker](const FabricRequest& request) { return maker->make_fabric(request); });
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::train

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""titan-train with training.device = cuda and a module whose GPU is the CPU (tests/shims/gpu_module.cpp): it trains through the module's doors
+with the CPU's losses and ids, goes on from the CPU's checkpoint and back with the change of class said, and what is wrong with GPUs is one
+clear error before anything is trained.
+
+    gpu_module.py --module PATH
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+parser = argparse.ArgumentParser()
+parser.add_argument("--module", type=pathlib.Path, required=True)
+MODULE = parser.parse_args().module.resolve()
+
+
+def run(work, device, ranks=1, fake=None, **more):
+    settings = {"training.device": device, "training.dataset": "tokens", "training.dataset_path": work / "tokens.bin", "training.steps": 4,
+                "lr_scheduler.total_steps": 4, "lr_scheduler.warmup_steps": 1, "training.local_batch_size": 1, "training.global_batch_size": 4,
+                "checkpoint.interval": 2, "debug.seed": 3, "metrics.log_freq": 1, "validation.enable": False, "job.threads_per_rank": 1,
+                "comm.init_timeout_seconds": 20}
+    settings |= {key.replace("__", "."): value for key, value in more.items()}
+    return subprocess.run([harness.TRAIN, "run", str(CONFIG), "--nproc", str(ranks), *harness.flags(settings)], capture_output=True, text=True,
+                          timeout=120, env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | (fake or {}))
+
+
+def trained(done):
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done
+
+
+def refused(done, text, code=2):
+    assert done.returncode == code, (done.returncode, done.stderr)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and text in errors[0], done.stderr
+    assert "step:" not in done.stdout, done.stdout
+
+
+with tempfile.TemporaryDirectory() as work:
+    work = pathlib.Path(work)
+    harness.write_tokens(work / "tokens.bin", 40_000, 256)
+    # The same bits as on the CPU, in both groups of tensors.
+    trained(run(work, "cpu", job__dump_folder=work / "cpu"))
+    one = trained(run(work, "cuda", 2, job__dump_folder=work / "cuda"))
+    assert "not yet run on a GPU" in one.stderr, one.stderr
+    trained(run(work, "cuda", 2, job__dump_folder=work / "stages", parallelism__pipeline_parallel_degree=2))
+    for other in "cuda", "stages":
+        assert harness.step_lines(work / "cpu") == harness.step_lines(work / other), other
+        assert harness.checkpoint_id(work / "cpu", 4) == harness.checkpoint_id(work / other, 4), other
+    # From the CPU to a GPU and back.
+    for folder, device, says in ("cpu", "cuda", "cpu in the checkpoint, Fake GPU now"), ("cuda", "cpu", "Fake GPU in the checkpoint, cpu now"):
+        done = trained(run(work, device, job__dump_folder=work / folder, training__steps=6, lr_scheduler__total_steps=4))
+        told = done.stdout + done.stderr
+        assert "device: " + says in told or "attention: " in told, told
+    for shown, fake, ranks, more in (
+            ("no CUDA device: there is no NVIDIA driver", {"TITAN_FAKE_DRIVER": "0"}, 1, {}),
+            ("the NVIDIA driver is for CUDA 12.8, LibTorch needs CUDA 13", {"TITAN_FAKE_DRIVER": "12080"}, 1, {}),
+            ("no CUDA device: the driver shows none", {"TITAN_FAKE_GPUS": ""}, 1, {}),
+            ("3 ranks on this host, and 2 GPUs", {}, 3, {}),
+            ("the GPUs of this host are not alike: A on GPU 0; B on GPU 1", {"TITAN_FAKE_GPUS": "A,B"}, 2, {}),
+            ("was built for LibTorch 2.9.1", {"TITAN_FAKE_TORCH": "2.9.1"}, 1, {}),
+            ("the ranks' GPUs are not alike: H0 on rank 0; H1 on rank 1", {"TITAN_FAKE_GPU_OF_RANK": "H"}, 2, {})):
+        refused(run(work, "cuda", ranks, fake, job__dump_folder=work / "refused", **more), shown)
+        assert not (work / "refused" / "checkpoint").exists() or "ranks'" in shown, shown
+    refused(run(work, "cuda", 2, {}, job__dump_folder=work / "mesh", parallelism__pipeline_parallel_degree=3), "3")
+    refused(run(work, "cuda", 1, {"TITAN_FAKE_FAULT": "device"}, job__dump_folder=work / "busy"),
+            "GPU 0 of this host cannot be used: CUDA error: device is busy", code=3)
+    nccl = run(work, "cuda", 2, {"TITAN_FAKE_FAULT": "nccl"}, job__dump_folder=work / "nccl")
+    assert nccl.returncode == 3 and "NCCL cannot connect rank" in nccl.stderr and "NCCL_DEBUG=INFO" in nccl.stderr, nccl.stderr
+print("training.device = cuda by a module: the CPU's bits, both ways between devices, one error for each mistake")

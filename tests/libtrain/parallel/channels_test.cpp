@@ -1,0 +1,64 @@
+#include "libtrain/parallel/channels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "libtrain/reduce/tree_sum.h"
+
+namespace titan::train {
+namespace {
+
+bool has(const std::vector<Channel>& channels, const Channel& channel) {
+  return std::ranges::find(channels, channel) != channels.end();
+}
+
+TEST(Channels, TagsOfMicroBatchesAndOfTheExchangeStayApart) {
+  EXPECT_EQ(channel_kind(0), ChannelKind::kForward);
+  EXPECT_EQ(channel_kind(6), ChannelKind::kForward);
+  EXPECT_EQ(channel_kind(7), ChannelKind::kBackward);
+  EXPECT_EQ(channel_kind(kTiedGradientTag), ChannelKind::kTied);
+  EXPECT_EQ(channel_kind(kTiedGradientTag + 1), ChannelKind::kTied);
+}
+
+TEST(Channels, NeighboursInARingAndTheEndsOfAPipelineHaveOneEachWay) {
+  for (int size = 2; size <= 9; ++size) {
+    const auto channels = channels_of(FabricUse::kPipeline, size);
+    for (int one = 0; one < size; ++one)
+      for (const ChannelKind kind : {ChannelKind::kForward, ChannelKind::kBackward}) {
+        EXPECT_TRUE(has(channels, {one, (one + 1) % size, kind})) << one << " of " << size;
+        EXPECT_TRUE(has(channels, {(one + 1) % size, one, kind})) << one << " of " << size;
+      }
+    EXPECT_TRUE(has(channels, {0, size - 1, ChannelKind::kTied}));
+    EXPECT_TRUE(has(channels, {size - 1, 0, ChannelKind::kTied}));
+  }
+}
+
+TEST(Channels, RanksThatSwapInTheExchangeHaveOneEachWay) {
+  for (int size = 2; size <= 9; ++size) {
+    const auto channels = channels_of(FabricUse::kExchange, size);
+    for (int bit = 1; bit < size; bit *= 2)
+      for (int one = 0; one < size; ++one)
+        EXPECT_EQ(has(channels, {one, one ^ bit, ChannelKind::kTied}), (one ^ bit) < size) << one << " of " << size;
+  }
+}
+
+TEST(Channels, EachIsMadeOnceAndInFewTurns) {
+  for (const FabricUse use : {FabricUse::kPipeline, FabricUse::kExchange}) {
+    const auto channels = channels_of(use, 64);
+    EXPECT_EQ(std::set<Channel>(channels.begin(), channels.end()).size(), channels.size());
+    std::map<int, int> turn;  // by rank: when it has made what came so far
+    for (const Channel& channel : channels) {
+      EXPECT_NE(channel.from, channel.to);
+      turn[channel.from] = turn[channel.to] = std::max(turn[channel.from], turn[channel.to]) + 1;
+    }
+    for (const auto& [rank, turns] : turn) EXPECT_LE(turns, 16) << rank;
+  }
+}
+
+TEST(Channels, ARankAloneHasNone) { EXPECT_TRUE(channels_of(FabricUse::kPipeline, 1).empty()); }
+
+}  // namespace
+}  // namespace titan::train
