@@ -20,7 +20,7 @@ WriteBehind::~WriteBehind() {
 
 void WriteBehind::give_up() {
   {
-    const std::lock_guard lock(mutex_);
+    const ckpt::MutexLock lock(mutex_);
     closed_ = dropped_ = true;
   }
   changed_.notify_all();
@@ -29,8 +29,8 @@ void WriteBehind::give_up() {
 ckpt::Result<WriteBehind::Block> WriteBehind::take(std::uint64_t bytes) {
   Block block;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !free_.empty() || !status_.ok(); });
+    ckpt::MutexLock lock(mutex_);
+    while (free_.empty() && status_.ok()) changed_.wait(lock);
     if (!status_.ok()) return status_;
     block = std::move(free_.back());
     free_.pop_back();
@@ -41,7 +41,7 @@ ckpt::Result<WriteBehind::Block> WriteBehind::take(std::uint64_t bytes) {
 
 void WriteBehind::put(std::uint64_t offset, Block block) {
   {
-    const std::lock_guard lock(mutex_);
+    const ckpt::MutexLock lock(mutex_);
     queue_.push_back({offset, std::move(block)});
   }
   changed_.notify_all();
@@ -50,7 +50,7 @@ void WriteBehind::put(std::uint64_t offset, Block block) {
 
 ckpt::Status WriteBehind::finish() {
   {
-    const std::lock_guard lock(mutex_);
+    const ckpt::MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_all();
@@ -61,8 +61,8 @@ ckpt::Status WriteBehind::finish() {
 void WriteBehind::work() {
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !queue_.empty() || closed_; });
+      ckpt::MutexLock lock(mutex_);
+      while (queue_.empty() && !closed_) changed_.wait(lock);
       if (queue_.empty() || dropped_) return;
     }
     if (!write_next()) return;
@@ -72,7 +72,7 @@ void WriteBehind::work() {
 bool WriteBehind::write_next() {
   Write write;
   {
-    const std::lock_guard lock(mutex_);
+    const ckpt::MutexLock lock(mutex_);
     if (!status_.ok()) return false;
     write = std::move(queue_.front());
     queue_.pop_front();
@@ -80,7 +80,7 @@ bool WriteBehind::write_next() {
   ckpt::Status status = ckpt::contained([&] { return file_.pwrite(write.offset, write.block); });
   const bool ok = status.ok();
   {
-    const std::lock_guard lock(mutex_);
+    const ckpt::MutexLock lock(mutex_);
     status_ = std::move(status);
     free_.push_back(std::move(write.block));
   }

@@ -1,15 +1,14 @@
 #pragma once
 // Writes blocks to a file in a thread of its own, so that the next block is read meanwhile;
 // in the caller's where the system has none.
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <vector>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/helpers.h"
+#include "ckpt/base/mutex.h"
 
 namespace titan::convert {
 
@@ -44,8 +43,8 @@ class WriteBehind {
   bool write_next();  // the front of the queue; false after an error
 
   ckpt::File& file_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  ckpt::Mutex mutex_;
+  ckpt::Condition changed_;
   std::vector<Block> free_;
   std::deque<Write> queue_;
   bool closed_ = false;   // no more blocks come

@@ -225,7 +225,9 @@ void NoteLock::beat_until_closed() {
   MutexLock guard(mutex_);
   std::string said;
   while (true) {
-    const auto next = std::chrono::steady_clock::now() + std::chrono::duration<double>(kBeatSeconds);
+    const auto next =
+        std::chrono::steady_clock::now() +
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(kBeatSeconds));
     while (!closing_ && wake_.wait_until(guard, next) == std::cv_status::no_timeout) {}
     if (closing_) return;
     const Status status = beat_locked(seconds_since_epoch());

@@ -178,7 +178,7 @@ std::vector<Key> own_keys() {
           "how gradients are summed: \"canonical\" gives the same bits on every layout",
           {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
       key(TITAN_KEY(training.device), kEnvironment,
-          "where to compute; \"auto\": the CPU, since training on GPUs was not yet run on a GPU",
+          "where to compute; \"auto\": the CPU, until training has been seen on a GPU",
           {.choices = {"auto", "cpu", "cuda"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
           "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else "
