@@ -14,7 +14,7 @@ struct SettledDevice {
 };
 
 /// Opens libtitan_cuda.so where the run would compute on GPUs, and asks it about them. \error kInvalid: as
-/// train::CudaModule::open and train::check_gpus
+/// train::CudaModule::open, train::check_gpus and train::attention_kernel
 ckpt::Result<SettledDevice> settle_device(const recipe::Config& config, int local_ranks);
 
 }  // namespace titan::cli

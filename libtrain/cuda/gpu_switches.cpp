@@ -42,27 +42,30 @@ void set_gpu_switches(const DeviceSettings& settings) {
   // Read when cuBLAS is first used: a workspace of its own for each stream, so that none changes another's sums.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::Context& context = at::globalContext();
-  // Flash then computes its backward in one order.
-  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  context.setDeterministicCuDNN(true);
-  context.setBenchmarkCuDNN(false);
-  context.setAllowBF16ReductionCuBLAS(false, /*allow_splitk=*/false);
+  // In strict mode flash computes its backward in one order; cuDNN's attention has none, and is refused.
+  const bool strict = settings.deterministic && settings.attention != "cudnn";
+  context.setDeterministicAlgorithms(strict, /*warn_only=*/false);
+  context.setDeterministicCuDNN(settings.deterministic);
+  context.setBenchmarkCuDNN(!settings.deterministic);
+  context.setAllowBF16ReductionCuBLAS(!settings.deterministic, /*allow_splitk=*/!settings.deterministic);
   context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   context.setSDPUseFlash(settings.attention == "flash");
-  context.setSDPUseCuDNN(false);
+  context.setSDPUseCuDNN(settings.attention == "cudnn");
   context.setSDPUseMath(settings.attention == "math");
   context.setSDPUseMemEfficient(false);
 }
 
 ckpt::Settings gpu_rows(const DeviceSettings& settings) {
-  return {{"attention", settings.attention},
-          {"cublas", cublas_version()},
-          {"cuda", cuda_version(CUDART_VERSION)},
-          {"cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN())},
-          {"device", at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index))->name},
-          {"driver", driver_version()},
-          {"nccl", nccl_version()},
-          {"torch", TORCH_VERSION}};
+  ckpt::Settings rows = {{"attention", settings.attention},
+                         {"cublas", cublas_version()},
+                         {"cuda", cuda_version(CUDART_VERSION)},
+                         {"cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN())}};
+  if (!settings.deterministic) rows.emplace_back("deterministic", "false");
+  rows.emplace_back("device", at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index))->name);
+  rows.emplace_back("driver", driver_version());
+  rows.emplace_back("nccl", nccl_version());
+  rows.emplace_back("torch", TORCH_VERSION);
+  return rows;
 }
 
 }  // namespace titan::train

@@ -5,12 +5,13 @@
 
 namespace titan::train {
 
-/// The same bits each time, on every layout: strict mode, IEEE fp32, no sums in bf16, no search for the fastest
-/// convolution; attention by the kernel that is named or not at all. After setup_determinism(), whose switches for the
-/// CPU stay.
+/// Attention by the kernel that is named, and IEEE fp32. Deterministic: strict mode, no sums in bf16, no search for the
+/// fastest convolution: the same bits each time, on every layout. After setup_determinism(), whose switches for the CPU
+/// stay.
 void set_gpu_switches(const DeviceSettings& settings);
 
-/// Environment rows of a run on this GPU: its model, driver, CUDA, cuBLAS, cuDNN, NCCL and the kernel of attention.
+/// Environment rows of a run on this GPU: its model, driver, CUDA, cuBLAS, cuDNN, NCCL, the kernel of attention, and
+/// "deterministic" where it is not.
 ckpt::Settings gpu_rows(const DeviceSettings& settings);
 
 }  // namespace titan::train

@@ -14,8 +14,9 @@
 namespace titan::train {
 
 struct DeviceSettings {
-  int index = 0;                    ///< of the GPU on this host: the local rank
-  std::string attention = "flash";  ///< flash, math
+  int index = 0;  ///< of the GPU on this host: the local rank
+  bool deterministic = true;
+  std::string attention = "flash";  ///< flash, cudnn, math
 };
 
 class DeviceModule {

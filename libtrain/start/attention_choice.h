@@ -2,11 +2,13 @@
 // Which kernel computes attention on a GPU: always one that is named, since it decides bits. Pure.
 #include <string>
 
+#include "ckpt/base/result.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {
 
-/// "flash", and "math" in float32, in which flash does not compute.
-std::string attention_kernel(const recipe::Config& config);
+/// "flash", "cudnn" or "math" of training.attention. \error kInvalid: a kernel that cannot compute in this run's dtype,
+/// or one without a deterministic backward where that is promised
+ckpt::Result<std::string> attention_kernel(const recipe::Config& config);
 
 }  // namespace titan::train

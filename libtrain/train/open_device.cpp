@@ -12,7 +12,8 @@ namespace titan::train {
 using ckpt::Status;
 
 Status open_device(const CudaModule& module, const recipe::Config& config, int index, int threads) {
-  const DeviceSettings settings{.index = index, .attention = attention_kernel(config)};
+  DeviceSettings settings{.index = index, .deterministic = config.debug.deterministic};
+  TITAN_ASSIGN_OR_RETURN(settings.attention, attention_kernel(config));
   const auto door = reinterpret_cast<DeviceModule* (*)()>(module.find(kDeviceModuleDoor));
   if (door == nullptr)
     return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")

@@ -62,8 +62,9 @@ struct Config {
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
-    std::string cpu_gemm = "auto";  ///< auto, mkl, onednn
-    std::int64_t loss_chunk = 0;    ///< tokens; 0: the whole micro-batch
+    std::string attention = "auto";  ///< auto, flash, cudnn, math; on a GPU
+    std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
+    std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
   } training;
 
   struct Parallelism {
@@ -151,6 +152,7 @@ struct Config {
   struct Debug {
     std::optional<std::int64_t> seed;
     std::optional<std::int64_t> stop_at_step;
+    bool deterministic = true;  ///< on a GPU; the CPU always is
   } debug;
 };
 

@@ -180,6 +180,10 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.device), kEnvironment,
           "where to compute; \"auto\": the CPU, until training has been seen on a GPU",
           {.choices = {"auto", "cpu", "cuda"}}),
+      key(TITAN_KEY(training.attention), kEnvironment,
+          "kernel of attention on a GPU, which decides bits; \"auto\": flash, in float32 math; cudnn needs "
+          "debug.deterministic = false",
+          {.choices = {"auto", "flash", "cudnn", "math"}}),
       key(TITAN_KEY(training.cpu_gemm), kEnvironment,
           "library of fp32 matrix products, which decides bits; \"auto\": what the checkpoint says, else "
           "onednn on AMD's family 26 (Zen 5) and later, mkl elsewhere",
@@ -384,6 +388,9 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(comm.exchange_bytes), kLayout, "most bytes in the buffers of the gradient exchange, per rank",
           {.range = between(1, 1ull << 50)}),
 
+      key(TITAN_KEY(debug.deterministic), kEnvironment,
+          "the same bits each time and on every layout, also on a GPU; the CPU gives them in any case",
+          {.aliases = {"training.deterministic"}}),
       key(TITAN_KEY(debug.seed), kCurve, "of initial weights and shuffling; unset: drawn once and stored",
           {.range = at_least(0), .own_concept = true, .aliases = {"training.seed"}}),
       key(TITAN_KEY(debug.stop_at_step), kSaving, "save there and exit 75, without touching the schedule; unset: never",

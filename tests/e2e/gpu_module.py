@@ -50,7 +50,8 @@ with tempfile.TemporaryDirectory() as work:
     trained(run(work, "cpu", job__dump_folder=work / "cpu"))
     one = trained(run(work, "cuda", 2, job__dump_folder=work / "cuda"))
     assert "not yet run on a GPU" in one.stderr, one.stderr
-    trained(run(work, "cuda", 2, job__dump_folder=work / "stages", parallelism__pipeline_parallel_degree=2))
+    two = trained(run(work, "cuda", 2, job__dump_folder=work / "stages", parallelism__pipeline_parallel_degree=2, debug__deterministic=False))
+    assert "deterministic" not in one.stderr and "debug.deterministic = false gives up" in two.stderr, two.stderr
     for other in "cuda", "stages":
         assert harness.step_lines(work / "cpu") == harness.step_lines(work / other), other
         assert harness.checkpoint_id(work / "cpu", 4) == harness.checkpoint_id(work / other, 4), other
@@ -66,6 +67,8 @@ with tempfile.TemporaryDirectory() as work:
             ("3 ranks on this host, and 2 GPUs", {}, 3, {}),
             ("the GPUs of this host are not alike: A on GPU 0; B on GPU 1", {"TITAN_FAKE_GPUS": "A,B"}, 2, {}),
             ("was built for LibTorch 2.9.1", {"TITAN_FAKE_TORCH": "2.9.1"}, 1, {}),
+            ("computes in bfloat16 alone", {}, 1, {"training__attention": "flash", "training__mixed_precision_param": "float32"}),
+            ("has no deterministic backward", {}, 1, {"training__attention": "cudnn", "training__mixed_precision_param": "bfloat16"}),
             ("the ranks' GPUs are not alike: H0 on rank 0; H1 on rank 1", {"TITAN_FAKE_GPU_OF_RANK": "H"}, 2, {})):
         refused(run(work, "cuda", ranks, fake, job__dump_folder=work / "refused", **more), shown)
         assert not (work / "refused" / "checkpoint").exists() or "ranks'" in shown, shown

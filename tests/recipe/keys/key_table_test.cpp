@@ -72,6 +72,7 @@ TEST(KeyTable, HasEveryKeyOfTheContractAndOfTorchtitan) {
                            "model.qkv_bias",
                            "parallelism.data_parallel_sharding",
                            "training.device",
+                           "training.attention",
                            "training.cpu_gemm",
                            "training.loss_chunk",
                            "parallelism.gradient_exchange",
