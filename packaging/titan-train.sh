@@ -39,8 +39,11 @@ case $version in
 esac
 
 torch=$(readlink -f "$torch")
-# libtitan_cuda.so, where it was built, lies in lib/ and is found by the program's own run path.
 LD_LIBRARY_PATH=$torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# lib/libtitan_cuda.so, where it was built, needs CUDA's runtime and NCCL: they lie beside the torch of a CUDA wheel.
+for folder in "${torch%/*}/nvidia/cu13/lib" "${torch%/*}/nvidia/nccl/lib"; do
+  [ ! -d "$folder" ] || LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$folder
+done
 TITAN_TRAIN_COMMAND=$0 # what lines to paste begin with
 export LD_LIBRARY_PATH TITAN_TRAIN_COMMAND
 exec "$program" "$@"

@@ -14,16 +14,20 @@ def write_train_archive(out, name, stage, build, epoch):
     os.makedirs(os.path.dirname(program))
     shutil.move(os.path.join(stage, "bin/titan-train"), program)
     shutil.copy(LAUNCHER, os.path.join(stage, "bin/titan-train"))
+    parts = {program: "$ORIGIN/../lib"}
+    # The module for GPUs goes with it where one was built.
+    cuda = os.path.join(build, "bin/libtitan_cuda.so")
+    if os.path.exists(cuda):
+        module = os.path.join(stage, "lib/libtitan_cuda.so")
+        os.makedirs(os.path.dirname(module), exist_ok=True)
+        subprocess.run(["strip", "-o", module, cuda], check=True)
+        parts[module] = "$ORIGIN"
     # No path of the machine that built it. CMake's own way, for patchelf may be missing.
     work = os.path.join(build, "packages/run_path.cmake")
     with open(work, "w") as file:
-        file.write(f'file(RPATH_SET FILE "{program}" NEW_RPATH "$ORIGIN/../lib")\n')
+        for part, run_path in parts.items():
+            file.write(f'file(RPATH_SET FILE "{part}" NEW_RPATH "{run_path}")\n')
     subprocess.run(["cmake", "-P", work], check=True)
-    # A library of CUDA goes with it where one was built.
-    cuda = os.path.join(build, "lib/libtitan_cuda.so")
-    if os.path.exists(cuda):
-        os.makedirs(os.path.join(stage, "lib"))
-        subprocess.run(["strip", "-o", os.path.join(stage, "lib/libtitan_cuda.so"), cuda], check=True)
     path = os.path.join(out, name + ".tar.gz")
     write_tarball(path, stage, name, epoch)
     return path

@@ -220,7 +220,16 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
   } else {
     note_settings("config", a.manifest.config, b.manifest.config, out);
   }
-  if (a.lr && b.lr) note_settings("config", accepted_settings(a.lr->accepted), accepted_settings(b.lr->accepted), out);
+  if (a.lr && b.lr) {
+    const auto unnamed = [&](Settings settings) {  // what the configuration names was noted above
+      std::erase_if(settings, [&](const auto& row) {
+        return std::ranges::any_of(out, [&](const Difference& d) { return d.kind == "config" && d.name == row.first; });
+      });
+      return settings;
+    };
+    note_settings("config", unnamed(accepted_settings(a.lr->accepted)), unnamed(accepted_settings(b.lr->accepted)),
+                  out);
+  }
   if (a.train && b.train) note_history(*a.train, *b.train, out);
   if (!foreign) Collector(out, "history").field("writer", a.manifest.writer, b.manifest.writer);
   return out;

@@ -82,7 +82,7 @@ class Drawing {
     for (std::size_t i = 0; i < plot_.panels.size(); ++i) rows.push_back(i == 0 ? heights.first : heights.other);
     std::vector<Axis> axes;
     for (std::size_t i = 0; i < plot_.panels.size(); ++i) {
-      axes.push_back(recipe::y_axis(plot_.panels[i], std::max<std::size_t>(2, (rows[i] + 1) / 2)));
+      axes.push_back(y_axis(plot_.panels[i], rows[i]));
       for (const recipe::Tick& tick : axes.back().ticks) label_ = std::max(label_, tick.label.size());
     }
     columns_ = width_ - label_ - 2;
@@ -93,6 +93,24 @@ class Drawing {
   }
 
  private:
+  /// With ticks so few that no two share a row, as far as that goes.
+  Axis y_axis(const Panel& panel, std::size_t rows) const {
+    const Canvas canvas(1, rows, dots_);
+    std::size_t most = std::max<std::size_t>(2, (rows + 1) / 2);
+    for (;; --most) {
+      Axis axis = recipe::y_axis(panel, most);
+      std::vector<bool> taken(rows, false);
+      bool apart = true;
+      for (const recipe::Tick& tick : axis.ticks) {
+        if (tick.label.empty()) continue;
+        const std::size_t row = canvas.row_of(axis.place(tick.value));
+        apart = apart && !taken[row];
+        taken[row] = true;
+      }
+      if (apart || most == 2) return axis;
+    }
+  }
+
   std::string dim(std::string_view text) const { return style_.palette.paint(Role::kDim, text); }
 
   std::string legend() const {

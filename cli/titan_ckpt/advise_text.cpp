@@ -150,7 +150,12 @@ class Text {
     const bool keeps = report_.fit && report_.fit->keep_last > 0;
     if (!report_.best && !keeps) return "";
     std::string out = heading(style_.palette, "to paste") + "  [checkpoint]\n";
-    if (report_.best) out += "  interval = " + std::to_string(report_.best->steps) + "\n";
+    if (report_.best) {
+      out += "  interval = " + std::to_string(report_.best->steps) + "\n";
+      if (report_.steps > 0 && report_.best->steps >= report_.steps)
+        out += "  # not before the end of this run (" + count_of(report_.steps, " step", " steps") +
+               "), which always saves\n";
+    }
     if (!keeps) return out;
     const recipe::RetentionFit& fit = *report_.fit;
     out += "  keep_latest_k = " + std::to_string(fit.keep_last) + "\n";

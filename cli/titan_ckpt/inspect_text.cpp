@@ -26,7 +26,7 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   Facts facts;
   facts.add("checkpoint", escape(report.path));
   if (!report.foreign) facts.add("id", m.id.hex());
-  facts.add("step", std::to_string(m.step));
+  if (!report.foreign || m.step > 0) facts.add("step", std::to_string(m.step));
   if (report.train) facts.add("tokens", format_count(report.train->tokens));
   if (report.foreign) {
     facts.add("format", escape(m.writer));
@@ -45,7 +45,14 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   return facts.render(style.palette);
 }
 
-std::string components(const Manifest& m, const TextStyle& style) {
+std::string components(const InspectReport& report, const TextStyle& style) {
+  const Manifest& m = report.manifest;
+  if (report.foreign) {
+    Table sizes({{"component"}, {"size", Align::kRight}});
+    for (const ckpt::ComponentEntry& c : m.components)
+      sizes.row({escape(c.name), format_bytes(c.bytes, style.exact_bytes)});
+    return heading(style.palette, "components") + sizes.render(style.palette, "  ");
+  }
   Table table(
       {{"component"}, {"size", Align::kRight}, {"stored", Align::kRight}, {"files", Align::kRight}, {"digest"}});
   for (const ckpt::ComponentEntry& c : m.components)
@@ -85,7 +92,7 @@ std::string phase_line(const ckpt::LrPhase& phase) {
 
 std::string schedule(const InspectReport& report, const TextStyle& style) {
   std::string out = heading(style.palette, "LR schedule");
-  if (!report.lr) return out + "  absent\n";
+  if (!report.lr) return report.foreign ? "" : out + "  absent\n";
   const std::vector<ckpt::LrPhase>& phases = report.lr->phases;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     // A phase that the next one replaces from its first step on never applies.
@@ -101,7 +108,7 @@ std::string schedule(const InspectReport& report, const TextStyle& style) {
 
 std::string data(const InspectReport& report, const TextStyle& style) {
   std::string out = heading(style.palette, "data position");
-  if (!report.data) return out + "  absent\n";
+  if (!report.data) return report.foreign ? "" : out + "  absent\n";
   const ckpt::DataPosition& d = *report.data;
   out += "  " + format_count(d.samples) + " samples consumed";
   if (d.samples_per_epoch > 0 && d.samples >= d.epoch_base) {
@@ -120,7 +127,7 @@ std::string data(const InspectReport& report, const TextStyle& style) {
 }
 
 std::string attempts(const InspectReport& report, const TextStyle& style) {
-  if (!report.train) return heading(style.palette, "attempts") + "  absent\n";
+  if (!report.train) return report.foreign ? "" : heading(style.palette, "attempts") + "  absent\n";
   if (report.train->attempts.empty()) return heading(style.palette, "attempts") + "  none\n";
   Table table({{"attempt", Align::kRight},
                {"started"},
@@ -167,14 +174,14 @@ std::vector<std::size_t> in_order(const std::vector<TensorRow>& rows, const Insp
 std::string statistics(const InspectReport& report, const InspectView& view, const TextStyle& style) {
   const std::vector<TensorRow> rows = ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors);
   Table table({{"tensor"},
-               {"dtype"},
-               {"elements", Align::kRight},
+               {.title = "dtype", .spare = true},
+               {.title = "elements", .align = Align::kRight, .spare = true},
                {"min", Align::kRight},
                {"max", Align::kRight},
                {"mean", Align::kRight},
                {"std", Align::kRight},
                {"norm", Align::kRight},
-               {"zeros", Align::kRight},
+               {.title = "zeros", .align = Align::kRight, .spare = true},
                {"not finite", Align::kRight}});
   ckpt::TensorStats all;
   const std::vector<std::size_t> order = in_order(rows, view);
@@ -208,22 +215,20 @@ std::string tensors(const InspectReport& report, const InspectView& view, const 
                                           ? ckpt::matching_rows(ckpt::tensor_rows(report.manifest), *view.tensors)
                                           : ckpt::tensor_rows(report.manifest, kTopTensors);
   const std::size_t all = ckpt::tensor_count(report.manifest), shown = rows.size();
-  Table table({{"tensor"},
-               {"dtype"},
-               {"shape"},
-               {"size", Align::kRight},
-               {"leaves", Align::kRight},
-               {"stage", Align::kRight},
-               {.title = "digest", .spare = true}});
+  std::vector<Column> columns{{"tensor"}, {"dtype"}, {"shape"}, {"size", Align::kRight}};
+  if (!report.foreign)
+    columns.insert(columns.end(),
+                   {{"leaves", Align::kRight}, {"stage", Align::kRight}, {.title = "digest", .spare = true}});
+  Table table(columns);
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorRow& row = rows[i];
-    table.row({escape(row.name),
-               std::string(ckpt::dtype_name(row.dtype)),
-               shape_text(row.shape),
-               format_bytes(row.bytes, style.exact_bytes),
-               std::to_string(row.leaves),
-               std::to_string(row.stage),
-               {digest_text(row.digest).substr(0, 12), Role::kDim}});
+    std::vector<Cell> cells{escape(row.name), std::string(ckpt::dtype_name(row.dtype)), shape_text(row.shape),
+                            format_bytes(row.bytes, style.exact_bytes)};
+    if (!report.foreign)
+      cells.insert(
+          cells.end(),
+          {std::to_string(row.leaves), std::to_string(row.stage), {digest_text(row.digest).substr(0, 12), Role::kDim}});
+    table.row(cells);
   }
   std::string out = heading(style.palette, "tensors");
   if (!table.empty()) out += table.render(style.palette, "  ");
@@ -241,10 +246,13 @@ std::string config(const Manifest& m, const TextStyle& style) {
 }  // namespace
 
 std::string inspect_text(const InspectReport& report, const InspectView& view, const TextStyle& style) {
-  std::string out = summary(report, style) + components(report.manifest, style) + stages(report.manifest, style) +
+  if (view.stats)
+    return summary(report, style) + (view.config ? config(report.manifest, style) : "") +
+           statistics(report, view, style);
+  std::string out = summary(report, style) + components(report, style) + stages(report.manifest, style) +
                     schedule(report, style) + data(report, style) + attempts(report, style);
   if (view.config) out += config(report.manifest, style);
-  return out + (view.stats ? statistics(report, view, style) : tensors(report, view, style));
+  return out + tensors(report, view, style);
 }
 
 }  // namespace titan::cli

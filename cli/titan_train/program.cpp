@@ -152,6 +152,7 @@ const Program& titan_train_program() {
            "titan-train run CONFIG.toml"},
           {{"validate", "evaluate", "test", "score", "perplexity"}, "titan-train eval CKPT --tokens FILE"},
           {{"dry-run", "preview", "estimate"}, "titan-train plan CONFIG.toml"},
+          {{"generate", "chat", "complete", "infer"}, "titan-train sample CKPT --prompt TEXT"},
           {{"show", "settings", "print-config"}, "titan-train config CONFIG.toml"},
           {{"ls", "list"}, "titan-ckpt ls RUN"},
           {{"inspect", "info"}, "titan-ckpt inspect CKPT"},

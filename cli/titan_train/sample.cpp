@@ -150,6 +150,7 @@ Answer run_sample(const Request& request) {
   report.step = source->step();
   report.dtype = report.options.bf16 ? "bfloat16" : "float32";
   report.prompt = command.value("prompt");
+  report.most_given = command.has("max-new-tokens");
   if (const std::string warning = too_long(report.options, texts); !warning.empty())
     report_warning(warning, request.json, request.color);
 

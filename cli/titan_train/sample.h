@@ -18,6 +18,7 @@ struct SampleReport {
   train::GenerationReport generation;
   std::optional<std::string> prompt, text;  ///< of a byte model whose prompt was given as text
   bool stopped = false;                     ///< by --stop
+  bool most_given = false;                  ///< --max-new-tokens was
 };
 
 /// One line for stderr: how much was written, how fast, and what ended it.

@@ -19,8 +19,9 @@ std::string sample_line(const SampleReport& report) {
     line += ", " + format_count(static_cast<std::uint64_t>(static_cast<double>(tokens) / seconds + 0.5)) + "/s";
   if (report.options.sampling.temperature > 0) line += ", seed " + std::to_string(report.options.sampling.seed);
   if (report.stopped) return line + "; ended by --stop";
-  return line +
-         (g.end == train::GenerationEnd::kEndToken ? "; the model ended the text" : "; ended by --max-new-tokens");
+  if (g.end == train::GenerationEnd::kEndToken) return line + "; the model ended the text";
+  return line + (report.most_given ? "; ended by --max-new-tokens"
+                                   : "; ended at the usual length (--max-new-tokens writes more)");
 }
 
 }  // namespace titan::cli

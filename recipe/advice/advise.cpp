@@ -61,6 +61,7 @@ class Advice {
     report_.has_settings = true;
     report_.saves_enabled = loaded->config.checkpoint.enable;
     report_.interval = loaded->config.checkpoint.interval;
+    report_.steps = static_cast<std::uint64_t>(loaded->config.training.steps);
     report_.keep_latest_k = static_cast<std::uint64_t>(loaded->config.checkpoint.keep_latest_k);
     steps_folder_ = loaded->config.checkpoint.folder;
     if (!report_.saves_enabled) lacks("the run does not save (checkpoint.enable = false)");

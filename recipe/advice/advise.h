@@ -44,6 +44,7 @@ struct AdviseReport {
   bool saves_enabled = true;
   SaveInterval interval;
   std::uint64_t keep_latest_k = 0;
+  std::uint64_t steps = 0;  ///< training.steps
 
   std::optional<double> cost_s;             ///< of a save, as far as training waits for it
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval of config.toml

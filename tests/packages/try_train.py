@@ -62,6 +62,12 @@ def main(source, build, torch):
         no_debug_information(program)
         for path in (build, torch + "/lib"):
             assert path.encode() not in open(program, "rb").read(), path
+        module = root + "/opt/titan/lib/libtitan_cuda.so"
+        with_cuda = os.path.exists(build + "/bin/libtitan_cuda.so")
+        assert os.path.exists(module) == with_cuda, "the module for GPUs goes with the archive where it was built"
+        if with_cuda:
+            assert libraries(module)[1] == ["$ORIGIN"], libraries(module)
+            no_debug_information(module)
         assert "licenses" in open(f"{root}/opt/titan/share/man/man1/titan-train.1").read()
         assert os.path.exists(f"{root}/opt/titan/share/man/man1/titan-train-run.1")
 
@@ -92,6 +98,10 @@ def main(source, build, torch):
         text = program(*run_it, start="/work/linked", env={"PYTHONPATH": site})
         assert "/step-00000001" in text and "step 2 saved" in text, text
         print("a run of two ranks, and a resume with an importable torch  work")
+        if with_cuda and not os.path.exists("/dev/nvidiactl"):
+            text = program(*run_it, "--training.device=cuda", expect=2)
+            assert "no CUDA device" in text, text
+            print("the module for GPUs  opens")
 
         def refused(found, **env):
             text = program("--version", expect=2, env=env)
