@@ -107,7 +107,7 @@ class EarlySignals(unittest.TestCase):
                     if not caught and process.returncode == -number:
                         continue  # its libraries were being loaded
                     self.assertIn(process.returncode, (0, 75, STOPS[number][0]), log)
-                    self.assertRegex(log, r"error: |Ctrl-C: |SIGTERM: |complete|was stopped by a signal")
+                    self.assertRegex(log, r"error: |Ctrl-C: |SIGTERM: |complete|was stopped by a signal|, then stopping \(")
                     self.assertLessEqual(log.count("error: "), 1, log)
                     self.assertEqual(harness.leftovers(self.run), [], log)
 

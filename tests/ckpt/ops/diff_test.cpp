@@ -48,6 +48,12 @@ TEST_F(DiffTest, IsEqualOnAnyTwoLayouts) {
   }
 }
 
+TEST_F(DiffTest, NotesASettingOnceThoughTheScheduleNamesItToo) {
+  const Synthetic other{.peak_lr = 0.002,
+                        .config = {{"model.dim", "16"}, {"optimizer.lr", "0.002"}, {"training.steps", "100"}}};
+  EXPECT_THAT(kinds(diff({}, other).notes), ElementsAre("config:optimizer.lr"));
+}
+
 TEST_F(DiffTest, NotesCountOnlyWhenAskedFor) {
   const DiffReport report =
       diff({}, {.created = "2027-01-01T00:00:00Z", .config = {{"model.dim", "16"}, {"new.key", "1"}}}, true);
