@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 namespace titan::ckpt {
 namespace {
@@ -107,17 +108,16 @@ struct Row {
 }  // namespace
 
 Ownership::Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
-                     std::optional<std::uint32_t> apart)
+                     std::span<const std::uint32_t> groups)
     : leaf_elements_(leaf_elements), mesh_(mesh), first_(1, 0) {
-  std::vector<Row> rows(mesh.pp);
-  Row alone;
+  std::vector<std::map<std::uint32_t, Row>> rows(mesh.pp);
   for (std::uint32_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].stage < mesh.pp)
-      (i == apart ? alone : rows[parameters[i].stage]).add(i, parameters[i].grid(leaf_elements), leaf_elements);
+      rows[parameters[i].stage][i < groups.size() ? groups[i] : 0].add(i, parameters[i].grid(leaf_elements),
+                                                                       leaf_elements);
   for (std::uint32_t stage = 0; stage < mesh.pp; ++stage) {
     std::vector<std::vector<OwnedPiece>> pieces(mesh.dp);
-    rows[stage].deal_to(pieces);
-    if (apart && *apart < parameters.size() && parameters[*apart].stage == stage) alone.deal_to(pieces);
+    for (const auto& [group, row] : rows[stage]) row.deal_to(pieces);
     for (std::vector<OwnedPiece>& own : pieces) {
       std::ranges::sort(own, {}, &OwnedPiece::parameter);
       pieces_.insert(pieces_.end(), own.begin(), own.end());

@@ -1,9 +1,8 @@
 #pragma once
 // Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per
-// data-parallel rank; those of a parameter that weighs more than its elements are cut apart from the others. Pure
-// arithmetic over runs of equal leaves: nothing here walks single leaves, of which a large model has millions.
+// data-parallel rank, or those of each group of parameters. Pure arithmetic over runs of equal leaves: nothing here
+// walks single leaves, of which a large model has millions.
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,9 +30,9 @@ struct OwnedPiece {
 /// What every rank of a mesh owns. It is worked out once per process, for all stages and ranks together, and kept.
 class Ownership {
  public:
-  /// `apart`: a parameter of which each rank gets an equal share, and the same of all the others together.
+  /// `groups`: of each parameter, a small number; each rank gets an equal share of each group. Empty: all are one.
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
-            std::optional<std::uint32_t> apart = std::nullopt);
+            std::span<const std::uint32_t> groups = {});
 
   /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a
   /// rank beyond the mesh.

@@ -79,8 +79,10 @@ void look_further(PlanReport& report, const Ranks& ranks) {
                                     threads_of(ranks, start.loaded.config, report.stored()));
 }
 
-Status make_report(const Command& command, const recipe::LoadedConfig& loaded, PlanReport& report) {
+Status make_report(const Command& command, const recipe::LoadedConfig& given, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
+  recipe::LoadedConfig loaded = given;
+  if (device && loaded.config.training.device == "auto") loaded.config.training.device = "cuda";
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded,
                                                        command.value("resume").value_or("auto"),

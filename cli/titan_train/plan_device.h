@@ -26,6 +26,6 @@ ckpt::Result<DeviceReport> make_device_report(const recipe::Config& config, cons
                                               const recipe::DeviceFigures& device);
 
 std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan, const Palette& palette);
-void device_json(JsonOut& json, const DeviceReport& report);
+void device_json(JsonOut& json, const DeviceReport& report, const recipe::RunPlan& plan);
 
 }  // namespace titan::cli

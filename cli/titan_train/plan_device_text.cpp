@@ -81,12 +81,20 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
   facts.add("links", "of each GPU, in each direction: " + format_rounded(d.nvlink_gb_s) + " GB/s within nodes of " +
                          std::to_string(d.per_node) + ", " + format_rounded(d.nic_gb_s) + " GB/s between them");
   facts.add("assumed", percent(d.compute_share) + " of the peak, " + percent(d.link_share) + " of links and memory, " +
-                           format_bytes(d.reserve_bytes) + " for the libraries; nothing overlaps");
+                           format_bytes(d.reserve_bytes) + " for the libraries");
   Facts step;
+  const auto exchanged = [](double all, double hidden) {
+    return seconds(all) + (hidden > 0 ? " (" + seconds(hidden) + " hidden)" : "");
+  };
   step.add("step", seconds(f.step.total()) + ": pipeline " + seconds(f.step.pipeline) + ", gradients " +
-                       seconds(f.step.gradients) + ", optimizer " + seconds(f.step.optimizer) + ", weights " +
-                       seconds(f.step.weights));
+                       exchanged(f.step.gradients, f.step.hidden_gradients) + ", optimizer " +
+                       seconds(f.step.optimizer) + ", weights " + exchanged(f.step.weights, f.step.hidden_weights));
   step.add("exchange", "a rank and step: gradients " + moved(f.gradients) + "; weights " + moved(f.weights));
+  if (plan.mesh.dp > 1)
+    step.add("overlap", plan.exchange_parts == 1
+                            ? "nothing hides behind another: parallelism.exchange_parts is 1"
+                            : "exchanges go in parts, at most " + std::to_string(plan.exchange_parts) +
+                                  " of a rank, while the rank computes");
   if (f.hop_seconds > 0) step.add("transfer", seconds(f.hop_seconds) + " from stage to stage");
   const auto whole = [](double value) { return format_count(static_cast<std::uint64_t>(value)); };
   step.add("speed", whole(f.tokens_per_second) + " tokens/s, " +
@@ -96,7 +104,7 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
          stage_table(f, plan, palette) + step.render(palette, "  ") + way_out(report, palette);
 }
 
-void device_json(JsonOut& json, const DeviceReport& report) {
+void device_json(JsonOut& json, const DeviceReport& report, const recipe::RunPlan& plan) {
   const DeviceForecast& f = report.forecast;
   const recipe::DeviceFigures& d = f.device;
   json.begin_object("device");
@@ -109,7 +117,9 @@ void device_json(JsonOut& json, const DeviceReport& report) {
     json.members("forward_s", stage.forward, "backward_s", stage.backward);
   });
   json.object("step", "total_s", f.step.total(), "pipeline_s", f.step.pipeline, "gradients_s", f.step.gradients,
-              "optimizer_s", f.step.optimizer, "weights_s", f.step.weights, "transfer_s", f.hop_seconds);
+              "optimizer_s", f.step.optimizer, "weights_s", f.step.weights, "hidden_gradients_s",
+              f.step.hidden_gradients, "hidden_weights_s", f.step.hidden_weights, "transfer_s", f.hop_seconds);
+  json.members("exchange_parts", plan.exchange_parts);
   const auto moved = [&](const char* key, const train::LinkBytes& bytes) {
     json.object(key, "in_node_bytes", bytes.in_node, "between_nodes_bytes", bytes.between_nodes);
   };

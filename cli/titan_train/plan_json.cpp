@@ -157,7 +157,7 @@ std::string plan_json(const PlanReport& report) {
   model(json, f, report.start ? recipe::model_source(report.start->loaded) : "");
   mesh_json(json, "mesh", f.plan.mesh);
   stages(json, f);
-  if (report.device) device_json(json, *report.device);
+  if (report.device) device_json(json, *report.device, report.forecast.plan);
   batches(json, f);
   data(json, report);
   curve(json, "curve", report.lr.phases, steps);

@@ -12,6 +12,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include "libtrain/cuda/cuda_lane.h"
 #include "libtrain/cuda/gpu_switches.h"
 #include "libtrain/cuda/gpu_wait.h"
 #include "libtrain/device/host_values.h"
@@ -110,6 +111,8 @@ std::vector<double> CudaDevice::read(std::span<const at::Tensor> scalars) {
   const std::span<const double> values = host_values<double>(host);
   return {values.begin(), values.end()};
 }
+
+std::unique_ptr<Lane> CudaDevice::make_lane() { return std::make_unique<CudaLane>(place_); }
 
 std::shared_ptr<Fence> CudaDevice::fence() {
   const c10::cuda::CUDAGuard here(place_);

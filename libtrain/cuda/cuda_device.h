@@ -22,6 +22,7 @@ class CudaDevice : public Device {
   at::Tensor from_host(at::Tensor host) override;
   at::Tensor to_host(const at::Tensor& values) override;
   std::vector<double> read(std::span<const at::Tensor> scalars) override;
+  std::unique_ptr<Lane> make_lane() override;
   std::shared_ptr<Fence> fence() override;
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
   at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,

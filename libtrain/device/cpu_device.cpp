@@ -9,6 +9,7 @@
 #include "libtrain/device/leaf_norm.h"
 #include "libtrain/device/losses.h"
 #include "libtrain/device/tensor_memory.h"
+#include "libtrain/device/thread_lane.h"
 
 #ifndef _OPENMP
 #error "at::parallel_for stays on one thread in a file that is compiled without -fopenmp"
@@ -25,6 +26,8 @@ std::vector<double> CpuDevice::read(std::span<const at::Tensor> scalars) {
   for (const at::Tensor& scalar : scalars) values.push_back(host_values<double>(scalar).front());
   return values;
 }
+
+std::unique_ptr<Lane> CpuDevice::make_lane() { return std::make_unique<ThreadLane>(); }
 
 void CpuDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence*) {
   std::memcpy(to.data(), host_bytes(values).data(), to.size());

@@ -14,6 +14,7 @@ class CpuDevice : public Device {
   at::Tensor from_host(at::Tensor host) override { return host; }
   at::Tensor to_host(const at::Tensor& values) override;
   std::vector<double> read(std::span<const at::Tensor> scalars) override;
+  std::unique_ptr<Lane> make_lane() override;
   std::shared_ptr<Fence> fence() override { return nullptr; }
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
   std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch) override;

@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "ckpt/model/settings.h"
+#include "libtrain/device/lane.h"
 
 namespace titan::train {
 
@@ -60,6 +61,9 @@ class Device {
   virtual at::Tensor to_host(const at::Tensor& values) = 0;
   /// One-element fp64 tensors as numbers, all at once. The other one.
   virtual std::vector<double> read(std::span<const at::Tensor> scalars) = 0;
+
+  /// A row of work beside the run's, for one who gives and waits.
+  virtual std::unique_ptr<Lane> make_lane() = 0;
 
   /// For a saver: what has been begun until now. Null where nothing is ever under way.
   virtual std::shared_ptr<Fence> fence() = 0;

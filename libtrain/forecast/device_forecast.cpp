@@ -1,8 +1,10 @@
 #include "libtrain/forecast/device_forecast.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "libtrain/forecast/forecast.h"
+#include "libtrain/forecast/hidden_time.h"
 #include "libtrain/pipeline/schedule_of.h"
 #include "recipe/plan/flops.h"
 #include "recipe/plan/stage_cost.h"
@@ -69,7 +71,19 @@ Result<double> pipeline_seconds(const recipe::RunPlan& plan, const ScheduleCosts
   return simulation.makespan + (count - simulated) * *std::ranges::max_element(of_rank);
 }
 
-/// Adds up what one rank exchanges in a step, and keeps the largest of each.
+/// What one rank exchanges in a step.
+struct Exchanged {
+  struct Way {
+    LinkBytes bytes;
+    double seconds = 0;
+  };
+  std::uint32_t pp_rank = 0;
+  Way sums, copies;
+  std::vector<PartSeconds> parts;
+  std::vector<PartSeconds> turns;  ///< of one micro-batch, where each is exchanged at once
+};
+
+/// Looks at ranks, and keeps what the slowest of them exchanges of each.
 class Exchanges {
  public:
   Exchanges(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) : plan_(plan), device_(device) {}
@@ -77,54 +91,91 @@ class Exchanges {
   void look_at(const StageExchange& exchange, std::uint32_t pp_rank, std::uint32_t dp_rank) {
     constexpr std::uint32_t kSum = 4;
     const std::uint32_t first = pp_rank * plan_.mesh.dp;
-    Part sums, copies;
+    Exchanged rank{.pp_rank = pp_rank};
     const std::uint32_t domain = domain_size(plan_), place = dp_rank % domain;
     const bool in_turns = !exchange.turns.empty();
-    for (const StageExchange::Turns& turns : exchange.turns)
-      add(sums, turns.plan, kSum, {first + dp_rank - place}, scheduled_count(plan_, dp_rank));
-    add(sums, exchange.sums, kSum, in_turns ? Peers{first + place, domain} : Peers{first}, 1);
-    for (const StageExchange::Sharing& sharing : exchange.sharings)
-      add(copies, sharing.plan, static_cast<std::uint32_t>(sharing.width), {first}, 1);
+    for (const StageExchange::Turns& turns : exchange.turns) {
+      double elements = 0;
+      for (const SegmentRow& row : turns.plan.owners) elements += real(row.length());
+      rank.turns.push_back(
+          {elements, add(rank.sums, turns.plan, kSum, {first + dp_rank - place}, scheduled_count(plan_, dp_rank))});
+    }
+    double in_all = 0;
+    for (const PartSeconds& turn : rank.turns) in_all += turn.share;
+    for (PartSeconds& turn : rank.turns) turn.share /= in_all;
+    if (in_turns) add(rank.sums, exchange.between_domains, kSum, {first + place, domain}, 1);
+    std::vector<std::uint64_t> elements(exchange.parts.size());
+    for (std::size_t slot = 0; slot < exchange.parameters.size(); ++slot)
+      elements[exchange.part_of[slot]] += ckpt::element_count(plan_.parameters[exchange.parameters[slot]].shape);
+    const auto all = static_cast<double>(std::accumulate(elements.begin(), elements.end(), std::uint64_t{0}));
+    for (std::size_t i = 0; i < exchange.parts.size(); ++i) {
+      const StageExchange::Part& part = exchange.parts[i];
+      PartSeconds seconds{static_cast<double>(elements[i]) / all, add(rank.sums, part.sums, kSum, {first}, 1), 0};
+      for (const StageExchange::Sharing& sharing : part.sharings)
+        seconds.weights += add(rank.copies, sharing.plan, static_cast<std::uint32_t>(sharing.width), {first}, 1);
+      rank.parts.push_back(seconds);
+    }
     if (exchange.sends_tied) {
       const auto table = static_cast<std::uint64_t>(plan_.dims.vocab_size * plan_.dims.dim);
-      add_message(sums, kSum * table, first + dp_rank, dp_rank);
-      add_message(copies, (plan_.bf16 ? 2 : kSum) * table, first + dp_rank, dp_rank);
+      add_message(rank.sums, kSum * table, first + dp_rank, dp_rank);
+      add_message(rank.copies, (plan_.bf16 ? 2 : kSum) * table, first + dp_rank, dp_rank);
     }
-    keep_larger(sums_, sums);
-    keep_larger(copies_, copies);
+    if (rank.sums.seconds > sums_.sums.seconds) sums_ = rank;
+    if (rank.copies.seconds > copies_.copies.seconds) copies_ = rank;
   }
 
+  /// `forecast` has the times of its stages and of the optimizer.
   void write(DeviceForecast& forecast) const {
-    forecast.gradients = sums_.bytes;
-    forecast.weights = copies_.bytes;
-    forecast.step.gradients = sums_.seconds;
-    forecast.step.weights = copies_.seconds;
+    forecast.gradients = sums_.sums.bytes;
+    forecast.weights = copies_.copies.bytes;
+    StepSeconds& step = forecast.step;
+    step.gradients = sums_.sums.seconds;
+    step.weights = copies_.copies.seconds;
+    if (plan_.exchange_parts == 1) return;
+    const StageSeconds of_sums = pass_of(forecast, sums_.pp_rank), of_copies = pass_of(forecast, copies_.pp_rank);
+    const auto total = [](const std::vector<PartSeconds>& parts, double PartSeconds::*which) {
+      double all = 0;
+      for (const PartSeconds& part : parts) all += part.*which;
+      return all;
+    };
+    const std::uint32_t count = scheduled_count(plan_, 0);
+    step.hidden_gradients = total(sums_.parts, &PartSeconds::sums) - wait_for_sums(sums_.parts, of_sums.backward) +
+                            total(sums_.turns, &PartSeconds::sums) * count -
+                            wait_for_turns(sums_.turns, of_sums.backward, of_sums.forward + of_sums.backward, count);
+    step.hidden_weights = total(copies_.parts, &PartSeconds::weights) -
+                          wait_for_weights(copies_.parts, step.optimizer, of_copies.forward);
   }
 
  private:
-  struct Part {
-    LinkBytes bytes;
-    double seconds = 0;
-  };
-
-  void add(Part& part, const ExchangePlan& exchange, std::uint32_t width, const Peers& peers, std::uint32_t times) {
+  /// One micro-batch through the stages of a rank.
+  StageSeconds pass_of(const DeviceForecast& forecast, std::uint32_t pp_rank) const {
+    StageSeconds sum;
+    for (std::uint32_t stage = 0; stage < forecast.stages.size(); ++stage) {
+      if (plan_.rank_of(stage) != pp_rank) continue;
+      sum.forward += forecast.stages[stage].forward;
+      sum.backward += forecast.stages[stage].backward;
+    }
+    return sum;
+  }
+  /// Returns the seconds of one.
+  double add(Exchanged::Way& way, const ExchangePlan& exchange, std::uint32_t width, const Peers& peers,
+             std::uint32_t times) const {
     const LinkBytes bytes = link_bytes(exchange, width, peers, Nodes{device_.per_node});
-    part.bytes.in_node += bytes.in_node * times;
-    part.bytes.between_nodes += bytes.between_nodes * times;
-    part.seconds += link_seconds(exchange, width, peers, device_) * times;
+    way.bytes.in_node += bytes.in_node * times;
+    way.bytes.between_nodes += bytes.between_nodes * times;
+    const double seconds = link_seconds(exchange, width, peers, device_);
+    way.seconds += seconds * times;
+    return seconds;
   }
-  void add_message(Part& part, std::uint64_t bytes, std::uint32_t from, std::uint32_t to) {
+  void add_message(Exchanged::Way& way, std::uint64_t bytes, std::uint32_t from, std::uint32_t to) const {
     const bool in_node = Nodes{device_.per_node}.together(from, to);
-    (in_node ? part.bytes.in_node : part.bytes.between_nodes) += bytes;
-    part.seconds += message_seconds(bytes, in_node, device_);
-  }
-  static void keep_larger(Part& kept, const Part& part) {
-    if (part.seconds > kept.seconds) kept = part;
+    (in_node ? way.bytes.in_node : way.bytes.between_nodes) += bytes;
+    way.seconds += message_seconds(bytes, in_node, device_);
   }
 
   const recipe::RunPlan& plan_;
   const recipe::DeviceFigures& device_;
-  Part sums_, copies_;
+  Exchanged sums_, copies_;  ///< of the rank whose these take longest
 };
 
 double optimizer_seconds(const recipe::RunPlan& plan, const ckpt::Ownership& ownership,
@@ -184,8 +235,8 @@ Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe
   for (std::uint32_t stage = 0; stage < plan.mesh.pp; ++stage)
     for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, kLookedAt); ++rank)
       exchanges.look_at(plan_stage_exchange(plan, ownership, stage, rank), stage, rank);
-  exchanges.write(forecast);
   forecast.step.optimizer = optimizer_seconds(plan, ownership, device);
+  exchanges.write(forecast);
 
   forecast.tokens_per_second = real(plan.batch.tokens_per_step()) / forecast.step.total();
   const double peak = (plan.bf16 ? device.bf16_tflops : device.fp32_tflops) * kTera * plan.mesh.world();

@@ -16,13 +16,15 @@ struct StageSeconds {
   double forward = 0, backward = 0;  ///< with what is computed again
 };
 
-/// Parts of a step that follow each other: none hides behind another.
+/// Parts of a step.
 struct StepSeconds {
   double pipeline = 0;   ///< all micro-batches, with idle time and transfers between stages
   double gradients = 0;  ///< to their owners, and summed there
   double optimizer = 0;
-  double weights = 0;  ///< from their owners to all
-  double total() const { return pipeline + gradients + optimizer + weights; }
+  double weights = 0;           ///< from their owners to all
+  double hidden_gradients = 0;  ///< of these, what passes while the rank computes: with parts of the exchange
+  double hidden_weights = 0;
+  double total() const { return pipeline + gradients + optimizer + weights - hidden_gradients - hidden_weights; }
 };
 
 struct DeviceForecast {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <vector>
 
 #include "ckpt/plan/ownership.h"
@@ -9,6 +10,7 @@
 #include "libtrain/forecast/step_memory.h"
 #include "libtrain/reduce/stage_exchange.h"
 #include "libtrain/reduce/tree_count.h"
+#include "recipe/plan/exchange_parts.h"
 
 namespace titan::train {
 namespace {
@@ -100,6 +102,26 @@ std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t lay
 /// Per token: what an own norm's backward computes with, in fp32.
 std::uint64_t norm_backward_bytes(const recipe::ModelDims& dims) { return 4 * 4 * size(dims.dim); }
 
+/// What is there at once of a micro-batch's gradients where they leave part by part: that of a layer which is computed,
+/// and two parts on their way.
+std::uint64_t in_turns_at_once(const recipe::RunPlan& plan, std::uint32_t stage) {
+  constexpr std::size_t kParts = 3;
+  const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
+  std::map<std::uint32_t, std::uint64_t> bytes;
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.stage_of(i) == stage && plan.parameters[i].name != kOutput)
+      bytes[part_of[i]] += 4 * ckpt::element_count(plan.parameters[i].shape);
+  std::vector<std::uint64_t> sizes;
+  for (const auto& [part, size] : bytes) sizes.push_back(size);
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::uint64_t sum = 0;
+    for (std::size_t j = i; j < std::min(sizes.size(), i + kParts); ++j) sum += sizes[j];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
   const StageParts parts = stage_parts(plan, stage);
   const recipe::ModelDims& dims = plan.dims;
@@ -143,7 +165,11 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   const std::uint64_t queries = size(dims.n_heads * dims.head_dim), keys = size(dims.n_kv_heads * dims.head_dim);
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
                    (4 * size(dims.dim) + 2 * queries + 2 * keys + 3 * size(dims.ffn_dim));
-  if (exchanges_in_turns(plan)) bytes.owned = 4 * most_summed(plan, ownership, stage);
+  if (exchanges_in_turns(plan)) {
+    bytes.owned = 4 * most_summed(plan, ownership, stage);
+    bytes.sum = std::min(bytes.sum, in_turns_at_once(plan, stage));
+    bytes.lowest_sum = std::min(bytes.lowest_sum, bytes.sum);
+  }
   return bytes;
 }
 

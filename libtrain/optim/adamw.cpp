@@ -67,8 +67,14 @@ void ShardedAdamW::own_masters(const RankStages& stages) {
 }
 
 void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step) {
-  applied_lr_ = lr;
   if (grads.size() != states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+  this->step(0, grads, lr, scale, step);
+}
+
+void ShardedAdamW::step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale,
+                        std::uint64_t step) {
+  applied_lr_ = lr;
+  if (first + grads.size() > states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
@@ -78,8 +84,8 @@ void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double sca
     std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
   };
   std::map<std::pair<double, double>, Lists> groups;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    const State& s = states_[i];
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const State& s = states_[first + i];
     if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
     Lists& lists = groups[{lr * s.settings.lr_factor, s.settings.weight_decay}];
     lists.params.push_back(s.param);

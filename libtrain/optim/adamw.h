@@ -1,6 +1,7 @@
 #pragma once
 // AdamW on the leaves that a rank owns (ZeRO-1).
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -32,6 +33,8 @@ class ShardedAdamW {
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
   /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
+  /// The same of the pieces from `first` on alone, whose gradients these are.
+  void step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale, std::uint64_t step);
   /// The learning rate of the last update, before factors of parameters.
   double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }

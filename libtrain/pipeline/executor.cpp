@@ -120,8 +120,10 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
   const MicroBatch batch = needs_data ? load(batches, share_.at(local)) : MicroBatch{};
   Flight flight{StagePass(stage, *held.gradients), {}};
   at::Tensor output =
-      flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}));
+      flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}),
+                          [&](std::size_t segment) { before_use(stage, segment); });
   if (stage.spec().head) {
+    before_loss();
     HeadLoss loss = stage.loss(output, batch.targets, 1.0 / static_cast<double>(tokens));
     loss_sums_.emplace(share_.at(local), device().loss_sum(loss.losses));
     flight.seed = std::move(loss.grad_x);
@@ -150,7 +152,10 @@ void Executor::backward(const Held& held, std::uint32_t local, std::vector<Weigh
     if (!is_here(stage.index() + 1)) activations_.settle(transfer_tag(false, stage.index(), local, share_.count));
   }
   held.gradients->begin(sums_of(held, out), share_.at(local), later);
-  at::Tensor grad = flight.pass.backward(std::move(seed));
+  // Where W comes later, ranks that lack the micro-batch pass over that, and no gradients leave before it.
+  StagePass::OnSegment after;
+  if (later == nullptr) after = [&](std::size_t) { after_backward(stage, local, out); };
+  at::Tensor grad = flight.pass.backward(std::move(seed), after);
   if (!stage.spec().embedding) hand_over({stage.index() - 1, local, true}, std::move(grad));
 }
 
@@ -158,7 +163,26 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
   auto node = products_.extract({held.stage->index(), local});
   if (node.empty()) throw std::logic_error("pipeline table runs W before its I");
   held.gradients->begin(sums_of(held, out), share_.at(local));
-  held.gradients->multiply(std::move(node.mapped()));
+  held.gradients->multiply(std::move(node.mapped()), [&] { after_backward(*held.stage, local, out); });
+}
+
+void Executor::before_use(const Stage& stage, std::size_t segment) {
+  if (!beside_.before_use) return;
+  // A segment's parameters are one part of what travels.
+  const StepClock::In waiting(clock_, &StepTimes::gather);
+  beside_.before_use(stage.index(), stage.own_parameters(segment).front());
+}
+
+void Executor::before_loss() {
+  if (!beside_.before_loss) return;
+  const StepClock::In waiting(clock_, &StepTimes::gather);
+  beside_.before_loss();
+}
+
+void Executor::after_backward(const Stage& stage, std::uint32_t local, StepOutput& out) {
+  if (!beside_.after_backward) return;
+  const StepClock::In exchanging(clock_, &StepTimes::exchange);
+  beside_.after_backward(stage.index(), local, out.sums);
 }
 
 void Executor::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
@@ -252,8 +276,12 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
         x = buffers_.take({rows, seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
         world_.pp->recv(x, rank_of(number - 1), transfer_tag(false, number - 1, index, count))->wait();
       }
-      for (std::size_t segment = 0; segment < stage.segments(); ++segment) x = stage.run(segment, x, nullptr);
+      for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
+        before_use(stage, segment);
+        x = stage.run(segment, x, nullptr);
+      }
       if (stage.spec().head) {
+        before_loss();
         loss_sums_.emplace(
             index, device().loss_sum(stage.exact_losses(x, batch.targets).slice(0, 0, valid_rows(index) * seq_len)));
       } else if (is_here(number + 1)) {

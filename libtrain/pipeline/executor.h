@@ -45,6 +45,18 @@ class Executor {
   /// `collect` is called in the order of the table.
   void after_each_backward(Collect collect) { collect_ = std::move(collect); }
 
+  /// Somebody who moves gradients and weights while stages compute.
+  struct Beside {
+    /// Before the forward computes with the weights of a stage up to and with those at `place` of its parameters.
+    std::function<void(std::uint32_t stage, std::size_t place)> before_use;
+    /// Before the loss of the last stage.
+    std::function<void()> before_loss;
+    /// When a backward has given more of the gradients of the rank's `local`-th micro-batch of a stage. `sums` are all
+    /// of the step.
+    std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)> after_backward;
+  };
+  void work_beside(Beside beside) { beside_ = std::move(beside); }
+
   /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
   StepClock& clock() { return clock_; }
 
@@ -100,6 +112,9 @@ class Executor {
   void hand_over(const Place& place, at::Tensor tensor);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
+  void before_use(const Stage& stage, std::size_t segment);
+  void before_loss();
+  void after_backward(const Stage& stage, std::uint32_t local, StepOutput& out);
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
@@ -114,6 +129,7 @@ class Executor {
   const recipe::RunPlan& plan_;
   Share share_;  ///< global micro-batches of this rank
   Collect collect_;
+  Beside beside_;
   std::vector<Held> held_;
   std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
   std::vector<Action> actions_;

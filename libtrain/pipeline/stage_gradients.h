@@ -1,5 +1,6 @@
 #pragma once
 // Takes the gradients of one stage and micro-batch into the canonical sums, each as soon as it exists.
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -26,12 +27,16 @@ class StageGradients final : public GradientSink {
     if (later_ == nullptr) return insert(product.parameter, product.multiply());
     later_->push_back(std::move(product));
   }
-  /// The gradients of `products`, after begin() for their micro-batch. Operands go as soon as they are used.
-  void multiply(std::vector<WeightProduct> products) {
+  /// The gradients of `products`, after begin() for their micro-batch, in the order in which they came: those of the
+  /// last layer first. Operands go as soon as they are used; after() is called after each.
+  template <typename After>
+  void multiply(std::vector<WeightProduct> products, const After& after) {
+    std::ranges::reverse(products);
     while (!products.empty()) {
       const WeightProduct product = std::move(products.back());
       products.pop_back();
       insert(product.parameter, product.multiply());
+      after();
     }
   }
 

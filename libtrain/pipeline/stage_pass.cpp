@@ -8,9 +8,10 @@
 
 namespace titan::train {
 
-at::Tensor StagePass::forward(const at::Tensor& input) {
+at::Tensor StagePass::forward(const at::Tensor& input, const OnSegment& before) {
   at::Tensor x = input;
   for (std::size_t segment = 0; segment < stage_.segments(); ++segment) {
+    if (before) before(segment);
     Kept kept{at::isFloatingType(x.scalar_type()) ? x.detach().requires_grad_(true) : x, {}};
     if (stage_.recomputes(segment)) {
       const at::NoGradGuard no_grad;
@@ -24,7 +25,7 @@ at::Tensor StagePass::forward(const at::Tensor& input) {
   return x;
 }
 
-at::Tensor StagePass::backward(at::Tensor grad) {
+at::Tensor StagePass::backward(at::Tensor grad, const OnSegment& after) {
   for (std::size_t segment = stage_.segments(); segment-- > 0;) {
     Kept kept = std::move(kept_.back());
     kept_.pop_back();
@@ -36,6 +37,7 @@ at::Tensor StagePass::backward(at::Tensor grad) {
     std::vector<at::Tensor> grads = torch::autograd::grad({kept.output}, leaves, {grad});
     grad = kept.input.requires_grad() ? std::move(grads.back()) : at::Tensor();
     for (std::size_t i = 0; i < parameters.size(); ++i) gradients_.insert(parameters[i], std::move(grads[i]));
+    if (after) after(segment);
   }
   return grad;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // One micro-batch on its way through a stage: what its segments keep between forward and backward.
+#include <functional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,11 +15,14 @@ class StagePass {
   /// `stage` and `gradients` must outlive the pass.
   StagePass(const Stage& stage, StageGradients& gradients) : stage_(stage), gradients_(gradients) {}
 
-  /// Runs the segments one by one. Returns the output of the last, cut off from the graph.
-  at::Tensor forward(const at::Tensor& input);
+  using OnSegment = std::function<void(std::size_t segment)>;
+  /// Runs the segments one by one, each after before(segment), if given. Returns the output of the last, cut off from
+  /// the graph.
+  at::Tensor forward(const at::Tensor& input, const OnSegment& before = {});
   /// Runs the segments backward, each in a graph of its own that goes with it. `grad` is that of the output. Gradients
-  /// of parameters go where they belong at once; that of the input is returned, undefined for tokens.
-  at::Tensor backward(at::Tensor grad);
+  /// of parameters go where they belong at once, then after(segment) is called; that of the input is returned,
+  /// undefined for tokens.
+  at::Tensor backward(at::Tensor grad, const OnSegment& after = {});
 
  private:
   struct Kept {

@@ -16,8 +16,11 @@ namespace titan::train {
 namespace {
 
 // Ranges of tags: far more than a stage has swaps, a tied table pieces, a block nodes.
-constexpr std::uint64_t kSumTags = kTiedGradientTag + 0x1000, kCopyTags = kTiedGradientTag + 0x2000,
+constexpr std::uint64_t kSumTags = kTiedGradientTag + 0x100000, kCopyTags = kTiedGradientTag + 0x200000,
                         kTiedWeightTags = kTiedGradientTag + 0x1000000;
+constexpr std::uint64_t kTagsOfPart = 0x100;
+
+constexpr std::size_t kTurnsUnderWay = 2;
 // Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
 
@@ -59,15 +62,33 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
   const bool nodes = has_node_groups(plan);
   if (nodes && (!world.node || !world.between_nodes))
     throw std::logic_error("an exchange lacks the groups of its nodes");
-  for (const StageExchange::Turns& turns : exchange_.turns)
+  for (const StageExchange::Turns& turns : exchange_.turns) {
+    StageTurns& of_stage = turns_of_[stages.stages().at(turns.chunk)->index()];
+    if (of_stage.end == 0) of_stage.first = sharded_.size();
     sharded_.emplace_back(nodes ? *world.node : *world.dp, turns.plan, static_cast<std::uint32_t>(plan.batch.count),
                           share_.block, bytes_);
+    of_stage.end = sharded_.size();
+    of_stage.left = of_stage.end - of_stage.first;
+  }
   const auto owned = owners.of(static_cast<std::uint32_t>(world.rank));
   pieces_.assign(owned.begin(), owned.end());
   for (const StageParameter* parameter : stages.parameters()) {
     weights_.push_back(parameter->compute.detach().view(-1));
     if (!parameter->tied_head) slot_of_[parameter->index] = weights_.size() - 1;
   }
+  std::size_t slot = 0;
+  for (const Stage* stage : stages.stages()) {
+    first_slot_[stage->index()] = slot;
+    slot += stage->parameters().size();
+  }
+  for (std::size_t part = 0, piece = 0; part < parts(); ++part) {
+    const std::size_t first = piece;
+    while (piece < pieces_.size() && exchange_.part_of[slot_of_.at(pieces_[piece].parameter)] == part) ++piece;
+    part_pieces_.emplace_back(first, piece);
+  }
+  next_part_ = parts();
+  shared_.resize(parts());
+  if (parts() > 1 && plan.exchange_parts > 1) lane_ = device().make_lane();
 }
 
 std::int64_t GradientExchange::buffer_bytes() const { return bytes_.numel(); }
@@ -111,17 +132,16 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
   if (pieces > 0) end(pieces - 1);
 }
 
-void GradientExchange::sum_over_ranks(const std::vector<Slots>& partials) {
+void GradientExchange::sum_over_ranks(const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) {
   Fabric& group = has_node_groups(plan_) ? *world_.between_nodes : *world_.dp;
-  if (!exchange_.sums.swaps.empty()) sum_by_swaps(group, partials.front());
-  if (!exchange_.sums.owners.empty()) sum_by_slices(group, partials);
+  if (!plan.swaps.empty()) sum_by_swaps(group, plan, tag, partials.front());
+  if (!plan.owners.empty()) sum_by_slices(group, plan, partials);
 }
 
-void GradientExchange::sum_by_swaps(Fabric& group, const Slots& sums) {
-  std::uint64_t tag = kSumTags;
-  for (const Swap& swap : exchange_.sums.swaps) {
+void GradientExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) {
+  for (const Swap& swap : plan.swaps) {
     // The lower rank has the lower micro-batches: its sum is the left half.
-    const bool left = exchange_.sums.me < swap.peer;
+    const bool left = plan.me < swap.peer;
     const auto add = [&](at::Tensor own, const at::Tensor& received) {
       if (left) {
         at::add_out(own, own, received);
@@ -129,30 +149,28 @@ void GradientExchange::sum_by_swaps(Fabric& group, const Slots& sums) {
         at::add_out(own, received, own);
       }
     };
-    swap_rows(group, static_cast<int>(swap.peer), tag, exchange_.sums, exchange_.sums.pieces(swap), swap.theirs,
-              swap.mine, sums, at::kFloat, add);
+    swap_rows(group, static_cast<int>(swap.peer), tag, plan, plan.pieces(swap), swap.theirs, swap.mine, sums,
+              at::kFloat, add);
     tag += kTagsPerSwap;
   }
 }
 
-void GradientExchange::sum_by_slices(Fabric& group, const std::vector<Slots>& partials) {
-  const auto ranks = static_cast<std::uint32_t>(exchange_.sums.owners.size());
-  const SegmentRow& mine = exchange_.sums.owners[exchange_.sums.me];
+void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, const std::vector<Slots>& partials) {
+  const auto ranks = static_cast<std::uint32_t>(plan.owners.size());
+  const SegmentRow& mine = plan.owners[plan.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
-  for (std::int64_t index = 0; index < exchange_.sums.pieces(); ++index) {
-    const std::int64_t from = index * exchange_.sums.piece, to = from + exchange_.sums.piece,
-                       length = length_in(mine, from, to);
+  for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+    const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
     std::int64_t in_total = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_total += in_splits[rank] =
-          length_in(exchange_.sums.owners[rank], from, to) * exchange_.sums.copies[exchange_.sums.me];
-      out_total += out_splits[rank] = length * exchange_.sums.copies[rank];
+      in_total += in_splits[rank] = length_in(plan.owners[rank], from, to) * plan.copies[plan.me];
+      out_total += out_splits[rank] = length * plan.copies[rank];
     }
     // Rows by owner, then node; they arrive by rank, then node.
     const at::Tensor in = buffer(0, in_total, at::kFloat);
     at::Tensor out = buffer(in_total, out_total, at::kFloat);
     std::int64_t at = 0;
-    for (const SegmentRow& owner : exchange_.sums.owners) {
+    for (const SegmentRow& owner : plan.owners) {
       const std::int64_t row = length_in(owner, from, to);
       for (const Slots& node : partials) {
         for_parts(owner, from, to, node, in.narrow(0, at, row), copy_to_buffer);
@@ -161,7 +179,7 @@ void GradientExchange::sum_by_slices(Fabric& group, const std::vector<Slots>& pa
     }
     group.all_to_all(out, out_splits, in, in_splits);
     const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
-    for (const Addition& addition : exchange_.sums.additions) row(addition.into).add_(row(addition.from));
+    for (const Addition& addition : plan.additions) row(addition.into).add_(row(addition.from));
     for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
   }
 }
@@ -190,18 +208,16 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
 }
 
 // Both sides have the same block, and with it as many nodes.
-void GradientExchange::move_tied_sums(std::vector<Slots>& partials) {
-  for (std::size_t node = 0; node < partials.size(); ++node) {
-    const std::uint64_t tag = kTiedGradientTag + node;
-    if (exchange_.sends_tied) {
-      world_.pp->send(partials[node].back(), first_rank(), tag)->wait();
-      partials[node].pop_back();
-    }
-    if (exchange_.receives_tied) {
-      at::Tensor received = at::empty_like(partials[node].front());
-      world_.pp->recv(received, last_rank(), tag)->wait();
-      partials[node].push_back(std::move(received));
-    }
+void GradientExchange::move_tied_sums(std::span<TreeSum> sums) {
+  if (exchange_.sends_tied) {
+    std::uint64_t tag = kTiedGradientTag;
+    for (const at::Tensor& node : sums.back().finish()) world_.pp->send(node.view(-1), first_rank(), tag++)->wait();
+  }
+  if (!exchange_.receives_tied) return;
+  for (std::size_t node = 0; node < partials_.size(); ++node) {
+    at::Tensor received = at::empty_like(partials_[node][slot_of_.at(exchange_.parameters.back())]);
+    world_.pp->recv(received, last_rank(), kTiedGradientTag + node)->wait();
+    partials_[node].back() = std::move(received);
   }
 }
 
@@ -231,32 +247,45 @@ std::vector<OwnedGradient> GradientExchange::owned_of(const Slots& sums, bool wh
   return gradients;
 }
 
+void GradientExchange::take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
+  Slots slots;  // of the stage; those of other parts stay undefined
+  if (!sums.empty()) {
+    slots.resize(sums.size());
+    for (const std::uint32_t slot : exchange_.turns[turn].slots)
+      slots[slot] = sums[slot].take(share_.at(local)).view(-1);
+  }
+  // Few parts are on their way at once: their gradients are there in full.
+  if (lane_ && lane_->given() >= kTurnsUnderWay) lane_->wait(lane_->given() - kTurnsUnderWay + 1);
+  ShardedSums& sharded = sharded_[turn];
+  run([&sharded, local, slots = std::move(slots)] { sharded.add(local, slots); });
+}
+
 void GradientExchange::collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
   const at::NoGradGuard no_grad;
-  Slots slots;
-  for (TreeSum& sum : sums) slots.push_back(sum.take(share_.at(local)).view(-1));
-  const auto chunk = std::ranges::find(stages_.stages(), stage, &Stage::index) - stages_.stages().begin();
-  sharded_.at(static_cast<std::size_t>(chunk)).add(local, slots);
+  StageTurns& turns = turns_of_.at(stage);
+  while (turns.left > 0) take_turn(turns.first + --turns.left, local, sums);
+  turns.left = turns.end - turns.first;
 }
 
 // The sums of all stages, and those of a tied head brought to its embedding.
 GradientExchange::Slots GradientExchange::finish_turns() {
-  std::vector<Slots> rows;  // by node, then stage
-  for (ShardedSums& stage : sharded_) {
-    std::vector<at::Tensor> nodes = stage.finish();
+  if (lane_) lane_->wait_all();
+  std::vector<Slots> rows;  // by node, then turn
+  for (ShardedSums& turn : sharded_) {
+    std::vector<at::Tensor> nodes = turn.finish();
     rows.resize(nodes.size());
     for (std::size_t node = 0; node < nodes.size(); ++node) rows[node].push_back(std::move(nodes[node]));
   }
-  sum_over_ranks(rows);
-  Slots sums;
-  for (std::size_t chunk = 0; chunk < sharded_.size(); ++chunk) {
-    Slots of_stage(stages_.stages()[chunk]->parameters().size());
-    std::int64_t at = exchange_.turns[chunk].begin;
-    for (const Segment& segment : exchange_.turns[chunk].own.segments()) {
-      of_stage[segment.slot] = rows.front()[chunk].narrow(0, at, segment.length).clone();
+  sum_over_ranks(exchange_.between_domains, kSumTags, rows);
+  Slots sums(stages_.parameters().size());
+  for (std::size_t turn = 0; turn < sharded_.size(); ++turn) {
+    const StageExchange::Turns& turns = exchange_.turns[turn];
+    const std::size_t first = first_slot_.at(stages_.stages()[turns.chunk]->index());
+    std::int64_t at = turns.begin;
+    for (const Segment& segment : turns.own.segments()) {
+      sums[first + segment.slot] = rows.front()[turn].narrow(0, at, segment.length).clone();
       at += segment.length;
     }
-    std::ranges::move(of_stage, std::back_inserter(sums));
   }
   if (exchange_.sends_tied && sums.back().defined())
     world_.pp->send(sums.back(), first_rank(), kTiedGradientTag)->wait();
@@ -271,20 +300,72 @@ GradientExchange::Slots GradientExchange::finish_turns() {
   return sums;
 }
 
-std::vector<OwnedGradient> GradientExchange::reduce(std::vector<TreeSum>& sums) {
+void GradientExchange::run(Lane::Work work) {
+  if (!lane_) return work();
+  lane_->give([work = std::move(work)] {
+    const at::NoGradGuard no_grad;
+    work();
+  });
+}
+
+bool GradientExchange::is_whole(std::size_t part, std::span<const TreeSum> sums) const {
+  const std::vector<std::uint32_t>& slots = exchange_.parts[part].slots;
+  // The sums of a tied head come from another rank, when it has all of them.
+  if (exchange_.receives_tied && slots.back() == sums.size()) return false;
+  return std::ranges::all_of(slots, [&](std::uint32_t slot) { return sums[slot].complete(); });
+}
+
+void GradientExchange::take(std::uint32_t slot, std::span<TreeSum> sums) {
+  const std::vector<at::Tensor> nodes = sums[slot].finish();
+  partials_.resize(nodes.size());
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    partials_[node].resize(exchange_.parameters.size());
+    partials_[node][slot] = nodes[node].view(-1);
+  }
+}
+
+void GradientExchange::sum_part(std::size_t part) {
+  run([this, part] { sum_over_ranks(exchange_.parts[part].sums, kSumTags + part * kTagsOfPart, partials_); });
+}
+
+void GradientExchange::begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+  if (!lane_) return;
+  const at::NoGradGuard no_grad;
+  if (in_turns()) {
+    StageTurns& turns = turns_of_.at(stage);
+    const std::size_t chunk = exchange_.turns[turns.first].chunk;
+    const std::span of_stage = sums.subspan(first_slot_.at(stage), stages_.stages()[chunk]->parameters().size());
+    const auto is_there = [&](std::uint32_t slot) { return of_stage[slot].has(share_.at(local)); };
+    while (turns.left > 0 && std::ranges::all_of(exchange_.turns[turns.first + turns.left - 1].slots, is_there))
+      take_turn(turns.first + --turns.left, local, of_stage);
+    return;
+  }
+  begin_sums(sums);
+}
+
+// Every rank of a stage begins the parts in one order, however many micro-batches it has.
+void GradientExchange::begin_sums(std::span<TreeSum> sums) {
+  while (next_part_ > 0 && is_whole(next_part_ - 1, sums)) {
+    --next_part_;
+    for (const std::uint32_t slot : exchange_.parts[next_part_].slots) take(slot, sums);
+    sum_part(next_part_);
+  }
+}
+
+std::vector<OwnedGradient> GradientExchange::reduce(std::span<TreeSum> sums) {
   if (sums.size() != stages_.parameters().size())
-    throw std::logic_error("an exchange needs one sum per parameter of the stages");
+    throw std::logic_error("an exchange needs one sum per parameter of its stages");
   const at::NoGradGuard no_grad;
   if (in_turns()) return owned_of(finish_turns(), false);
-  std::vector<Slots> partials;  // by node
-  for (TreeSum& sum : sums) {
-    const std::vector<at::Tensor> nodes = sum.finish();
-    partials.resize(nodes.size());
-    for (std::size_t node = 0; node < nodes.size(); ++node) partials[node].push_back(nodes[node].view(-1));
-  }
-  move_tied_sums(partials);
-  sum_over_ranks(partials);
-  return owned_of(partials.front(), true);
+  if (lane_) begin_sums(sums);
+  for (std::size_t part = next_part_; part-- > 0;)
+    for (const std::uint32_t slot : exchange_.parts[part].slots)
+      if (slot < sums.size()) take(slot, sums);
+  move_tied_sums(sums);
+  while (next_part_ > 0) sum_part(--next_part_);
+  if (lane_) lane_->wait_all();
+  next_part_ = parts();
+  return owned_of(std::exchange(partials_, {}).front(), true);
 }
 
 void GradientExchange::move_tied_weight() {
@@ -304,14 +385,33 @@ void GradientExchange::move_tied_weight() {
 
 void GradientExchange::share(std::span<const at::Tensor> owned) {
   if (owned.size() != pieces_.size()) throw std::logic_error("an exchange needs one weight per piece that is owned");
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < owned.size(); ++i) {
-    const at::Tensor target = piece_of(pieces_[i], weights_[slot_of_.at(pieces_[i].parameter)]);
-    if (address_of(target) != address_of(owned[i])) target.copy_(owned[i]);
+  for (std::size_t part = 0; part < parts(); ++part) {
+    const auto [first, end] = pieces_of(part);
+    share(part, owned.subspan(first, end - first));
   }
-  std::uint64_t tag = kCopyTags;
+}
+
+void GradientExchange::share(std::size_t part, std::span<const at::Tensor> owned) {
+  const auto [first, end] = pieces_of(part);
+  if (owned.size() != end - first) throw std::logic_error("an exchange needs one weight per piece that is owned");
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = first; i < end; ++i) {
+    const at::Tensor target = piece_of(pieces_[i], weights_[slot_of_.at(pieces_[i].parameter)]);
+    if (address_of(target) != address_of(owned[i - first])) target.copy_(owned[i - first]);
+  }
+  run([this, part] { share_part(part); });
+  if (lane_) shared_[part] = lane_->given();
+  if (part + 1 < parts()) return;
+  if (exchange_.sends_tied || exchange_.receives_tied) {
+    await_weights();  // the executor's transfers are in the same group
+    move_tied_weight();
+  }
+}
+
+void GradientExchange::share_part(std::size_t part) {
+  std::uint64_t tag = kCopyTags + part * kTagsOfPart;
   const auto take = [](at::Tensor own, const at::Tensor& received) { own.copy_(received); };
-  for (const StageExchange::Sharing& sharing : exchange_.sharings) {
+  for (const StageExchange::Sharing& sharing : exchange_.parts[part].sharings) {
     const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
     for (auto swap = sharing.plan.swaps.rbegin(); swap != sharing.plan.swaps.rend(); ++swap) {
       swap_rows(*world_.dp, static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine,
@@ -320,11 +420,19 @@ void GradientExchange::share(std::span<const at::Tensor> owned) {
     }
     if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, type);
   }
-  if (exchange_.sends_tied || exchange_.receives_tied) move_tied_weight();
   // A head beside its embedding: in fp32 they are one tensor.
-  if (const StageParameter& head = *stages_.parameters().back();
-      !exchange_.sends_tied && head.tied_head && (plan_.bf16 || plan_.chunks > 1))
+  if (const StageParameter& head = *stages_.parameters().back(); !exchange_.sends_tied && head.tied_head &&
+                                                                 (plan_.bf16 || plan_.chunks > 1) &&
+                                                                 exchange_.part_of[slot_of_.at(head.index)] == part)
     weights_.back().copy_(weights_[slot_of_.at(head.index)]);
+}
+
+void GradientExchange::await_weights(std::uint32_t stage, std::size_t place) {
+  if (lane_) lane_->wait(shared_[exchange_.part_of[first_slot_.at(stage) + place]]);
+}
+
+void GradientExchange::await_weights() {
+  if (lane_) lane_->wait_all();
 }
 
 }  // namespace titan::train

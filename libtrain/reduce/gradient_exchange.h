@@ -2,12 +2,15 @@
 // Gradients to their owners, weights from their owners to everybody: built once per run, with its plans and buffers.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/device/lane.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/reduce/sharded_sums.h"
@@ -23,6 +26,9 @@ struct OwnedGradient {
   at::Tensor grad;
 };
 
+/// With more than one part (RunPlan::exchange_parts) transfers go on beside what the run computes: sums of a part
+/// travel while the backward works on the parts below it, weights while the optimizer and the next forward work on
+/// others. Orders of the same copies and additions: no bit depends on it.
 class GradientExchange {
  public:
   /// `world`, `plan` and `stages` must outlive the exchange.
@@ -37,17 +43,33 @@ class GradientExchange {
   /// owners. Collective, in one order on all ranks of the stage; `sums` are none where the rank lacks the micro-batch.
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
 
+  /// Begins with the parts, the last of the model first, that are there: whose sums are complete, or in turns those of
+  /// the rank's `local`-th micro-batch of `stage`. `sums` are those of reduce(). To be called whenever a backward has
+  /// given more of that micro-batch; without parts it does nothing.
+  void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
+
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
-  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected); with a tied head on the same
-  /// rank its slot is among them. With the head on another rank, that one first sends its partial nodes (or in turns
-  /// the sums) to the first stage's rank of the same dp_rank over `world.pp`; both sides call this function. The wire
-  /// carries fp32 only.
-  std::vector<OwnedGradient> reduce(std::vector<TreeSum>& sums);
+  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected, or taken by begin()); with a
+  /// tied head on the same rank its slot is among them. With the head on another rank, that one first sends its partial
+  /// nodes (or in turns the sums) to the first stage's rank of the same dp_rank over `world.pp`; both sides call this
+  /// function. The wire carries fp32 only.
+  std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
-  /// Brings every rank's `owned` weights (fp32, in the order of its pieces) to the compute copies of all ranks of the
-  /// stage, then the tied embedding to the last stage. The wire carries what the compute copy holds.
+  /// Parts that travel by themselves, in model order.
+  std::size_t parts() const { return exchange_.parts.size(); }
+  /// Places of a part's pieces among those that this rank owns: [first, second).
+  std::pair<std::size_t, std::size_t> pieces_of(std::size_t part) const { return part_pieces_.at(part); }
+  /// Brings every rank's `owned` weights of a part (fp32, its pieces in order) to the compute copies of all ranks of
+  /// the stage; after the last part the tied embedding to the last stage. All parts, in order. The wire carries what
+  /// the compute copy holds.
+  void share(std::size_t part, std::span<const at::Tensor> owned);
+  /// All parts of all `owned` weights, in order of the pieces.
   void share(std::span<const at::Tensor> owned);
+  /// Before somebody computes with the weights of a stage up to and with those at `place` of its parameters.
+  void await_weights(std::uint32_t stage, std::size_t place);
+  /// Before somebody uses any weights.
+  void await_weights();
 
   /// Bytes of the buffers that the exchange holds.
   std::int64_t buffer_bytes() const;
@@ -62,12 +84,23 @@ class GradientExchange {
                  const Take& use);
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
   std::vector<OwnedGradient> owned_of(const Slots& sums, bool whole) const;
-  /// Sums the slots over the ranks of exchange_.sums; the parts that this rank is to have end in partials.front().
-  void sum_over_ranks(const std::vector<Slots>& partials);
-  void sum_by_swaps(Fabric& group, const Slots& sums);
-  void sum_by_slices(Fabric& group, const std::vector<Slots>& partials);
+  void begin_sums(std::span<TreeSum> sums);
+  /// Whether all sums of a part are there.
+  bool is_whole(std::size_t part, std::span<const TreeSum> sums) const;
+  /// Exchanges the next part of a micro-batch in turns; nothing of it where `sums`, those of its stage, are none.
+  void take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums);
+  /// Takes the nodes of a slot.
+  void take(std::uint32_t slot, std::span<TreeSum> sums);
+  /// Runs `work` beside the run where there are parts, else at once.
+  void run(Lane::Work work);
+  void sum_part(std::size_t part);
+  /// Sums the slots over the ranks; what this rank is to have ends in partials.front().
+  void sum_over_ranks(const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials);
+  void sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums);
+  void sum_by_slices(Fabric& group, const ExchangePlan& plan, const std::vector<Slots>& partials);
+  void share_part(std::size_t part);
   void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
-  void move_tied_sums(std::vector<Slots>& partials);
+  void move_tied_sums(std::span<TreeSum> sums);
   Slots finish_turns();
   void move_tied_weight();
   std::optional<std::size_t> tied_slot() const;
@@ -83,9 +116,21 @@ class GradientExchange {
   std::map<std::uint32_t, std::size_t> slot_of_;  ///< of a parameter: not its tied head's
   Slots weights_;                                 ///< compute copies, flat
   StageExchange exchange_;
-  at::Tensor bytes_;                  ///< of all buffers
-  Share share_;                       ///< of this rank
-  std::vector<ShardedSums> sharded_;  ///< of each stage, where gradients are exchanged in turns
+  at::Tensor bytes_;                                              ///< of all buffers
+  Share share_;                                                   ///< of this rank
+  std::map<std::uint32_t, std::size_t> first_slot_;               ///< of a stage
+  std::vector<std::pair<std::size_t, std::size_t>> part_pieces_;  ///< of each part
+  std::vector<Slots> partials_;       ///< by node: sums that were taken, until reduce() ends
+  std::size_t next_part_ = 0;         ///< parts below it have not begun in this step
+  std::vector<std::size_t> shared_;   ///< works of the lane after which a part is here
+  std::vector<ShardedSums> sharded_;  ///< of each stage and part, where gradients are exchanged in turns
+  /// Of each stage in turns: its parts, [first, second) of sharded_, and how many of them the micro-batch at hand has
+  /// still to give.
+  struct StageTurns {
+    std::size_t first = 0, end = 0, left = 0;
+  };
+  std::map<std::uint32_t, StageTurns> turns_of_;
+  std::unique_ptr<Lane> lane_;  ///< null: one part, at once; ends before what it uses
 };
 
 }  // namespace titan::train

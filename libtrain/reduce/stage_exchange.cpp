@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "recipe/plan/exchange_parts.h"
+
 namespace titan::train {
 namespace {
 
@@ -17,33 +19,66 @@ std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, 
   return lengths;
 }
 
-std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, const ckpt::Ownership& owners,
-                                             std::uint32_t pp_rank, std::uint32_t dp_rank) {
+/// A part of one of the rank's stages, and what each data-parallel rank owns of it.
+struct StagePart {
+  std::uint32_t chunk = 0;
+  std::vector<std::uint32_t> slots;
+  std::vector<SegmentRow> rows;
+};
+
+/// In the order of the rank's stages, then of their parts. A tied head goes with the norm beside it.
+std::vector<StagePart> stage_parts_of(const recipe::RunPlan& plan, const ckpt::Ownership& owners,
+                                      std::uint32_t pp_rank) {
+  const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
+  std::vector<StagePart> parts;
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
+    const std::uint32_t stage = plan.stage_of_chunk(pp_rank, chunk);
+    std::vector<std::uint32_t> of_slot;
+    for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+      if (plan.stage_of(i) == stage) of_slot.push_back(part_of[i]);
+    if (plan.dims.tied && stage + 1 == plan.stage_count()) of_slot.push_back(of_slot.back());
+    const std::vector<SegmentRow> rows = turn_rows(plan, owners, stage);
+    for (std::uint32_t slot = 0; slot < of_slot.size(); ++slot) {
+      if (slot == 0 || of_slot[slot] != of_slot[slot - 1])
+        parts.push_back({chunk, {}, std::vector<SegmentRow>(rows.size())});
+      parts.back().slots.push_back(slot);
+    }
+    for (StagePart& part : parts) {
+      if (part.chunk != chunk) continue;
+      for (std::size_t rank = 0; rank < rows.size(); ++rank)
+        for (const Segment& segment : rows[rank].segments())
+          if (segment.slot >= part.slots.front() && segment.slot <= part.slots.back()) part.rows[rank].add(segment);
+    }
+  }
+  return parts;
+}
+
+std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, std::vector<StagePart> parts,
+                                             std::uint32_t dp_rank) {
   const std::uint32_t domain = domain_size(plan);
   std::vector<StageExchange::Turns> turns;
-  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
-    const std::vector<SegmentRow> rows = turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk));
-    const std::vector<std::int64_t> lengths = lengths_of_place(rows, domain, dp_rank);
-    turns.push_back({plan_turn(domain_rows(rows, domain), dp_rank % domain,
+  for (StagePart& part : parts) {
+    const std::vector<std::int64_t> lengths = lengths_of_place(part.rows, domain, dp_rank);
+    turns.push_back({part.chunk, std::move(part.slots),
+                     plan_turn(domain_rows(part.rows, domain), dp_rank % domain,
                                static_cast<std::int64_t>(plan.exchange_bytes) / kSumWidth),
-                     rows[dp_rank],
+                     part.rows[dp_rank],
                      std::accumulate(lengths.begin(), lengths.begin() + dp_rank / domain, std::int64_t{0})});
   }
   return turns;
 }
 
 /// Among the ranks with this rank's place: each has summed the same elements, over the micro-batches of its domain.
-ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
+ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const std::vector<StagePart>& parts,
                                   std::uint32_t dp_rank) {
   const std::uint32_t domain = domain_size(plan), domains = plan.mesh.dp / domain;
   if (domains == 1) return {};
   std::vector<SegmentRow> rows(domains);
-  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
-    const std::vector<std::int64_t> lengths =
-        lengths_of_place(turn_rows(plan, owners, plan.stage_of_chunk(pp_rank, chunk)), domain, dp_rank);
+  for (std::uint32_t slot = 0; slot < parts.size(); ++slot) {
+    const std::vector<std::int64_t> lengths = lengths_of_place(parts[slot].rows, domain, dp_rank);
     std::int64_t begin = 0;
     for (std::uint32_t number = 0; number < domains; ++number) {
-      rows[number].add({chunk, begin, lengths[number]});
+      rows[number].add({slot, begin, lengths[number]});
       begin += lengths[number];
     }
   }
@@ -78,35 +113,55 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
   StageExchange exchange;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].stage == pp_rank) exchange.parameters.push_back(i);
-  const std::vector<std::uint32_t> shared = exchange.parameters;
+  const std::size_t own = exchange.parameters.size();
   const bool first = pp_rank == plan.rank_of(0), last = pp_rank == plan.rank_of(plan.stage_count() - 1);
   if (plan.dims.tied) {
     exchange.sends_tied = last && !first;
     exchange.receives_tied = first && !last;
     if (first) exchange.parameters.push_back(exchange.parameters.front());
   }
+  const std::vector<std::uint32_t> parts = recipe::exchange_parts(plan);
+  for (std::uint32_t slot = 0; slot < exchange.parameters.size(); ++slot) {
+    const std::uint32_t part = parts[exchange.parameters[slot]];
+    exchange.part_of.push_back(part);
+    if (exchange.parts.size() <= part) exchange.parts.resize(part + 1);
+    exchange.parts[part].slots.push_back(slot);
+  }
 
   std::int64_t summed = 0;
   if (exchanges_in_turns(plan)) {
-    exchange.turns = plan_turns(plan, owners, pp_rank, dp_rank);
+    std::vector<StagePart> of_stages = stage_parts_of(plan, owners, pp_rank);
+    exchange.between_domains = plan_between_domains(plan, of_stages, dp_rank);
+    exchange.turns = plan_turns(plan, std::move(of_stages), dp_rank);
     for (const StageExchange::Turns& turns : exchange.turns) summed = std::max(summed, turns.plan.buffer_elements());
-    exchange.sums = plan_between_domains(plan, owners, pp_rank, dp_rank);
-  } else {
-    exchange.sums = plan_sums(owner_rows(plan, owners, pp_rank, exchange.parameters), dp_rank,
-                              static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+    summed = std::max(summed, exchange.between_domains.buffer_elements());
   }
-  exchange.buffer_bytes = std::max(summed, exchange.sums.buffer_elements()) * kSumWidth;
-  for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
-    // A parameter of another width is nobody's.
-    std::vector<std::uint32_t> slots = shared;
-    for (std::uint32_t& slot : slots)
-      if (compute_width(plan, slot) != width) slot = static_cast<std::uint32_t>(plan.parameters.size());
-    ExchangePlan sharing = plan_copies(owner_rows(plan, owners, pp_rank, slots), dp_rank, bytes / width);
-    const std::int64_t elements = sharing.buffer_elements();
-    if (elements == 0) continue;
-    exchange.buffer_bytes = std::max(exchange.buffer_bytes, elements * width);
-    exchange.sharings.push_back({width, std::move(sharing)});
+  const auto nobody = static_cast<std::uint32_t>(plan.parameters.size());
+  for (std::uint32_t number = 0; number < exchange.parts.size(); ++number) {
+    StageExchange::Part& part = exchange.parts[number];
+    const auto rows_of = [&](const auto& takes) {
+      std::vector<std::uint32_t> slots(exchange.parameters.size(), nobody);
+      for (const std::uint32_t slot : part.slots)
+        if (takes(slot)) slots[slot] = exchange.parameters[slot];
+      return owner_rows(plan, owners, pp_rank, slots);
+    };
+    if (exchange.turns.empty()) {
+      part.sums = plan_sums(rows_of([](std::uint32_t) { return true; }), dp_rank,
+                            static_cast<std::uint32_t>(plan.batch.count), bytes / kSumWidth);
+      summed = std::max(summed, part.sums.buffer_elements());
+    }
+    for (const std::int64_t width : {kSumWidth, kHalfWidth}) {
+      ExchangePlan sharing = plan_copies(rows_of([&](std::uint32_t slot) {
+                                           return slot < own && compute_width(plan, exchange.parameters[slot]) == width;
+                                         }),
+                                         dp_rank, bytes / width);
+      const std::int64_t elements = sharing.buffer_elements();
+      if (elements == 0) continue;
+      exchange.buffer_bytes = std::max(exchange.buffer_bytes, elements * width);
+      part.sharings.push_back({width, std::move(sharing)});
+    }
   }
+  exchange.buffer_bytes = std::max(exchange.buffer_bytes, summed * kSumWidth);
   if (exchange.sends_tied || exchange.receives_tied) {
     exchange.tied_piece = plan.dims.vocab_size * plan.dims.dim;
     if (plan.bf16) exchange.tied_piece = std::clamp<std::int64_t>(bytes / kHalfWidth, 1, exchange.tied_piece);

@@ -13,18 +13,25 @@ struct StageExchange {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
   };
-  /// Each micro-batch of a stage, exchanged at once among the ranks of a domain.
+  /// Parameters whose sums and weights travel together.
+  struct Part {
+    std::vector<std::uint32_t> slots;  ///< that are summed
+    ExchangePlan sums;                 ///< at the end of the step, by slot; none in turns
+    std::vector<Sharing> sharings;
+  };
+  /// A part of each micro-batch of a stage, exchanged at once among the ranks of a domain.
   struct Turns {
+    std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
+    std::vector<std::uint32_t> slots;  ///< of the stage's parameters; a tied head's comes last
     ExchangePlan plan;
-    SegmentRow own;          ///< what this rank owns of the stage
+    SegmentRow own;          ///< what this rank owns of the part
     std::int64_t begin = 0;  ///< of it, in the row that this rank sums
   };
   std::vector<std::uint32_t> parameters;  ///< of each slot that is summed: those of its stages, then a tied head's
-  /// At the end of the step: among all ranks of a stage, by slot; or between domains, where each row that was summed in
-  /// turns is a slot.
-  ExchangePlan sums;
-  std::vector<Turns> turns;  ///< of each stage, where each micro-batch is exchanged at once; else none
-  std::vector<Sharing> sharings;
+  std::vector<Part> parts;                ///< in model order
+  std::vector<std::uint32_t> part_of;     ///< of each slot
+  std::vector<Turns> turns;      ///< of each stage and part, where each micro-batch is exchanged at once; else none
+  ExchangePlan between_domains;  ///< behind turns, at the end of the step: each row that was summed in turns is a slot
   bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
   std::int64_t tied_piece = 0;                     ///< elements of a tied weight that travel at once
   std::int64_t buffer_bytes = 0;                   ///< of all buffers together

@@ -31,11 +31,13 @@ void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
     node = above;
   }
   nodes_.emplace(node, std::move(sum));
+  ++inserted_;
 }
 
 at::Tensor TreeSum::take(std::uint32_t micro_batch) {
   const auto node = nodes_.extract({micro_batch, micro_batch + 1});
   if (node.empty()) throw std::logic_error("no gradient of micro-batch " + std::to_string(micro_batch) + " alone");
+  --inserted_;
   return std::move(node.mapped());
 }
 
@@ -49,6 +51,7 @@ std::vector<at::Tensor> TreeSum::finish() {
     partials.push_back(std::move(found->second));
   }
   nodes_.clear();
+  inserted_ = 0;
   return partials;
 }
 

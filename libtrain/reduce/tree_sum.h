@@ -24,6 +24,10 @@ class TreeSum {
   /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.
   std::vector<at::Tensor> finish();
+  /// Whether finish() would find every micro-batch.
+  bool complete() const { return inserted_ == block_.hi - block_.lo; }
+  /// Whether take() would find it.
+  bool has(std::uint32_t micro_batch) const { return nodes_.contains({micro_batch, micro_batch + 1}); }
   /// The gradient of a micro-batch that has not met its sibling, else std::logic_error; the object forgets it.
   at::Tensor take(std::uint32_t micro_batch);
   /// Sums held at present.
@@ -32,6 +36,7 @@ class TreeSum {
  private:
   std::uint32_t count_;
   Node block_;
+  std::uint32_t inserted_ = 0;
   std::map<Node, at::Tensor> nodes_;
 };
 

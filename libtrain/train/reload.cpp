@@ -8,6 +8,7 @@
 namespace titan::train {
 
 void reload(RunState& run, const std::string& path, bool moments) {
+  run.exchange->await_weights();
   StartWord word;
   word.decision = {StartMode::kResume, path};
   run.on_root([&]() -> ckpt::Status {

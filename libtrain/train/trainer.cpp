@@ -64,6 +64,7 @@ class Trainer {
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
   /// Leaves the ranks first: nobody waits for rank 0's deletions.
   void shut_down() {
+    if (run_.exchange) run_.exchange->await_weights();
     if (run_.world.shutdown) run_.world.shutdown();
     if (run_.retention && !stop_requested()) run_.retention->finish();
     run_.retention.reset();
@@ -82,6 +83,8 @@ class Trainer {
     return run_.noted;
   }
   void validate(std::uint64_t step, const PeakMemory& memory);
+  /// Updates what this rank owns, part by part, and brings each part to the others. The gradients go with their memory.
+  void update(std::vector<OwnedGradient>& grads, double lr, double clip, ActionTrace* trace);
   /// Writes what was traced of `step`, which began at `begin`, on all ranks. Collective.
   void write_trace(std::uint64_t step, ActionTrace::Clock::time_point begin, const ActionTrace& trace);
   ckpt::SampleRange samples_of_step() const;
@@ -178,6 +181,24 @@ void Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
   if (run_.root()) run_.remember(run_.files->validated(metrics));
 }
 
+void Trainer::update(std::vector<OwnedGradient>& grads, double lr, double clip, ActionTrace* trace) {
+  StepClock& clock = run_.executor->clock();
+  const std::vector<at::Tensor> params = run_.optimizer->params();
+  for (std::size_t part = 0; part < run_.exchange->parts(); ++part) {
+    const auto [first, end] = run_.exchange->pieces_of(part);
+    const std::span of_part = std::span(grads).subspan(first, end - first);
+    clock.time(&StepTimes::optimizer, [&] {
+      const ActionTrace::In traced(trace, "optimizer");
+      run_.optimizer->step(first, of_part, lr, clip, run_.optimizer_step + 1);
+    });
+    for (OwnedGradient& gradient : of_part) gradient.grad.reset();
+    clock.time(&StepTimes::gather, [&] {
+      const ActionTrace::In traced(trace, "gather");
+      run_.exchange->share(part, std::span(params).subspan(first, end - first));
+    });
+  }
+}
+
 void Trainer::write_trace(std::uint64_t step, ActionTrace::Clock::time_point begin, const ActionTrace& trace) {
   // All count from the begin of rank 0.
   const std::string ticks = std::to_string(begin.time_since_epoch().count());
@@ -255,19 +276,11 @@ int Trainer::loop() {
 
     clock.time(&StepTimes::save, [&] { saves_.let_change(); });
     const double clip = clip_coefficient(norm, run_.config().training.max_norm);
-    clock.time(&StepTimes::optimizer, [&] {
-      const ActionTrace::In traced(trace, "optimizer");
-      run_.optimizer->step(grads, lr, clip, run_.optimizer_step + 1);
-    });
+    update(grads, lr, clip, trace);
     // What is logged is what was applied, and what the schedule in the checkpoint says.
     const double applied = run_.optimizer->applied_lr();
     if (applied != ckpt::lr_at(run_.start.lr.phases, step))
       throw std::logic_error("step " + std::to_string(step) + ": the learning rate applied is not the schedule's");
-    grads.clear();  // and with them the memory of the sums
-    clock.time(&StepTimes::gather, [&] {
-      const ActionTrace::In traced(trace, "gather");
-      run_.exchange->share(run_.optimizer->params());
-    });
     if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
     move_to(samples.end());

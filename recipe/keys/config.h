@@ -83,6 +83,7 @@ struct Config {
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
     std::string gradient_exchange = "late";  ///< late, node, always
+    std::int64_t exchange_parts = 0;         ///< 0: as the device needs
     /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;

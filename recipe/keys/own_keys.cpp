@@ -247,6 +247,10 @@ std::vector<Key> own_keys() {
           "when data-parallel ranks exchange gradients: \"late\", after the last micro-batch; \"always\", after each; "
           "\"node\", after each within a node, at the end between them",
           {.choices = {"late", "node", "always"}}),
+      key(TITAN_KEY(parallelism.exchange_parts), kLayout,
+          "parts in which gradients and weights travel, each while the rank computes the next; 1: none does; 0: 1 on "
+          "CPUs, by size on GPUs",
+          {.range = between(0, 1024)}),
 
       key(TITAN_KEY(activation_checkpoint.mode), kLayout,
           "layers whose activations are computed again in the backward pass: \"none\", \"full\" (all) or \"selective\" "

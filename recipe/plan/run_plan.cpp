@@ -7,6 +7,7 @@
 #include "ckpt/base/text.h"
 #include "recipe/keys/rows.h"
 #include "recipe/model/parameters.h"
+#include "recipe/plan/exchange_parts.h"
 #include "recipe/plan/set_stages.h"
 #include "recipe/plan/stage_cost.h"
 #include "recipe/plan/stage_rules.h"
@@ -146,6 +147,14 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
+/// The CPU computes and sends with the same cores: there each part costs, and gains where the network is slow.
+std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
+  const std::int64_t given = config.parallelism.exchange_parts;
+  if (plan.mesh.dp == 1) return 1;
+  if (given > 0) return static_cast<std::uint32_t>(given);
+  return config.training.device == "cuda" ? most_exchange_parts(plan) : 1;
+}
+
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -242,6 +251,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.codec = config.checkpoint.compression == "zstd" ? ckpt::Codec::kZstd : ckpt::Codec::kRaw;
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
+  plan.exchange_parts = parts_of_exchange(config, plan);
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
   TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));
@@ -249,10 +259,11 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
 }
 
 ckpt::Ownership owners_of(const RunPlan& plan) {
-  std::optional<std::uint32_t> apart;
-  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.dims.tied && plan.parameters[i].name == "tok_embeddings.weight") apart = i;
-  return {plan.parameters, plan.leaf_elements, plan.mesh, apart};
+  std::vector<std::uint32_t> groups = exchange_parts(plan);
+  if (plan.exchange_parts <= 1)
+    for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+      if (plan.dims.tied && plan.parameters[i].name == "tok_embeddings.weight") groups[i] = 1;
+  return {plan.parameters, plan.leaf_elements, plan.mesh, groups};
 }
 
 RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {

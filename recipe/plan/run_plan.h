@@ -59,6 +59,7 @@ struct RunPlan {
   std::int64_t recompute_each = 0;  ///< every so many layers are computed again in the backward pass; 0: none
   ExchangeDomain exchange = ExchangeDomain::kLate;
   std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
+  std::uint32_t exchange_parts = 1;             ///< in which it goes on beside the computing; 1: it does not
   bool shard_gradients = false;                 ///< "zero2": kLate is then as kAlways
   std::uint32_t node_ranks = 0;                 ///< neighbouring ranks on one node, which a start settles; 0: all
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
@@ -90,7 +91,8 @@ struct RunPlan {
   PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
 
-/// Who owns which leaves. A tied embedding has two sums of gradients, so that each rank gets its part of it.
+/// Who owns which leaves. Each rank gets its share of each part that travels by itself (exchange_parts.h), and of a
+/// tied embedding, which has two sums of gradients.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan

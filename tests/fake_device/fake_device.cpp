@@ -9,6 +9,7 @@
 #include "tests/fake_device/device_memory.h"
 #include "tests/fake_device/host_alias.h"
 #include "tests/fake_device/kernels.h"
+#include "tests/libtrain/support/late_lane.h"
 
 namespace titan::test {
 
@@ -50,6 +51,8 @@ std::vector<double> FakeDevice::read(std::span<const at::Tensor> scalars) {
   for (const at::Tensor& scalar : scalars) values.push_back(train::host_values<double>(host_alias(scalar)).front());
   return values;
 }
+
+std::unique_ptr<train::Lane> FakeDevice::make_lane() { return std::make_unique<LateLane>(); }
 
 std::shared_ptr<Fence> FakeDevice::fence() { return std::make_shared<Fence>(); }
 

@@ -109,7 +109,8 @@ class Runs : public testing::Test {
 };
 
 const std::string kFp32 = "training.mixed_precision_param=float32", kBf16 = "training.mixed_precision_param=bfloat16",
-                  kPp2 = "parallelism.pipeline_parallel_degree=2", kAlways = "parallelism.gradient_exchange=always";
+                  kPp2 = "parallelism.pipeline_parallel_degree=2", kAlways = "parallelism.gradient_exchange=always",
+                  kParts = "parallelism.exchange_parts=4";
 std::string schedule(const std::string& name) { return "parallelism.pipeline_parallel_schedule=" + name; }
 
 TEST_F(Runs, GiveTheBitsOfTheCpuOnEveryLayout) {
@@ -122,6 +123,9 @@ TEST_F(Runs, GiveTheBitsOfTheCpuOnEveryLayout) {
                                 {2, {kPp2}},
                                 {4, {kPp2}},
                                 {4, {kPp2, kAlways}},
+                                {2, {kParts}},
+                                {4, {kPp2, kParts}},
+                                {2, {kAlways, kParts}},
                                 {2, {kPp2, schedule("Interleaved1F1B")}},
                                 {2, {kPp2, schedule("ZBVZeroBubble"), "activation_checkpoint.mode=full"}}};
   for (const std::string& type : {kFp32, kBf16}) {
@@ -137,7 +141,7 @@ TEST_F(Runs, GiveTheBitsOfTheCpuOnEveryLayout) {
 TEST_F(Runs, SaveInTheBackgroundWhatTheCpuSaves) {
   const std::string cpu = train_on(nullptr, "cpu", 1, {kBf16});
   fake().reset();
-  expect_the_cpus(train_on(&fake(), "fake", 2, {kBf16, "checkpoint.async_mode=async"}), cpu);
+  expect_the_cpus(train_on(&fake(), "fake", 2, {kBf16, kParts, "checkpoint.async_mode=async"}), cpu);
   EXPECT_GT(fake().counts().copies_out, 0u);
   EXPECT_EQ(fake().counts().without_fence, 0u) << "copied before the device was done with it";
 }

@@ -52,6 +52,8 @@ class Matrix:
         overrides = {"training.dataset_path": self.tokens, "job.dump_folder": run, **cells.overrides(cell, self.work)}
         if stop:
             overrides["debug.stop_at_step"] = stop
+        else:
+            overrides["parallelism.exchange_parts"] = 3  # behind every stop the exchange goes on beside the computing
         ranks.train(CONFIG, cell.ranks, overrides, expect=75 if stop else 0)
 
     def refer(self):
@@ -61,7 +63,7 @@ class Matrix:
             for head in cells.HEADS:
                 cell = cells.Cell((1, 1), cells.NO_PIPELINE, dtype, head, "none", "late")
                 run = self.work / f"reference-{dtype}-{head}"
-                self.leg(ranks["threads"], cell, run)
+                self.leg(ranks["threads"], cell, run)  # one rank exchanges nothing
                 self.references[cell.curve] = curve.curve_of(run, ranks["threads"], self.tokens)
         self.ranks.put(ranks)
         for (dtype, head), reference in self.references.items():

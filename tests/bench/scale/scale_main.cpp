@@ -121,8 +121,8 @@ void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const train::StageExchange exchange =
         timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank); });
-    const train::Load sums = train::load_of_sums(exchange.sums),
-                      copies = train::load_of_copies(exchange.sharings.front().plan);
+    const train::Load sums = train::load_of_sums(exchange.parts.front().sums),
+                      copies = train::load_of_copies(exchange.parts.front().sharings.front().plan);
     most_sums = {std::max(most_sums.sent, sums.sent), std::max(most_sums.received, sums.received)};
     most_copies = {std::max(most_copies.sent, copies.sent), std::max(most_copies.received, copies.received)};
     buffer = std::max(buffer, exchange.buffer_bytes);

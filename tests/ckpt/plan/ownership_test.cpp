@@ -101,10 +101,11 @@ TEST(Ownership, EveryLeafOfAStageHasExactlyOneOwnerInOrder) {
   }
 }
 
-TEST(Ownership, OfAParameterApartEachRankGetsItsPart) {
+TEST(Ownership, OfEachGroupOfParametersEachRankGetsItsPart) {
   // 12 leaves and 20 others, on two stages.
   const std::vector<ParameterMeta> parameters{{"a", {8, 4}}, {"apart", {12, 4}}, {"b", {12, 4}}, {"c", {6, 4}, 1}};
-  const Ownership ownership(parameters, 4, {2, 4, 1}, 1);
+  const std::vector<std::uint32_t> groups{0, 1, 0, 0};
+  const Ownership ownership(parameters, 4, {2, 4, 1}, groups);
   EXPECT_EQ(pieces_of(ownership, 0), (std::vector<OwnedPiece>{{0, {0, 5}}, {1, {0, 3}}}));
   EXPECT_EQ(pieces_of(ownership, 1), (std::vector<OwnedPiece>{{0, {5, 3}}, {1, {3, 3}}, {2, {0, 2}}}));
   EXPECT_EQ(pieces_of(ownership, 3), (std::vector<OwnedPiece>{{1, {9, 3}}, {2, {7, 5}}}));

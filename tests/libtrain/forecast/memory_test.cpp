@@ -118,6 +118,23 @@ TEST(Memory, ExchangeAfterEachMicroBatchHoldsSumsOfWhatARankOwns) {
   EXPECT_LT(memory_of(turns, 0).total(), memory_of(late, 0).total());
 }
 
+// The gradients of a layer leave while those of the next are computed.
+TEST(Memory, InPartsNoGradientOfAMicroBatchIsThereWhole) {
+  recipe::Config config = small_config();
+  config.model.dim = 256;
+  config.model.n_layers = 12;
+  config.training.global_batch_size = 64;
+  config.parallelism.data_parallel_sharding = "zero2";
+  const recipe::RunPlan whole = plan_of(config, 8);
+  config.parallelism.exchange_parts = 14;
+  const recipe::RunPlan parts = plan_of(config, 8);
+  EXPECT_GT(memory_of(whole, 0).gradients, 4 * elements(whole, 0));
+  EXPECT_LT(memory_of(parts, 0).gradients, memory_of(whole, 0).gradients - 4 * elements(whole, 0) / 2);
+  config.parallelism.data_parallel_sharding = "zero1";
+  const recipe::RunPlan late = plan_of(config, 8);
+  EXPECT_GT(memory_of(late, 0).gradients, 4 * elements(late, 0)) << "sums stay until the end";
+}
+
 TEST(Memory, BuffersAreThoseOfTheExchangeAndOfTransfers) {
   recipe::Config config = small_config();
   const recipe::RunPlan alone = plan_of(config, 1), four = plan_of(config, 4);

@@ -14,6 +14,7 @@ using enum recipe::ScheduleKind;
 struct Row {
   Layout layout;
   recipe::ExchangeDomain exchange = recipe::ExchangeDomain::kLate;
+  std::uint32_t parts = 1;  ///< in which it goes on beside the run
 };
 
 const std::vector<Row>& rows() {
@@ -31,7 +32,12 @@ const std::vector<Row>& rows() {
                                     {{4, {}}},
                                     {{2, {3}}},
                                     {{2, {}}, recipe::ExchangeDomain::kAlways},
-                                    {{2, {3}}, recipe::ExchangeDomain::kAlways}};
+                                    {{2, {3}}, recipe::ExchangeDomain::kAlways},
+                                    {{2, {}}, recipe::ExchangeDomain::kLate, 3},
+                                    {{3, {}}, recipe::ExchangeDomain::kLate, 5},
+                                    {{4, {3}}, recipe::ExchangeDomain::kLate, 2},
+                                    {{2, {1, 2, 4}, kDualPipeV, 2}, recipe::ExchangeDomain::kLate, 2},
+                                    {{2, {3}}, recipe::ExchangeDomain::kAlways, 2}};
   return all;
 }
 
@@ -42,12 +48,14 @@ void expect_bits(const Wrap& wrap) {
   for (const Row& row : rows()) {
     recipe::RunPlan plan = make_plan(tiny_dims(true), row.layout, 8);
     plan.exchange = row.exchange;
+    plan.exchange_parts = row.parts;
     const Trace got = train_model(plan, 2, [&](train::World& world) {
       world.pp = wrap(std::move(world.pp));
       world.dp = wrap(std::move(world.dp));
     });
     const std::string where = std::to_string(row.layout.dp) + " x " + std::to_string(row.layout.cuts.size() + 1) +
-                              " stages, " + recipe::facts_of(row.layout.schedule).name;
+                              " stages, " + recipe::facts_of(row.layout.schedule).name + ", " +
+                              std::to_string(row.parts) + " parts";
     EXPECT_TRUE(same_bits(got.losses, expected.losses)) << where;
     EXPECT_TRUE(same_bits(got.norms, expected.norms)) << where;
     for (const auto& [name, weight] : expected.weights)

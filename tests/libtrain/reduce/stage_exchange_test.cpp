@@ -38,9 +38,9 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
     EXPECT_EQ(turns.plan.owners.size(), 2u);
     EXPECT_EQ(turns.plan.me, rank % 2);
     EXPECT_EQ(turns.own.segments(), rows[rank].segments());
-    ASSERT_EQ(exchange.sums.swaps.size(), 2u) << "four nodes";
-    EXPECT_EQ(exchange.sums.me, rank / 2);
-    EXPECT_EQ(exchange.sums.swaps.back().mine.segments(),
+    ASSERT_EQ(exchange.between_domains.swaps.size(), 2u) << "four nodes";
+    EXPECT_EQ(exchange.between_domains.me, rank / 2);
+    EXPECT_EQ(exchange.between_domains.swaps.back().mine.segments(),
               (std::vector<Segment>{{0, turns.begin, rows[rank].length()}}));
     const SegmentRow& summed = turns.plan.owners[rank % 2];
     EXPECT_EQ(summed.cut(turns.begin, turns.begin + turns.own.length()), turns.own.segments());
@@ -51,18 +51,18 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
 TEST(StageExchange, OneRankHasNothingToExchange) {
   const StageExchange exchange = exchange_of(llama_plan("1B", 1, 4), 0, 1 << 20);
   EXPECT_EQ(exchange.buffer_bytes, 0);
-  EXPECT_TRUE(exchange.sharings.empty());
+  EXPECT_TRUE(exchange.parts[0].sharings.empty());
 }
 
 TEST(StageExchange, WeightsTravelInTheWidthOfTheComputeCopy) {
   recipe::RunPlan plan = llama_plan("1B", 4, 4);
-  ASSERT_EQ(exchange_of(plan, 0, 1 << 20).sharings.size(), 1u);
-  EXPECT_EQ(exchange_of(plan, 0, 1 << 20).sharings[0].width, 4);
+  ASSERT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].sharings.size(), 1u);
+  EXPECT_EQ(exchange_of(plan, 0, 1 << 20).parts[0].sharings[0].width, 4);
   plan.bf16 = true;
   const StageExchange exchange = exchange_of(plan, 0, 1 << 20);
-  ASSERT_EQ(exchange.sharings.size(), 2u);
-  EXPECT_EQ(exchange.sharings[0].width, 4) << "the embedding";
-  EXPECT_EQ(exchange.sharings[1].width, 2);
+  ASSERT_EQ(exchange.parts[0].sharings.size(), 2u);
+  EXPECT_EQ(exchange.parts[0].sharings[0].width, 4) << "the embedding";
+  EXPECT_EQ(exchange.parts[0].sharings[1].width, 2);
   EXPECT_EQ(exchange.buffer_bytes, 1 << 20);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // A fabric that counts the bytes of tensors that leave and reach its rank; what a rank sends itself is none.
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@ namespace titan::test {
 
 class CountingCommunicator : public train::Fabric {
  public:
-  explicit CountingCommunicator(std::unique_ptr<train::Fabric> inner) : inner_(std::move(inner)) {}
+  /// `all`, if given, counts what all ranks send.
+  explicit CountingCommunicator(std::unique_ptr<train::Fabric> inner, std::atomic<std::int64_t>* all = nullptr)
+      : inner_(std::move(inner)), all_(all) {}
 
   std::int64_t sent() const { return sent_; }
   std::int64_t received() const { return received_; }
@@ -23,13 +26,13 @@ class CountingCommunicator : public train::Fabric {
                   const std::vector<std::int64_t>& in_splits) override {
     for (int rank = 0; rank < size(); ++rank) {
       if (rank == inner_->rank()) continue;
-      sent_ += in_splits[static_cast<std::size_t>(rank)] * in.element_size();
+      add_sent(in_splits[static_cast<std::size_t>(rank)] * in.element_size());
       received_ += out_splits[static_cast<std::size_t>(rank)] * out.element_size();
     }
     inner_->all_to_all(out, out_splits, in, in_splits);
   }
   std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
-    sent_ += static_cast<std::int64_t>(tensor.nbytes());
+    add_sent(static_cast<std::int64_t>(tensor.nbytes()));
     return inner_->send(tensor, dst, tag);
   }
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
@@ -38,7 +41,12 @@ class CountingCommunicator : public train::Fabric {
   }
 
  private:
+  void add_sent(std::int64_t bytes) {
+    sent_ += bytes;
+    if (all_ != nullptr) *all_ += bytes;
+  }
   std::unique_ptr<train::Fabric> inner_;
+  std::atomic<std::int64_t>* all_;
   std::int64_t sent_ = 0, received_ = 0;
 };
 

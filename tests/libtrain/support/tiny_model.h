@@ -190,17 +190,28 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
       executor.after_each_backward([&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
         exchange.collect(number, local, sums);
       });
+    executor.work_beside({[&](std::uint32_t number, std::size_t at) { exchange.await_weights(number, at); },
+                          [&] { exchange.await_weights(); },
+                          [&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
+                            exchange.begin(number, local, sums);
+                          }});
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());
       train::Executor::StepOutput out = executor.run_step(batches_of(plan, step), tokens);
       auto grads = exchange.reduce(out.sums);
       norms.push_back(global_norm(world, plan, grads));
-      optimizer.step(grads, 1e-3, train::clip_coefficient(norms.back(), kMaxNorm), step);
-      exchange.share(optimizer.params());
+      const std::vector<at::Tensor> params = optimizer.params();
+      for (std::size_t part = 0; part < exchange.parts(); ++part) {
+        const auto [first, end] = exchange.pieces_of(part);
+        optimizer.step(first, std::span(grads).subspan(first, end - first), 1e-3,
+                       train::clip_coefficient(norms.back(), kMaxNorm), step);
+        exchange.share(part, std::span(params).subspan(first, end - first));
+      }
       world.all->sum(std::span(out.losses));
       losses.push_back(std::accumulate(out.losses.begin(), out.losses.end(), 0.0) / static_cast<double>(tokens));
     }
+    exchange.await_weights();
     const std::lock_guard lock(mutex);
     if (world.rank == 0) {
       trace.losses = losses;

@@ -1,0 +1,31 @@
+#pragma once
+// A lane as late as one may be: nothing is done before it is waited for.
+#include <deque>
+#include <stdexcept>
+#include <utility>
+
+#include "libtrain/device/lane.h"
+
+namespace titan::test {
+
+class LateLane final : public train::Lane {
+ public:
+  void give(Work work) override {
+    works_.push_back(std::move(work));
+    ++given_;
+  }
+  std::size_t given() const override { return given_; }
+  void wait(std::size_t count) override {
+    while (!works_.empty() && given_ - works_.size() < count) {
+      const Work work = std::move(works_.front());
+      works_.pop_front();
+      work();
+    }
+  }
+
+ private:
+  std::deque<Work> works_;
+  std::size_t given_ = 0;
+};
+
+}  // namespace titan::test
