@@ -47,7 +47,8 @@ void set_gpu_switches(const DeviceSettings& settings) {
   context.setDeterministicAlgorithms(strict, /*warn_only=*/false);
   context.setDeterministicCuDNN(settings.deterministic);
   context.setBenchmarkCuDNN(!settings.deterministic);
-  context.setAllowBF16ReductionCuBLAS(!settings.deterministic, /*allow_splitk=*/!settings.deterministic);
+  // Split sums stay: they are fp32 then, and of one order for each shape. LibTorch throws where cuBLAS may not split.
+  context.setAllowBF16ReductionCuBLAS(!settings.deterministic, /*allow_splitk=*/true);
   context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   context.setSDPUseFlash(settings.attention == "flash");
   context.setSDPUseCuDNN(settings.attention == "cudnn");
