@@ -6,9 +6,9 @@
 
 namespace titan::train {
 
-// Of high priority: a transfer that begins late keeps other ranks waiting.
+// The pool of high priority is left to NCCL's groups.
 CudaLane::CudaLane(at::Device device)
-    : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())) {}
+    : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {}
 
 // The run's stream waits for this one before it does what the host begins after wait(), and the next work here waits
 // for the run's: memory that one gives back is not used by the other too early.

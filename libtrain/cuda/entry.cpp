@@ -22,7 +22,7 @@ class CudaAndNccl : public DeviceModule {
     return std::make_unique<CudaDevice>(settings);
   }
   std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) override {
-    look_while_waiting(request.look);
+    set_wait_rules({request.look, request.patience});
     return std::make_unique<NcclFabric>(request, index_);
   }
 

@@ -1,25 +1,74 @@
 #include "libtrain/cuda/gpu_wait.h"
 
-#include <chrono>
+#include <deque>
 #include <thread>
 #include <utility>
 
 #include <c10/cuda/CUDAStream.h>
 
+#include "ckpt/base/mutex.h"
+#include "libtrain/parallel/comm_error.h"
+
 namespace titan::train {
 namespace {
 
-std::function<void()>& chosen_look() {
-  static std::function<void()> look = [] {};
-  return look;
+using Clock = std::chrono::steady_clock;
+
+WaitRules& rules() {
+  static WaitRules chosen;
+  return chosen;
+}
+
+/// Transfers that streams of the run wait for. One whose peers all live, and which does not end, would hold up the run
+/// for ever: nothing else of a GPU notices it.
+class Transfers {
+ public:
+  void add(const std::string& group) {
+    Waiting waiting{{}, group};
+    waiting.over.record(c10::cuda::getCurrentCUDAStream());
+    const ckpt::MutexLock lock(mutex_);
+    while (!waiting_.empty() && waiting_.front().over.query()) {
+      waiting_.pop_front();
+      last_end_ = Clock::now();
+    }
+    if (waiting_.empty()) last_end_ = Clock::now();
+    waiting_.push_back(std::move(waiting));
+  }
+
+  void check(std::chrono::milliseconds patience) {
+    const ckpt::MutexLock lock(mutex_);
+    if (std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.over.query(); }) > 0)
+      last_end_ = Clock::now();
+    if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
+    throw CommError("no transfer between GPUs has come to its end for " + std::to_string(patience.count() / 1000) +
+                    " s, though all ranks give signs of life; the first that is waited for is one of " +
+                    waiting_.front().group);
+  }
+
+ private:
+  struct Waiting {
+    at::cuda::CUDAEvent over;
+    std::string group;
+  };
+
+  ckpt::Mutex mutex_;
+  std::deque<Waiting> waiting_ TITAN_GUARDED_BY(mutex_);
+  Clock::time_point last_end_ TITAN_GUARDED_BY(mutex_);
+};
+
+// Never destroyed: its events would outlive the driver.
+Transfers& transfers() {
+  static Transfers& all = *new Transfers;
+  return all;
 }
 
 }  // namespace
 
-void look_while_waiting(std::function<void()> look) { chosen_look() = std::move(look); }
+void set_wait_rules(WaitRules chosen) { rules() = std::move(chosen); }
+
+void note_transfer(const std::string& group) { transfers().add(group); }
 
 void wait_for_event(const at::cuda::CUDAEvent& event) {
-  using Clock = std::chrono::steady_clock;
   constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
   constexpr auto kSpin = std::chrono::milliseconds(2);  // most waits are short, and a sleep would lengthen them
   constexpr auto kNap = std::chrono::microseconds(50);
@@ -28,7 +77,8 @@ void wait_for_event(const at::cuda::CUDAEvent& event) {
   while (!event.query()) {
     const auto now = Clock::now();
     if (now - looked >= kBetweenLooks) {
-      chosen_look()();
+      if (rules().look) rules().look();
+      if (rules().patience) transfers().check(rules().patience());
       looked = now;
     }
     if (now - began >= kSpin) std::this_thread::sleep_for(kNap);

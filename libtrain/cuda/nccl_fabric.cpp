@@ -1,11 +1,14 @@
 #include "libtrain/cuda/nccl_fabric.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include "libtrain/cuda/gpu_wait.h"
 
 namespace titan::train {
 namespace {
@@ -16,7 +19,7 @@ class NoTransfer : public Transfer {
 };
 
 std::string name_of(const Channel& channel) {
-  static const char* const kinds[] = {"forward", "backward", "exchange"};
+  static const char* const kinds[] = {"forward", "backward", "exchange", "swap"};
   return std::to_string(channel.from) + "-" + std::to_string(channel.to) + "/" +
          kinds[static_cast<std::size_t>(channel.kind)];
 }
@@ -36,10 +39,25 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
     options.init_timeout = request.init_timeout;
     return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, request.store), std::move(options));
   };
-  if (use_ == FabricUse::kExchange) all_ = group("all", rank_, size_);
-  for (const Channel& channel : channels_of(use_, size_))
-    if (channel.from == rank_ || channel.to == rank_)
-      channels_.emplace(channel, group(name_of(channel), channel.from == rank_ ? 0 : 1, 2));
+  // NCCL connects two ranks when they first send, and holds up their hosts meanwhile: here both are sure to come to it.
+  const at::TensorOptions fp32 = at::TensorOptions().device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
+  const at::Tensor give = at::zeros({size_}, fp32);
+  at::Tensor take = at::zeros({size_}, fp32);
+  if (use_ == FabricUse::kExchange) {
+    all_ = group("all", rank_, size_);
+    const std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), 1);
+    all_->start_all_to_all(take, one_each, give, one_each)->wait();
+  }
+  for (const Channel& channel : channels_of(use_, size_)) {
+    const bool from_here = channel.from == rank_;
+    if (!from_here && channel.to != rank_) continue;
+    NcclGroup& made = *channels_.emplace(channel, group(name_of(channel), from_here ? 0 : 1, 2)).first->second;
+    const auto moved = channel.kind == ChannelKind::kSwap ? made.swap(give, take, from_here ? 1 : 0)
+                       : from_here                        ? made.send(give, 1)
+                                                          : made.recv(take, 0);
+    moved->wait();
+  }
+  wait_for_gpu();
 }
 
 void NcclFabric::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
@@ -56,6 +74,11 @@ std::unique_ptr<Transfer> NcclFabric::send(const at::Tensor& tensor, int dst, st
 std::unique_ptr<Transfer> NcclFabric::recv(at::Tensor& tensor, int src, std::uint64_t tag) {
   if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
   return channel({src, rank_, channel_kind(tag)}).recv(tensor, 0);
+}
+
+std::unique_ptr<Transfer> NcclFabric::swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t) {
+  const Channel pair{std::min(rank_, peer), std::max(rank_, peer), ChannelKind::kSwap};
+  return channel(pair).swap(give, take, rank_ < peer ? 1 : 0);
 }
 
 NcclGroup& NcclFabric::channel(const Channel& channel) {

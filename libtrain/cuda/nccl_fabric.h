@@ -13,7 +13,8 @@ namespace titan::train {
 
 class NcclFabric : public Fabric {
  public:
-  /// Meets the other members and connects with all that it will talk to. \error throws CommError
+  /// Meets the other members, connects with all that it will talk to, and moves an element through each connection.
+  /// \error throws CommError
   NcclFabric(const FabricRequest& request, int device);
 
   int rank() const override { return rank_; }
@@ -22,6 +23,7 @@ class NcclFabric : public Fabric {
                   const std::vector<std::int64_t>& in_splits) override;
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag) override;
 
  private:
   NcclGroup& channel(const Channel& channel);

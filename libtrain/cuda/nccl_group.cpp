@@ -1,10 +1,12 @@
 #include "libtrain/cuda/nccl_group.h"
 
 #include <cstdlib>
+#include <stdexcept>
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include "libtrain/cuda/gpu_wait.h"
 #include "libtrain/start/gpu_checks.h"
 
 namespace titan::train {
@@ -12,22 +14,17 @@ namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// Read by the constructor of the group. What the user has set stands.
+// LibTorch takes the groups' streams from a pool, round and round. Two groups on one stream could wait for each other.
+constexpr int kMostGroups = 32;
+
+/// Read by the constructor of the group.
 void set_nccl_variables() {
-  // No thread that aborts the process: a dead rank is found by its heartbeat, and ends the run with a message.
-  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
-  ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+  // No thread that aborts the process: a dead rank is found by its heartbeat, and ends the run with a message. Images
+  // of clusters often ask for that thread, by either name.
+  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 1);
+  ::setenv("NCCL_ASYNC_ERROR_HANDLING", "0", 1);
+  ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 1);
 }
-
-class WorkTransfer : public Transfer {
- public:
-  WorkTransfer(WorkPtr work, std::vector<at::Tensor> tensors) : work_(std::move(work)), tensors_(std::move(tensors)) {}
-  void wait() override { work_->wait(); }
-
- private:
-  WorkPtr work_;
-  std::vector<at::Tensor> tensors_;  // whose memory must stay until the GPU is done
-};
 
 /// c10d and NCCL speak by exceptions.
 template <typename Operation>
@@ -41,6 +38,22 @@ auto speaking(const std::string& group, const Operation& operation) {
   }
 }
 
+class WorkTransfer : public Transfer {
+ public:
+  WorkTransfer(std::string group, WorkPtr work, std::vector<at::Tensor> tensors)
+      : group_(std::move(group)), work_(std::move(work)), tensors_(std::move(tensors)) {}
+  void wait() override {
+    if (!work_) return;
+    speaking(group_, [&] { return work_->wait(); });
+    note_transfer(group_);
+  }
+
+ private:
+  std::string group_;
+  WorkPtr work_;                     // null: nothing had to move
+  std::vector<at::Tensor> tensors_;  // whose memory must stay until the GPU is done
+};
+
 }  // namespace
 
 struct NcclGroup::Group {
@@ -48,7 +61,7 @@ struct NcclGroup::Group {
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl;
 
   std::unique_ptr<Transfer> transfer(WorkPtr work, std::vector<at::Tensor> tensors) const {
-    return std::make_unique<WorkTransfer>(std::move(work), std::move(tensors));
+    return std::make_unique<WorkTransfer>(options.name, std::move(work), std::move(tensors));
   }
 };
 
@@ -59,13 +72,20 @@ NcclGroup::~NcclGroup() { static_cast<void>(group_->nccl.release()); }
 std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options) {
   set_nccl_variables();
   try {
-    const auto nccl_options = c10d::ProcessGroupNCCL::Options::create();
+    static int groups = 0;
+    if (++groups > kMostGroups)
+      throw std::runtime_error("this rank would have more than " + std::to_string(kMostGroups) +
+                               " groups of GPUs; parallelism.gradient_exchange = \"late\" or \"always\" needs fewer");
+    // Streams of high priority are the groups' own: nothing else takes them from their pool.
+    const auto nccl_options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
     nccl_options->timeout = options.init_timeout;
     nccl_options->group_name = options.name;
     const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(options.device));
     auto nccl = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, options.rank, options.size, nccl_options);
     nccl->setBoundDeviceId(device);
     nccl->eagerConnectSingleDevice(device);
+    // The deadline was that of connecting. How long a transfer may take is for the host to say, where it waits.
+    nccl->setTimeout(std::chrono::hours(24 * 365));
     auto group = std::make_unique<Group>();
     group->options = std::move(options);
     group->nccl = std::move(nccl);
@@ -99,6 +119,18 @@ std::unique_ptr<Transfer> NcclGroup::recv(at::Tensor& tensor, int src) {
   return speaking(group_->options.name, [&] {
     std::vector<at::Tensor> row{tensor};
     return group_->transfer(group_->nccl->recv(row, src, 0), {tensor});
+  });
+}
+
+std::unique_ptr<Transfer> NcclGroup::swap(const at::Tensor& give, at::Tensor& take, int peer) {
+  return speaking(group_->options.name, [&] {
+    std::vector<at::Tensor> out{give}, in{take};
+    if (give.numel() == 0 && take.numel() == 0) return group_->transfer(nullptr, {});
+    if (give.numel() == 0) return group_->transfer(group_->nccl->recv(in, peer, 0), in);
+    if (take.numel() == 0) return group_->transfer(group_->nccl->send(out, peer, 0), out);
+    group_->nccl->startCoalescing();
+    const WorkPtr sent = group_->nccl->send(out, peer, 0), received = group_->nccl->recv(in, peer, 0);
+    return group_->transfer(group_->nccl->endCoalescing(), {give, take});
   });
 }
 

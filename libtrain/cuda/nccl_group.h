@@ -27,7 +27,7 @@ struct NcclGroupOptions {
 class NcclGroup {
  public:
   /// Meets the other members, which have the same prefix in the store, and connects at once. \error CommError: with
-  /// what NCCL says
+  /// what NCCL says, or where a process has more groups than LibTorch has streams for
   static std::unique_ptr<NcclGroup> create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options);
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
@@ -41,6 +41,8 @@ class NcclGroup {
   /// No tags: the operations of two ranks meet in the order in which they are issued.
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst);
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src);
+  /// As Fabric::swap, as one operation; either may be empty.
+  std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer);
 
   /// Ends the group, once all members have done with it. A group that is not closed is left to the end of the process:
   /// taking leave of a peer that is gone would never end.

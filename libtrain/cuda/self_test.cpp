@@ -1,5 +1,7 @@
 #include "libtrain/cuda/self_test.h"
 
+#include <stdexcept>
+
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -9,6 +11,24 @@
 #include "libtrain/cuda/nccl_group.h"
 
 namespace titan::train {
+
+namespace {
+
+/// What each bf16 step computes with: LibTorch refuses some of it where the switches are wrong.
+void try_products(int device) {
+  const at::TensorOptions bf16 =
+      at::TensorOptions().device(at::kCUDA, static_cast<c10::DeviceIndex>(device)).dtype(at::kBFloat16);
+  const at::Tensor x = at::ones({64, 64}, bf16);
+  if (!at::equal(at::mm(x, x), at::full({64, 64}, 64, bf16))) throw std::runtime_error("a bf16 product is wrong");
+  const auto leaf = [&](std::int64_t heads) { return at::ones({1, heads, 64, 64}, bf16).requires_grad_(true); };
+  const at::Tensor q = leaf(4), k = leaf(2), v = leaf(2);
+  at::scaled_dot_product_attention(q, k, v, {}, 0.0, /*is_causal=*/true, std::nullopt, /*enable_gqa=*/true)
+      .sum()
+      .backward();
+  wait_for_gpu();
+}
+
+}  // namespace
 
 std::string try_gpu(int device) {
   NcclGroupOptions options;
@@ -25,6 +45,7 @@ std::string try_gpu(int device) {
   wait_for_gpu();
   if (!at::equal(in, out)) throw CommError("an all-to-all of one rank changed what it carried");
   group->close();
+  try_products(device);
   std::string rows;
   for (const auto& [name, value] : gpu_rows(settings)) rows += name + " " + value + "\n";
   return rows;

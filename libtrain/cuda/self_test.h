@@ -4,8 +4,8 @@
 
 namespace titan::train {
 
-/// A group of NCCL of one rank, an all-to-all through it, the host's wait, and the environment rows. Returns the rows,
-/// "name value" lines. \error CommError and what CUDA throws
+/// A group of NCCL of one rank, an all-to-all through it, the host's wait, a bf16 product, attention and its backward,
+/// and the environment rows. Returns the rows, "name value" lines. \error CommError and what CUDA throws
 std::string try_gpu(int device);
 
 }  // namespace titan::train

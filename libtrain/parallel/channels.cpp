@@ -26,7 +26,7 @@ std::vector<Channel> of_exchange(int size) {
   std::vector<Channel> channels;
   for (int bit = 1; bit < size; bit *= 2)
     for (int one = 0; one < size; ++one)
-      if ((one & bit) == 0 && (one | bit) < size) add_both_ways(channels, one, one | bit, ChannelKind::kTied);
+      if ((one & bit) == 0 && (one | bit) < size) channels.push_back({one, one | bit, ChannelKind::kSwap});
   return channels;
 }
 

@@ -37,6 +37,8 @@ class Fabric {
   /// time. Both sides agree on the number of bytes.
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
   virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
+  /// Both at once, with a rank that does the same: what one gives is as long as what the other takes.
+  virtual std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag);
 };
 
 }  // namespace titan::train

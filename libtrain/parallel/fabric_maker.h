@@ -21,6 +21,8 @@ struct FabricRequest {
   std::chrono::milliseconds init_timeout{300'000};
   /// Throws CommError where a rank of the run is gone. To be called now and then while the host waits; any thread.
   std::function<void()> look;
+  /// How long a transfer may take: comm.train_timeout_seconds, more in the first step. Any thread.
+  std::function<std::chrono::milliseconds()> patience;
   /// The same group over Gloo, for a fabric that stands on it. At most once.
   std::function<std::unique_ptr<Communicator>()> gloo;
 };

@@ -1,6 +1,7 @@
 #include "libtrain/parallel/rendezvous.h"
 
 #include <unistd.h>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <future>
@@ -296,6 +297,9 @@ class Connector {
     request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
     request.init_timeout = left_until(deadline_);
     request.look = look_at(session_->heartbeat);
+    auto patience = std::make_shared<std::atomic<milliseconds>>(timeout);
+    deadlines_.push_back([patience](milliseconds deadline) { *patience = deadline; });
+    request.patience = [patience] { return patience->load(); };
     request.gloo = [&] { return training_group(name, rank, size, timeout); };
     return fabric_maker()(request);
   }

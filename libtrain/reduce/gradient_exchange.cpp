@@ -104,7 +104,7 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
                                  const Slots& slots, at::ScalarType type, const Take& use) {
   struct UnderWay {
     at::Tensor out, in;
-    std::unique_ptr<Transfer> send, receive;
+    std::unique_ptr<Transfer> swap;
   };
   // One piece is packed and added while another one travels.
   std::array<UnderWay, kSwapsUnderWay> under_way;
@@ -116,14 +116,12 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
     one.in = buffer((place + 1) * room, length_in(take, from, to), type);
     for_parts(give, from, to, slots, one.out, copy_to_buffer);
     const std::uint64_t turn = tag + static_cast<std::uint64_t>(index) % kTagsPerSwap;
-    one.receive = group.recv(one.in, peer, turn);
-    one.send = group.send(one.out, peer, turn);
+    one.swap = group.swap(one.out, one.in, peer, turn);
   };
   const auto end = [&](std::int64_t index) {
     UnderWay& one = under_way[static_cast<std::size_t>(index % kSwapsUnderWay)];
-    one.receive->wait();
+    one.swap->wait();
     for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
-    one.send->wait();
   };
   for (std::int64_t index = 0; index < pieces; ++index) {
     begin(index);

@@ -1,7 +1,6 @@
 // Every schedule and the exchange over fabrics that promise no more than NCCL does.
 #include <gtest/gtest.h>
 
-#include "libtrain/parallel/channels.h"
 #include "tests/libtrain/support/fifo_fabric.h"
 #include "tests/libtrain/support/late_fabric.h"
 #include "tests/libtrain/support/tiny_model.h"
@@ -50,8 +49,8 @@ void expect_bits(const Wrap& wrap) {
     plan.exchange = row.exchange;
     plan.exchange_parts = row.parts;
     const Trace got = train_model(plan, 2, [&](train::World& world) {
-      world.pp = wrap(std::move(world.pp));
-      world.dp = wrap(std::move(world.dp));
+      world.pp = wrap(std::move(world.pp), train::FabricUse::kPipeline);
+      world.dp = wrap(std::move(world.dp), train::FabricUse::kExchange);
     });
     const std::string where = std::to_string(row.layout.dp) + " x " + std::to_string(row.layout.cuts.size() + 1) +
                               " stages, " + recipe::facts_of(row.layout.schedule).name + ", " +
@@ -64,13 +63,15 @@ void expect_bits(const Wrap& wrap) {
 }
 
 TEST(DeviceFabric, BuffersMayBeGarbageUntilTheyAreWaitedFor) {
-  expect_bits([](std::unique_ptr<train::Fabric> inner) { return std::make_unique<LateFabric>(std::move(inner)); });
+  expect_bits([](std::unique_ptr<train::Fabric> inner, train::FabricUse) {
+    return std::make_unique<LateFabric>(std::move(inner));
+  });
 }
 
 TEST(DeviceFabric, TheOrderOfIssueIsEnough) {
-  const auto channel = [](std::uint64_t tag) { return static_cast<std::uint64_t>(train::channel_kind(tag)); };
-  expect_bits(
-      [&](std::unique_ptr<train::Fabric> inner) { return std::make_unique<FifoFabric>(std::move(inner), channel); });
+  expect_bits([](std::unique_ptr<train::Fabric> inner, train::FabricUse use) {
+    return std::make_unique<FifoFabric>(std::move(inner), use);
+  });
 }
 
 TEST(DeviceFabric, TheDoublesNoticeMistakes) {

@@ -1,4 +1,5 @@
-// Parts of the exchange beside the run: on every layout the bits of one part, whenever the other row of work comes to it.
+// Parts of the exchange beside the run: on every layout the bits of one part, whenever the other row of work comes to
+// it.
 #include <atomic>
 
 #include <gtest/gtest.h>

@@ -1,46 +1,52 @@
 #pragma once
 // A fabric that has no tags, as NCCL has none: between two ranks, what is sent first is what is received first.
-#include <functional>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/parallel/channels.h"
 #include "libtrain/parallel/fabric.h"
 
 namespace titan::test {
 
 class FifoFabric final : public train::Fabric {
  public:
-  /// Which of the groups that lie side by side takes a transfer.
-  using Channel = std::function<std::uint64_t(std::uint64_t tag)>;
-  FifoFabric(std::unique_ptr<train::Fabric> inner, Channel channel)
-      : inner_(std::move(inner)), channel_(std::move(channel)) {}
+  FifoFabric(std::unique_ptr<train::Fabric> inner, train::FabricUse use)
+      : inner_(std::move(inner)), use_(use), made_(train::channels_of(use, inner_->size())) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override {
+    if (use_ != train::FabricUse::kExchange) throw std::logic_error("an all-to-all in a pipeline");
     inner_->all_to_all(out, out_splits, in, in_splits);
   }
   std::unique_ptr<train::Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
-    return inner_->send(tensor, dst, next(sent_, dst, tag));
+    return inner_->send(tensor, dst, next({rank(), dst, train::channel_kind(tag)}));
   }
   std::unique_ptr<train::Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
-    return inner_->recv(tensor, src, next(received_, src, tag));
+    return inner_->recv(tensor, src, next({src, rank(), train::channel_kind(tag)}));
+  }
+  std::unique_ptr<train::Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t) override {
+    return inner_->swap(give, take, peer,
+                        next({std::min(rank(), peer), std::max(rank(), peer), train::ChannelKind::kSwap}));
   }
 
  private:
-  using Counts = std::map<std::pair<int, std::uint64_t>, std::uint64_t>;
-  std::uint64_t next(Counts& counts, int peer, std::uint64_t tag) const {
-    const std::uint64_t channel = channel_(tag);
-    return channel << 24 | counts[{peer, channel}]++;
+  /// The place of the next transfer in its channel, which is one of those that the group has made.
+  std::uint64_t next(const train::Channel& channel) {
+    if (std::ranges::find(made_, channel) == made_.end()) throw std::logic_error("a channel that was not made");
+    return static_cast<std::uint64_t>(channel.kind) << 24 | used_[channel]++;
   }
   std::unique_ptr<train::Fabric> inner_;
-  Channel channel_;
-  Counts sent_, received_;
+  train::FabricUse use_;
+  std::vector<train::Channel> made_;
+  std::map<train::Channel, std::uint64_t> used_;
 };
 
 }  // namespace titan::test

@@ -103,8 +103,8 @@ TEST(ExchangeParts, AreAsManyAsCanBeSharedOutEvenly) {
       most = std::max(most, owned);
     }
     if (plan.exchange_parts == 1) continue;
-    EXPECT_LT(static_cast<double>(most) * dp / static_cast<double>(all), 1.06) << dp << " ranks, parts "
-                                                                               << plan.exchange_parts;
+    EXPECT_LT(static_cast<double>(most) * dp / static_cast<double>(all), 1.06)
+        << dp << " ranks, parts " << plan.exchange_parts;
   }
   EXPECT_EQ(most_exchange_parts(plan_of(16, 512, 1)), 1u) << "each owns seven leaves";
 }
